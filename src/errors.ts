@@ -1,0 +1,45 @@
+// Errors are typed by what the caller does next. Messages name the thing, what was expected and what came,
+// and the next step; they carry identifiers, never payloads and never secrets.
+
+interface Facts {
+  readonly cause?: unknown;
+}
+
+/** The thing may work later, unchanged: back off and try again. */
+export class RetryableError extends Error {
+  override readonly name = 'RetryableError';
+  /** How long the other side asked us to wait, in milliseconds; null where it said nothing. */
+  readonly retryAfterMs: number | null;
+
+  constructor(message: string, facts: Facts & {readonly retryAfterMs?: number | null} = {}) {
+    super(message, {cause: facts.cause});
+    this.retryAfterMs = facts.retryAfterMs ?? null;
+  }
+}
+
+/** One record cannot be read or taken: quarantine it, go on with the rest. */
+export class RecordError extends Error {
+  override readonly name = 'RecordError';
+
+  constructor(message: string, facts: Facts = {}) {
+    super(message, {cause: facts.cause});
+  }
+}
+
+/** A person must act: stop the stream, alert. Exit code 3. */
+export class FatalError extends Error {
+  override readonly name = 'FatalError';
+
+  constructor(message: string, facts: Facts = {}) {
+    super(message, {cause: facts.cause});
+  }
+}
+
+/** The command or its configuration is wrong: say so, start nothing. Exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+
+  constructor(message: string, facts: Facts = {}) {
+    super(message, {cause: facts.cause});
+  }
+}
