@@ -1,0 +1,44 @@
+import {promisify} from 'node:util';
+import {gunzip} from 'node:zlib';
+
+const gunzipAsync = promisify(gunzip);
+
+export interface BodyLimits {
+  /** After decompression. */
+  readonly maxTextBytes: number;
+  /** Decompressed bytes for each compressed one; asked only beyond `RATIO_FREE_BYTES`, for short repeats are normal. */
+  readonly maxRatio: number;
+}
+
+const RATIO_FREE_BYTES = 1_048_576;
+
+/** Why a body cannot be unpacked; `isTooLarge` says that a cap stopped it. */
+export class BadCoding extends Error {
+  override readonly name = 'BadCoding';
+  readonly isTooLarge: boolean;
+
+  constructor(message: string, isTooLarge = false) {
+    super(message);
+    this.isTooLarge = isTooLarge;
+  }
+}
+
+/**
+ * Unpacks a body by its `Content-Encoding`. Only gzip and none are taken; never more memory than the caps allow.
+ * @throws {BadCoding}
+ * @see hazards 2.3, U5
+ */
+export async function decodeBody(body: Buffer, coding: string, limits: BodyLimits): Promise<Buffer> {
+  const name = coding.trim().toLowerCase();
+  if (name === '' || name === 'identity') return body;
+  if (name !== 'gzip' && name !== 'x-gzip') throw new BadCoding(`a body coded as "${name.slice(0, 40)}"`);
+  const byRatio = Math.max(RATIO_FREE_BYTES, body.length * limits.maxRatio);
+  const maxOutputLength = Math.min(limits.maxTextBytes, byRatio);
+  try {
+    return await gunzipAsync(body, {maxOutputLength, chunkSize: 262_144});
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw new BadCoding(`a gzip body that unpacks to more than ${maxOutputLength} bytes`, true);
+    throw new BadCoding('a gzip body that is broken or cut short');
+  }
+}

@@ -1,0 +1,147 @@
+// One request and its answer, without retries and without judgement of the status. Undici's `request()` is not used: it
+// hears an abort only once it is connected, and cannot tell whether a byte was sent. Writes hang on exactly that.
+
+import type {Agent, Dispatcher} from 'undici';
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+export interface Exchange {
+  readonly status: number;
+  readonly headers: Headers;
+  /** As it came over the wire, still coded. */
+  readonly body: Buffer;
+}
+
+/** Why there is no whole answer. */
+export interface ExchangeFailure {
+  /** `aborted`: by the caller. `deadline`, `too-large`, `too-many-headers`: by us. `network`: by anything below HTTP. */
+  readonly kind: 'aborted' | 'deadline' | 'too-large' | 'too-many-headers' | 'network';
+  /** The code of Node or undici: `ECONNREFUSED`, `UND_ERR_SOCKET`; empty when there is none. */
+  readonly code: string;
+  /** False only when it is certain that no byte of the request left this machine. */
+  readonly isSent: boolean;
+}
+
+export class ExchangeError extends Error implements ExchangeFailure {
+  override readonly name = 'ExchangeError';
+  readonly kind: ExchangeFailure['kind'];
+  readonly code: string;
+  readonly isSent: boolean;
+
+  constructor({kind, code, isSent}: ExchangeFailure) {
+    super(code === '' ? kind : `${kind}: ${code}`);
+    this.kind = kind;
+    this.code = code;
+    this.isSent = isSent;
+  }
+}
+
+export interface ExchangeLimits {
+  /** For all of it: name look-up, connection, request, answer. */
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+  readonly maxHeaders: number;
+}
+
+/**
+ * Sends one request and gathers its answer.
+ * @throws {ExchangeError} never with undici's own error inside: that can hold pieces of the answer
+ * @see hazards 2.3: U4 (a deadline for the whole), U5 (caps)
+ */
+export async function exchange(
+  agent: Agent,
+  request: Dispatcher.DispatchOptions,
+  limits: ExchangeLimits & {readonly signal?: AbortSignal | undefined},
+): Promise<Exchange> {
+  const collector = new Collector(limits);
+  if (limits.signal?.aborted === true) throw collector.fail('aborted');
+  const deadline = AbortSignal.timeout(limits.timeoutMs);
+  const expire = () => collector.stop('deadline');
+  const abort = () => collector.stop('aborted');
+  deadline.addEventListener('abort', expire);
+  limits.signal?.addEventListener('abort', abort);
+  try {
+    agent.dispatch(request, collector);
+    return await collector.answer;
+  } catch (error) {
+    throw error instanceof ExchangeError ? error : collector.fail('network', codeOf(error));
+  } finally {
+    deadline.removeEventListener('abort', expire);
+    limits.signal?.removeEventListener('abort', abort);
+  }
+}
+
+class Collector implements Dispatcher.DispatchHandler {
+  readonly #limits: ExchangeLimits;
+  readonly #done = Promise.withResolvers<Exchange>();
+  readonly #chunks: Buffer[] = [];
+  #controller: Dispatcher.DispatchController | null = null;
+  #stopped: ExchangeError | null = null;
+  #isSent = false;
+  #bytes = 0;
+  #status = 0;
+  #headers: Headers = {};
+
+  constructor(limits: ExchangeLimits) {
+    this.#limits = limits;
+    this.#done.promise.catch(() => {});
+  }
+
+  get answer(): Promise<Exchange> {
+    return this.#done.promise;
+  }
+
+  fail(kind: ExchangeFailure['kind'], code = ''): ExchangeError {
+    return new ExchangeError({kind, code, isSent: this.#isSent});
+  }
+
+  /** Gives up: what is connected is cut, what is not yet connected will not be sent when it is. */
+  stop(kind: ExchangeFailure['kind']): void {
+    this.#stopped ??= this.fail(kind);
+    this.#done.reject(this.#stopped);
+    this.#controller?.abort(this.#stopped);
+  }
+
+  // Undici calls this on the live connection, right before it writes; an abort here writes nothing.
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#stopped !== null) {
+      controller.abort(this.#stopped);
+      return;
+    }
+    this.#controller = controller;
+    this.#isSent = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+    const count = Array.isArray(controller.rawHeaders)
+      ? controller.rawHeaders.length / 2
+      : Object.keys(headers).length;
+    if (count > this.#limits.maxHeaders) this.stop('too-many-headers');
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#limits.maxBodyBytes) this.stop('too-large');
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const body =
+      this.#chunks.length === 1 && this.#chunks[0]
+        ? this.#chunks[0]
+        : Buffer.concat(this.#chunks, this.#bytes);
+    this.#done.resolve({status: this.#status, headers: this.#headers, body});
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#done.reject(this.#stopped ?? this.fail('network', codeOf(error)));
+  }
+}
+
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : '';
+  return typeof code === 'string' ? code : '';
+}

@@ -1,0 +1,135 @@
+// What every resource of the specification can be asked, in terms of paths and element names. The resources themselves
+// stand in client.ts.
+
+import {FatalError, RecordError, RetryableError} from '../errors.ts';
+import {encodeDocument, type Fields} from './encoder.ts';
+import {readErrorWords} from './error-words.ts';
+import {type BadRecord, type ElementNames, readList, readOne} from './reader.ts';
+import type {FieldRecord} from './record.ts';
+import type {Transport, WriteRequest} from './transport.ts';
+import {type Answer, type Gone, isGone} from './verdict.ts';
+import type {Resource} from './writable-fields.ts';
+import type {WriteOutcome} from './write-outcome.ts';
+
+/** A path with what is asked of it. */
+export interface Target {
+  readonly path: string;
+  readonly names: ElementNames;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A list, or a page of one. `bad` holds records that could not be taken: the list is not complete without them. */
+export interface List {
+  readonly records: readonly FieldRecord[];
+  readonly bad: readonly BadRecord[];
+}
+
+/** What became of a write; `done` with the record as the service now holds it, where it says so. */
+export type WriteResult =
+  | {
+      readonly outcome: 'done';
+      readonly status: number;
+      /** null when the answer brought none that can be read: read the record to know it. */
+      readonly record: FieldRecord | null;
+      /** The number or id at the end of the `Location` header. */
+      readonly locatedNumber: string | null;
+    }
+  | Exclude<WriteOutcome, {outcome: 'done'}>;
+
+/** Lists what stands under a path; gone when the record it hangs on is unknown. */
+export async function listRecords(transport: Transport, target: Target): Promise<List | Gone> {
+  const answer = await transport.read(target);
+  return isGone(answer) ? answer : readList(answer.body, target.names, metaOf(transport, target, answer));
+}
+
+/**
+ * Lists a path that always exists.
+ * @throws {FatalError} the service does not know it: then the base address is wrong
+ */
+export async function listAll(transport: Transport, target: Target): Promise<List> {
+  const list = await listRecords(transport, target);
+  if (isGone(list)) throw refuseMissing(transport, target.path, list);
+  return list;
+}
+
+/** Shows one record. @throws {RecordError} it came, but one of its values cannot be taken */
+export async function showRecord(transport: Transport, target: Target): Promise<FieldRecord | Gone> {
+  const answer = await transport.read(target);
+  return isGone(answer) ? answer : readOne(answer.body, target.names, metaOf(transport, target, answer));
+}
+
+/** The error for a list that cannot be missing. */
+export function refuseMissing(transport: Transport, path: string, {status, words}: Gone): FatalError {
+  return new FatalError(
+    `GET ${path} at ${transport.host}: expected a list, got ${status} (${words}); check the base address of the account`,
+  );
+}
+
+export interface Write {
+  readonly method: WriteRequest['method'];
+  readonly path: string;
+  readonly names: ElementNames;
+  readonly root: Resource;
+  /** Absent for DELETE. */
+  readonly fields?: Fields;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Sends a create, update or delete, once. A success is believed when its body is empty, or the record that was written;
+ * any other body leaves it in doubt.
+ * @throws {RecordError} before anything is sent: a field that cannot be written
+ * @see wire-facts 1.1: 200, 201 or 204, with or without a body; hazards 3.3
+ */
+export async function writeRecord(transport: Transport, write: Write): Promise<WriteResult> {
+  const {method, path, signal} = write;
+  const body = write.fields === undefined ? {} : {body: encodeDocument(write.root, write.fields)};
+  const result = await transport.write({method, path, signal, ...body});
+  return result.outcome === 'done' ? readWritten(result.answer, write, transport) : result;
+}
+
+function readWritten(answer: Answer, write: Write, transport: Transport): WriteResult {
+  const {status, location} = answer;
+  const locatedNumber = /\/([1-9]\d*)(?:\.xml)?$/.exec(location ?? '')?.[1] ?? null;
+  try {
+    const record = readWrittenRecord(answer, write, transport);
+    return {outcome: 'done', status, record, locatedNumber};
+  } catch (error) {
+    if (!(error instanceof RetryableError || error instanceof FatalError)) throw error;
+    return {outcome: 'in-doubt', reason: error.message, status};
+  }
+}
+
+// A delete may answer with the record, a message or nothing, and only an error says that it failed.
+function readWrittenRecord(answer: Answer, write: Write, transport: Transport): FieldRecord | null {
+  const thing = `${write.method} ${write.path} at ${transport.host}`;
+  if (/^\s*$/.test(answer.body.toString('latin1', 0, 64))) return null;
+  const words = readErrorWords(answer.body, answer.contentType, []);
+  if (words.isReadable)
+    throw new RetryableError(
+      `${thing}: expected a success, got ${answer.status} with errors (${words.text})`,
+    );
+  if (write.method === 'DELETE') return null;
+  try {
+    return readOne(answer.body, write.names, {thing, contentType: answer.contentType});
+  } catch (error) {
+    // It is the record, so it was written; that one of its values is odd is found when it is read again.
+    if (error instanceof RecordError) return null;
+    throw error;
+  }
+}
+
+/**
+ * A number or id on its way into a path.
+ * @throws {RecordError} not a positive whole number: it could lead to another path
+ */
+export function toPathPart(number: string): string {
+  if (!/^[1-9]\d{0,18}$/.test(number))
+    throw new RecordError('record number: expected a positive whole number, got something else');
+  return number;
+}
+
+function metaOf(transport: Transport, {path}: Target, {contentType}: Answer) {
+  return {thing: `GET ${path} at ${transport.host}`, contentType};
+}

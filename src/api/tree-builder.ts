@@ -1,0 +1,208 @@
+import type {Element, Value} from './record.ts';
+import {extendShape, namesOf, type Shape, startShape, toUnderscored} from './shape.ts';
+import {isOfType, readValueType, type ValueType} from './value-type.ts';
+
+/** How much of a document is taken. Beyond `depth` and `records` it is refused, beyond `valueLength` one record is. */
+export interface Limits {
+  readonly depth: number;
+  readonly records: number;
+  /** Characters of one value. */
+  readonly valueLength: number;
+}
+
+/** The document as a whole cannot be taken; the message says what came instead. */
+export class BadDocument extends Error {
+  override readonly name = 'BadDocument';
+}
+
+/** More records than the limit: a larger limit is a person's decision, so it is told apart. */
+export class TooManyRecords extends Error {
+  override readonly name = 'TooManyRecords';
+}
+
+/** What the builder tells: the root and each record when they open, each record again when it is whole. */
+export interface Sink {
+  root(name: string, isArray: boolean): void;
+  startRecord(name: string): void;
+  /** @param reason - null for a good record, else why it cannot be taken */
+  record(value: Value, reason: string | null): void;
+}
+
+/**
+ * Makes values of a parser's events. One instance reads one document. `recordDepth` is where records stand: 1 when the
+ * root is the record, 2 when it is a list of them. A flaw inside a record spoils that record alone.
+ */
+export class TreeBuilder {
+  readonly #limits: Limits;
+  readonly #recordDepth: number;
+  readonly #sink: Sink;
+  #depth = 0;
+  #count = 0;
+  #text = '';
+  #reason: string | null = null;
+  // Attributes come before their tag is told: they wait here.
+  #type: ValueType = 'text';
+  #nil: string | null = null;
+  // One entry per depth. An element gets lists only when a child comes: most are leaves.
+  readonly #types: ValueType[] = [];
+  readonly #nils: (string | null)[] = [];
+  readonly #values: (Value[] | null)[] = [];
+  readonly #shapes: (Shape | null)[] = [];
+  readonly #names: (string[] | null)[] = [];
+
+  constructor(recordDepth: 1 | 2, limits: Limits, sink: Sink) {
+    this.#recordDepth = recordDepth;
+    this.#limits = limits;
+    this.#sink = sink;
+  }
+
+  /** True while a record is open: what is wrong then is wrong with that record. */
+  get isInRecord(): boolean {
+    return this.#depth >= this.#recordDepth;
+  }
+
+  attribute(name: string, value: string): void {
+    if (name === 'type') this.#type = readValueType(value);
+    else if (name === 'nil') this.#nil = value;
+  }
+
+  open(name: string): void {
+    const depth = this.#depth + 1;
+    if (depth > this.#limits.depth)
+      throw new BadDocument(`elements nested deeper than ${this.#limits.depth}`);
+    if (depth > 1) this.#checkBlank();
+    if (depth === 1) this.#sink.root(name, this.#type === 'array');
+    if (depth === this.#recordDepth) this.#startRecord(name);
+    this.#depth = depth;
+    this.#text = '';
+    this.#types[depth] = this.#type;
+    this.#nils[depth] = this.#nil;
+    this.#values[depth] = null;
+    this.#type = 'text';
+    this.#nil = null;
+  }
+
+  text(text: string): void {
+    this.#text = this.#text === '' ? text : this.#text + text;
+    if (this.#text.length > this.#limits.valueLength) this.#cutText();
+  }
+
+  close(name: string): void {
+    const depth = this.#depth;
+    if (depth < this.#recordDepth) {
+      this.#closeList();
+      return;
+    }
+    const value = this.#finish(depth);
+    this.#depth = depth - 1;
+    this.#text = '';
+    if (depth === this.#recordDepth) this.#endRecord(value);
+    else this.#add(depth - 1, name, value);
+  }
+
+  /** Notes why the open record cannot be taken; the first reason is kept. */
+  spoil(reason: string): void {
+    if (!this.isInRecord) throw new BadDocument(`${reason} outside of any record`);
+    this.#reason ??= reason;
+  }
+
+  #closeList(): void {
+    this.#checkBlank();
+    if ((this.#nils[1] ?? null) !== null) throw new BadDocument('a list that says nil');
+    this.#depth = 0;
+  }
+
+  #startRecord(name: string): void {
+    this.#sink.startRecord(name);
+    this.#count++;
+    if (this.#count > this.#limits.records)
+      throw new TooManyRecords(`more than ${this.#limits.records} records`);
+  }
+
+  #endRecord(value: Value): void {
+    const reason = this.#reason;
+    this.#reason = null;
+    this.#sink.record(value, reason);
+  }
+
+  #cutText(): void {
+    this.spoil(`a value longer than ${this.#limits.valueLength} characters`);
+    this.#text = '';
+  }
+
+  #checkBlank(): void {
+    if (!isBlank(this.#text)) this.spoil('text mixed with elements');
+  }
+
+  #finish(depth: number): Value {
+    const values = this.#values[depth];
+    const type = this.#types[depth] ?? 'text';
+    const nil = this.#nils[depth] ?? null;
+    if (values !== null && values !== undefined) return this.#finishElement(depth, values);
+    if (nil !== null && nil !== 'false') return this.#finishNil(nil);
+    if (type === 'array') return this.#finishEmptyArray();
+    if (type !== 'text' && !isOfType(type, this.#text)) this.#spoilByType(type);
+    return this.#text;
+  }
+
+  #finishElement(depth: number, values: readonly Value[]): Element {
+    const type = this.#types[depth] ?? 'text';
+    const nil = this.#nils[depth] ?? null;
+    this.#checkBlank();
+    if (nil !== null && nil !== 'false') this.#spoilByNil(nil);
+    if (type !== 'text' && type !== 'array') this.spoil(`elements inside an element of type ${type}`);
+    const shape = this.#shapes[depth] ?? null;
+    const names = shape === null ? (this.#names[depth] ?? []) : namesOf(shape);
+    return {names, values, isArray: type === 'array'};
+  }
+
+  #finishNil(nil: string): null {
+    if (nil !== 'true' || this.#text !== '') this.#spoilByNil(nil);
+    return null;
+  }
+
+  #finishEmptyArray(): Element {
+    this.#checkBlank();
+    return {names: [], values: [], isArray: true};
+  }
+
+  #spoilByNil(nil: string): void {
+    this.spoil(
+      nil === 'true' ? 'content inside an element that says nil="true"' : 'nil is neither true nor false',
+    );
+  }
+
+  #spoilByType(type: ValueType): void {
+    this.spoil(
+      this.#text === '' ? `type ${type}, but empty and not nil` : `a text that is not of its type ${type}`,
+    );
+  }
+
+  #add(depth: number, name: string, value: Value): void {
+    const values = this.#values[depth];
+    if (values === null || values === undefined) {
+      this.#values[depth] = [value];
+      this.#shapes[depth] = extendShape(startShape(), name);
+      return;
+    }
+    values.push(value);
+    const shape = this.#shapes[depth] ?? null;
+    const next = shape === null ? null : extendShape(shape, name);
+    if (next === null) this.#addName(depth, shape, name);
+    this.#shapes[depth] = next;
+  }
+
+  // Too many children for a shape: from here on the names are a list of this element's own.
+  #addName(depth: number, shape: Shape | null, name: string): void {
+    if (shape !== null) this.#names[depth] = [...namesOf(shape)];
+    this.#names[depth]?.push(toUnderscored(name));
+  }
+}
+
+function isBlank(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return false;
+  }
+  return true;
+}

@@ -1,0 +1,64 @@
+import {describe, expect, test} from 'vitest';
+import {joinPath, parseBaseUrl} from '../../src/api/base-url.ts';
+import {createTransport} from '../../src/api/transport.ts';
+import {UsageError} from '../../src/errors.ts';
+import {Secret} from '../../src/secret.ts';
+
+describe('a base address', () => {
+  test.each([
+    'https://app.example.com',
+    'https://app.example.com/my-slug',
+    'https://app.example.com:8443/a/b/',
+    'http://localhost:3000',
+    'http://127.0.0.1:3000',
+    'http://127.1.2.3',
+    'http://[::1]:3000',
+  ])('may be %s', (text) => {
+    expect(parseBaseUrl(text).href).toContain(new URL(text).host);
+  });
+
+  test.each([
+    ['app.example.com', /expected a URL/],
+    ['', /expected a URL/],
+    ['http://app.example.com', /expected https/],
+    ['http://169.254.169.254', /expected https/],
+    ['http://127.0.0.1.evil.example', /expected https/],
+    ['http://localhost.evil.example', /expected https/],
+    ['file:///etc/passwd', /expected https/],
+    ['ftp://app.example.com', /expected https/],
+    ['https://tok:tok@app.example.com', /no user name or password/],
+    ['https://tok@app.example.com', /no user name or password/],
+    ['https://app.example.com/#here', /no fragment/],
+    ['https://app.example.com/?token=x', /no query/],
+  ])('is not %s', (text, words) => {
+    expect(() => parseBaseUrl(text)).toThrow(UsageError);
+    expect(() => parseBaseUrl(text)).toThrow(words);
+    expect(() => parseBaseUrl(text)).toThrow(/^(?!.*tok:tok)(?!.*token=x)/);
+  });
+
+  test('may speak http when told so', () => {
+    expect(parseBaseUrl('http://app.example.com', {allowHttp: true}).protocol).toBe('http:');
+    expect(() => parseBaseUrl('file:///x', {allowHttp: true})).toThrow(UsageError);
+  });
+
+  test.each([
+    ['https://h.example', '/jobs.xml'],
+    ['https://h.example/', '/jobs.xml'],
+    ['https://h.example/slug', '/slug/jobs.xml'],
+    ['https://h.example/a/b//', '/a/b/jobs.xml'],
+  ])("%s keeps its own path before the resource's", (base, path) => {
+    expect(joinPath(new URL(base), '/jobs.xml')).toBe(path);
+  });
+});
+
+test.each(['', 'a b', 'a:b', 'a\nb', 'ä', 'a\u0000'])(
+  '%j is no token, and the error does not repeat it',
+  (text) => {
+    const open = () => createTransport({baseUrl: 'https://h.example', token: new Secret(`canary${text}`)});
+    if (text === '')
+      expect(() => createTransport({baseUrl: 'https://h.example', token: new Secret('')})).toThrow(
+        UsageError,
+      );
+    else expect(open).toThrow(/^(?!.*canary)the API token/);
+  },
+);

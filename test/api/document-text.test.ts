@@ -1,0 +1,49 @@
+import {describe, expect, test} from 'vitest';
+import {readList} from '../../src/api/reader.ts';
+import {failureOf, JOBS} from './read-jobs.ts';
+
+describe('bytes become text by', () => {
+  const xml = (encoding: string) =>
+    `<?xml version="1.0" encoding="${encoding}"?><jobs><job><name>caf\u00e9</name></job></jobs>`;
+
+  test.each<[string, Buffer, string | null]>([
+    ['UTF-8, declared', Buffer.from(xml('UTF-8')), null],
+    ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${xml('UTF-8')}`), null],
+    ['ISO-8859-1, declared', Buffer.from(xml('ISO-8859-1'), 'latin1'), 'application/xml; charset=utf-8'],
+    ['windows-1252, declared', Buffer.from(xml('windows-1252'), 'latin1'), null],
+    [
+      'charset of the answer, undeclared',
+      Buffer.from(xml('x').replace(/<\?.*?\?>/, ''), 'latin1'),
+      'application/xml; charset="ISO-8859-1"',
+    ],
+    ['UTF-16 little endian with a mark', Buffer.from(`\ufeff${xml('UTF-16')}`, 'utf16le'), null],
+    ['UTF-16 little endian without', Buffer.from(xml('UTF-16'), 'utf16le'), null],
+    ['UTF-16 big endian with a mark', Buffer.from(`\ufeff${xml('UTF-16')}`, 'utf16le').swap16(), null],
+    ['nothing said', Buffer.from('<jobs><job><name>caf\u00e9</name></job></jobs>'), null],
+  ])('%s', (_, body, contentType) => {
+    expect(readList(body, JOBS, {contentType}).records[0]?.values).toEqual(['caf\u00e9']);
+  });
+
+  test.each<[string, Buffer, RegExp]>([
+    ['bytes that are not UTF-8', Buffer.from(xml('UTF-8'), 'latin1'), /not UTF-8/],
+    [
+      'an overlong form',
+      Buffer.from([...Buffer.from('<jobs><job><a>'), 0xc0, 0xaf, ...Buffer.from('</a></job></jobs>')]),
+      /not UTF-8/,
+    ],
+    [
+      'an encoded surrogate',
+      Buffer.from([...Buffer.from('<jobs><job><a>'), 0xed, 0xa0, 0x80, ...Buffer.from('</a></job></jobs>')]),
+      /not UTF-8/,
+    ],
+    ['bytes beyond declared ASCII', Buffer.from(xml('US-ASCII')), /not US-ASCII/],
+    ['an unknown encoding', Buffer.from(xml('EBCDIC-US')), /ebcdic-us/],
+    [
+      'UTF-16 with a lone surrogate',
+      Buffer.from('\ufeff<jobs><job><a>\ud800</a></job></jobs>', 'utf16le'),
+      /not UTF-16LE/,
+    ],
+  ])('%s is refused', (_, body, words) => {
+    expect(failureOf(body).message).toMatch(words);
+  });
+});

@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import {XMLParser} from 'fast-xml-parser';
+import {describe, expect, test} from 'vitest';
+import {encodeDocument, type Fields} from '../../src/api/encoder.ts';
+import {readOne} from '../../src/api/reader.ts';
+import {RecordError} from '../../src/errors.ts';
+
+function body(root: Parameters<typeof encodeDocument>[0], fields: Fields): string {
+  const [declaration, rest = ''] = encodeDocument(root, fields).split(/\n(?=<)/);
+  expect(declaration).toBe('<?xml version="1.0" encoding="UTF-8"?>');
+  return rest.trimEnd();
+}
+
+describe('a document', () => {
+  test.each<[Parameters<typeof encodeDocument>[0], Fields, string]>([
+    ['customer', {name: 'A', fax: ''}, '<customer><name>A</name><fax></fax></customer>'],
+    ['customer', {fax: null}, '<customer><fax nil="true"></fax></customer>'],
+    ['customer', {}, '<customer></customer>'],
+    [
+      'job',
+      {employee_ids: ['4', '5']},
+      '<job><employee_ids type="array"><employee_id>4</employee_id><employee_id>5</employee_id></employee_ids></job>',
+    ],
+    [
+      'job',
+      {employee_ids: ['4']},
+      '<job><employee_ids type="array"><employee_id>4</employee_id></employee_ids></job>',
+    ],
+    ['job', {employee_ids: []}, '<job><employee_ids type="array"></employee_ids></job>'],
+    ['note', {note: 'Gate code 0042'}, '<note><note>Gate code 0042</note></note>'],
+    [
+      'job_charge',
+      {quantity: '2', price_per_unit: '275.10'},
+      '<job_charge><quantity>2</quantity><price_per_unit>275.10</price_per_unit></job_charge>',
+    ],
+    [
+      'employee',
+      {can_login: 'true', username: '007'},
+      '<employee><can_login>true</can_login><username>007</username></employee>',
+    ],
+    [
+      'customer',
+      {name: ' <a>&"\']]> '},
+      '<customer><name> &lt;a&gt;&amp;&quot;&apos;]]&gt; </name></customer>',
+    ],
+    ['customer', {name: 'a\r\nb\rc'}, '<customer><name>a\nb\nc</name></customer>'],
+  ])('of a %s with %j', (root, fields, xml) => {
+    expect(body(root, fields)).toBe(xml);
+  });
+
+  test('of any texts is read back by our reader and by another as it was', () => {
+    const parser = new XMLParser({parseTagValue: false, trimValues: false});
+    const text = fc.string({unit: 'binary'}).filter(isSafe);
+    fc.assert(
+      fc.property(text, text, (name, fax) => {
+        const xml = encodeDocument('customer', {name, fax});
+        const record = readOne(Buffer.from(xml), {list: 'customers', item: 'customer'});
+        expect(record).toEqual({names: ['name', 'fax'], values: [name, fax], isArray: false});
+        expect(parser.parse(xml).customer).toEqual({name, fax});
+      }),
+      {numRuns: 500},
+    );
+  });
+});
+
+// What the documents can say: no forbidden characters, no CR (sent as LF), no lone surrogates.
+function isSafe(text: string): boolean {
+  return /^[\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]*$/u.test(text);
+}
+
+describe('nothing gets into a document but what was meant', () => {
+  test.each([
+    'a><evil/>',
+    'name><x',
+    '__proto__',
+    'constructor',
+    '@nil',
+    '#text',
+    '?xml',
+    'customer_number',
+    'phone-number',
+    'Name',
+    '',
+    'name ',
+  ])('a field named %j is refused', (name) => {
+    const fields: Record<string, string> = Object.create(null);
+    fields[name] = 'x';
+    expect(() => encodeDocument('customer', fields)).toThrow(RecordError);
+    expect(() => encodeDocument('customer', fields)).toThrow(/expected a field that can be written/);
+  });
+
+  test.each<[string, RegExp]>([
+    ['a\u0000b', /customer\.name.*U\+0000 at 1/],
+    ['\u001b', /U\+001B/],
+    ['\ud800', /U\+D800/],
+    ['\udc00x', /U\+DC00/],
+    ['x\ud83d', /U\+D83D at 1/],
+    ['\uffff', /U\+FFFF/],
+    ['\ufffe', /U\+FFFE/],
+  ])('a character that XML does not have is refused by name: %j', (text, words) => {
+    expect(() => encodeDocument('customer', {name: text})).toThrow(words);
+  });
+
+  test.each<[Parameters<typeof encodeDocument>[0], Fields]>([
+    ['job_charge', {quantity: '1e5'}],
+    ['job_charge', {quantity: 'NaN'}],
+    ['job_charge', {quantity: ''}],
+    ['job_charge', {price_per_unit: '1,50'}],
+    ['job_charge', {item_id: '0'}],
+    ['job', {job_type_id: '7; DROP'}],
+    ['job', {employee_ids: ['1', 'x']}],
+    ['job', {employee_ids: '1'}],
+    ['job', {name: ['1']}],
+    ['employee', {can_login: 'yes'}],
+  ])('%s %j is refused', (root, fields) => {
+    expect(() => encodeDocument(root, fields)).toThrow(RecordError);
+  });
+
+  test('the refused text stays out of the message', () => {
+    expect(() => encodeDocument('employee', {password: 'hunter2\u0000'})).toThrow(/^(?!.*hunter2)/);
+    expect(() => encodeDocument('job_charge', {quantity: 'hunter2'})).toThrow(/^(?!.*hunter2)/);
+  });
+});

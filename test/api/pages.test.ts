@@ -1,0 +1,132 @@
+import {describe, expect, test} from 'vitest';
+import type {RawPage} from '../../src/api/client.ts';
+import {fetchPages} from '../../src/api/pages.ts';
+import {RetryableError} from '../../src/errors.ts';
+
+type Ask = (page: number, signal: AbortSignal | undefined) => Promise<string>;
+
+/** A client whose pages the test hands out, and a record of what was asked and what was cut. */
+function clientOf(ask: Ask) {
+  const asked: number[] = [];
+  const cut: number[] = [];
+  const fetchPage = async (
+    _path: string,
+    query: Readonly<Record<string, string>>,
+    call: {signal?: AbortSignal} = {},
+  ): Promise<RawPage> => {
+    const page = Number(query.page);
+    asked.push(page);
+    call.signal?.addEventListener('abort', () => cut.push(page));
+    const body = Buffer.from(await ask(page, call.signal));
+    return {body, bodyBytes: body.length, contentType: null, dateHeader: null, ms: 1};
+  };
+  return {client: {fetchPage}, asked, cut};
+}
+
+const hang: Ask = (_page, signal) =>
+  new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), {once: true}));
+
+const OPTIONS = {path: '/jobs.xml', query: {include: 'notes'}, fromPage: 1, inFlight: 4};
+
+describe('pages', () => {
+  test('come in order of number whatever order they arrive in', async () => {
+    const gates = new Map<number, () => void>();
+    const {client} = clientOf(
+      (page) =>
+        new Promise((resolve) => {
+          gates.set(page, () => resolve(`page ${page}`));
+          // Each full set of four arrives backwards.
+          if (gates.size % 4 === 0) for (const open of [...gates.values()].reverse()) open();
+        }),
+    );
+    const got: string[] = [];
+    for await (const {page, body} of fetchPages(client, OPTIONS)) {
+      got.push(`${page}: ${body}`);
+      for (const open of gates.values()) open();
+      if (page === 6) break;
+    }
+    expect(got).toEqual([1, 2, 3, 4, 5, 6].map((page) => `${page}: page ${page}`));
+  });
+
+  test('begin where they are told, with the query as given', async () => {
+    const queries: object[] = [];
+    const client = {
+      fetchPage: async (path: string, query: object): Promise<RawPage> => {
+        queries.push({path, ...query});
+        return {body: Buffer.alloc(0), bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
+      },
+    };
+    for await (const {page} of fetchPages(client, {...OPTIONS, fromPage: 7, inFlight: 1}))
+      if (page === 8) break;
+    expect(queries).toEqual([
+      {path: '/jobs.xml', include: 'notes', page: '7'},
+      {path: '/jobs.xml', include: 'notes', page: '8'},
+    ]);
+  });
+
+  test('are asked for only so far ahead', async () => {
+    const {client, asked} = clientOf(async (page) => String(page));
+    for await (const {page} of fetchPages(client, OPTIONS)) {
+      expect(Math.max(...asked)).toBe(page + 3);
+      if (page === 5) break;
+    }
+  });
+
+  test('that the consumer no longer wants are cut and waited for', async () => {
+    const {client, asked, cut} = clientOf(async (page, signal) =>
+      page === 1 ? 'one' : await hang(page, signal),
+    );
+    for await (const {page} of fetchPages(client, OPTIONS)) if (page === 1) break;
+    expect(asked).toEqual([1, 2, 3, 4]);
+    expect(cut).toContain(4);
+  });
+
+  test('are cut when the consumer throws', async () => {
+    const {client, cut} = clientOf(async (page, signal) => (page === 1 ? 'one' : await hang(page, signal)));
+    const consume = async () => {
+      for await (const {page} of fetchPages(client, OPTIONS)) throw new Error(`no use for ${page}`);
+    };
+    await expect(consume()).rejects.toThrow('no use for 1');
+    expect(cut).toEqual(expect.arrayContaining([2, 3, 4]));
+  });
+
+  test('end with the signal, and its reason', async () => {
+    const stop = new AbortController();
+    const {client, cut} = clientOf(async (page, signal) => {
+      if (page === 4) queueMicrotask(() => stop.abort(new Error('enough')));
+      return await hang(page, signal);
+    });
+    await expect(fetchPages(client, OPTIONS, stop.signal).next()).rejects.toThrow('enough');
+    expect(cut).toEqual(expect.arrayContaining([1, 2, 3, 4]));
+  });
+
+  test('that fail are told when their turn comes, and the ones before are not lost', async () => {
+    const {client} = clientOf(async (page) => {
+      if (page >= 3) throw new RetryableError(`page ${page} failed`);
+      return String(page);
+    });
+    const got: number[] = [];
+    const consume = async () => {
+      for await (const {page} of fetchPages(client, OPTIONS)) got.push(page);
+    };
+    await expect(consume()).rejects.toThrow('page 3 failed');
+    expect(got).toEqual([1, 2]);
+  });
+
+  test('that fail beyond the end disturb nobody', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    const {client} = clientOf(async (page) => {
+      if (page > 2) throw new RetryableError('past the end');
+      return String(page);
+    });
+    for await (const {page} of fetchPages(client, OPTIONS)) {
+      // A turn of the event loop: what is unhandled by then is told.
+      await new Promise(setImmediate);
+      if (page === 2) break;
+    }
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+  });
+});

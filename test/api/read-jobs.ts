@@ -1,0 +1,34 @@
+import {expect} from 'vitest';
+import {readList} from '../../src/api/reader.ts';
+import type {Value} from '../../src/api/record.ts';
+import {RetryableError} from '../../src/errors.ts';
+
+export const JOBS = {list: 'jobs', item: 'job'};
+
+/** Reads a list of jobs. */
+export function readJobs(xml: string | Buffer, contentType: string | null = null) {
+  return readList(Buffer.from(xml), JOBS, {thing: 'GET /jobs.xml at test', contentType});
+}
+
+/** The fields of a record as a plain object, for records that name none twice. */
+export function fieldsOf(record: Value | undefined): Record<string, unknown> {
+  if (record === null || record === undefined || typeof record === 'string') return {};
+  return Object.fromEntries(record.names.map((name, at) => [name, plain(record.values[at] ?? null)]));
+}
+
+function plain(value: Value): unknown {
+  return typeof value === 'string' || value === null
+    ? value
+    : {isArray: value.isArray, items: value.names.map((name, at) => [name, plain(value.values[at] ?? null)])};
+}
+
+/** The error of a list that is refused; it must be one that is worth a retry. */
+export function failureOf(xml: string | Buffer, contentType: string | null = null): RetryableError {
+  try {
+    readJobs(xml, contentType);
+  } catch (error) {
+    expect(error).toBeInstanceOf(RetryableError);
+    if (error instanceof RetryableError) return error;
+  }
+  throw new Error('it was accepted');
+}

@@ -1,0 +1,42 @@
+import {inspect} from 'node:util';
+import {expect} from 'vitest';
+import {type Answer, type Gone, isGone} from '../../src/api/verdict.ts';
+import {CANARY, openTransport} from './open-transport.ts';
+import {startServer} from './scripted-server.ts';
+
+export const ENCODED = Buffer.from(`${CANARY}:${CANARY}`).toString('base64');
+export const EMPTY_LIST = '<jobs type="array"/>';
+
+/** The error of a read that fails; however it is printed, it does not show the token. */
+export async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  try {
+    await promise;
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const shown = `${inspect(error, {depth: 10, showHidden: true})} ${JSON.stringify(error)} ${error.stack}`;
+    expect(shown).not.toContain(CANARY);
+    expect(shown).not.toContain(ENCODED);
+    return error;
+  }
+  throw new Error('it succeeded');
+}
+
+/** The answer of a read that succeeds. */
+export async function answerOf(read: Promise<Answer | Gone>): Promise<Answer> {
+  const answer = await read;
+  if (isGone(answer)) throw new Error('expected an answer, got gone');
+  return answer;
+}
+
+/** A transport to a server that gives every request the same answer. */
+export async function always(
+  status: number,
+  body: string | Buffer = '',
+  headers: Record<string, string> = {},
+) {
+  const server = await startServer((response) => {
+    response.writeHead(status, {'content-type': 'application/xml; charset=utf-8', ...headers});
+    response.end(body);
+  });
+  return {server, transport: openTransport(server.url)};
+}

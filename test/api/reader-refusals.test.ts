@@ -1,0 +1,185 @@
+import {describe, expect, test} from 'vitest';
+import {readList} from '../../src/api/reader.ts';
+import {replaceForbidden} from '../../src/api/xml-character.ts';
+import {FatalError, RetryableError} from '../../src/errors.ts';
+import {makeJobPage} from './job-page.ts';
+import {failureOf, fieldsOf, JOBS, readJobs} from './read-jobs.ts';
+
+describe('a document that is not whole and right is an error, never a shorter list', () => {
+  test.each<[string, string, RegExp]>([
+    ['nothing', '', /an empty body/],
+    ['blanks', ' \n', /no element at all/],
+    ['plain text', 'Rate limit exceeded', /plain text/],
+    ['an HTML page', '<!DOCTYPE html><html><body>Log in</body></html>', /an HTML page/],
+    ['an HTML page without DOCTYPE', '<html><body>Log in</body></html>', /an HTML page/],
+    ['errors', '<errors><error>Invalid job.</error></errors>', /an element <errors>/],
+    ['another list', '<customers type="array"/>', /an element <customers>/],
+    ['a single record', '<job><id>1</id></job>', /an element <job>/],
+    ['a record under the name of the list', '<jobs><id>1</id></jobs>', /an element <id>/],
+    [
+      'another record within',
+      '<jobs type="array"><job><id>1</id></job><task><id>1</id></task></jobs>',
+      /an element <task>/,
+    ],
+    ['one cut short between records', '<jobs type="array"><job><id>1</id></job>', /unclosed tag/],
+    ['one cut short in a text', '<jobs><job><id>1</id></job><job><name>Smi', /unclosed tag/],
+    ['mismatched tags', '<jobs><job><id>1</name></job></jobs>', /unexpected close tag/],
+    ['a garbled middle', '<jobs><job><id>1</id></job><job><name>Smi</jobs>', /unexpected close tag/],
+    ['a stray closing tag', '<jobs></job></jobs>', /unmatched closing tag|unexpected close tag/],
+    ['two roots', '<jobs/><jobs/>', /one root/],
+    ['text after the root', '<jobs/>more', /text data outside/],
+    ['text before the root', 'x<jobs/>', /plain text/],
+    ['text between records', '<jobs>x<job><id>1</id></job></jobs>', /text mixed with elements/],
+    ['text after the records', '<jobs><job><id>1</id></job>x</jobs>', /text mixed with elements/],
+    ['text in an empty list', '<jobs type="array">none</jobs>', /text mixed with elements/],
+    ['a nil list', '<jobs nil="true"/>', /nil/],
+    ['a raw ampersand', '<jobs><job><name>AT&T</name></job><job><name>x;</name></job></jobs>', /broken XML/],
+    [
+      'a reference that swallows tags',
+      '<jobs><job><a>&#x12</a></job><job><a>1</a></job><job><a>x;</a></job></jobs>',
+      /malformed character entity/,
+    ],
+    [
+      'a swallowing reference with one inside',
+      '<jobs><job><a>&#x12</a></job><job><a>&#0;</a></job></jobs>',
+      /malformed character entity/,
+    ],
+    ['a DOCTYPE', '<!DOCTYPE jobs><jobs/>', /DOCTYPE/],
+    [
+      'a DOCTYPE after a declaration and comments',
+      '<?xml version="1.0"?> <!-- a --><!DOCTYPE jobs [<!ENTITY x "y">]><jobs/>',
+      /DOCTYPE/,
+    ],
+    [
+      'an external entity',
+      '<!DOCTYPE jobs [<!ENTITY x SYSTEM "file:///etc/passwd">]><jobs><job><a>&x;</a></job></jobs>',
+      /DOCTYPE/,
+    ],
+    ['a control character between records', '<jobs>\u0000<job><id>1</id></job></jobs>', /broken XML/],
+    [
+      'an attribute twice',
+      '<jobs><job><a type="integer" type="integer">1</a></job></jobs>',
+      /duplicate attribute/,
+    ],
+    ['an attribute without quotes', '<jobs><job><a type=integer>1</a></job></jobs>', /unquoted/],
+    ['a tag inside a tag', '<jobs><job<a>1</a></job></jobs>', /broken XML/],
+  ])('%s', (_, xml, words) => {
+    const error = failureOf(xml);
+    expect(error.message).toMatch(words);
+    expect(error.message).toContain('GET /jobs.xml at test: expected a whole <jobs> list, got');
+  });
+
+  test('every truncation of a page, at every byte, in either dialect', () => {
+    for (const dialect of ['observed', 'documented'] as const) {
+      const page = makeJobPage({jobs: 2, dialect});
+      const whole = page.lastIndexOf('>') + 1;
+      for (let length = 0; length < whole; length++) {
+        expect(() => readList(page.subarray(0, length), JOBS), `at ${length}`).toThrow(RetryableError);
+      }
+      expect(readList(page.subarray(0, whole), JOBS).records).toHaveLength(2);
+    }
+  });
+
+  test('200,000 nested tags are refused early', () => {
+    const started = performance.now();
+    expect(failureOf(`<jobs><job>${'<a>'.repeat(200_000)}`).message).toMatch(/nested deeper than 20/);
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
+  test('a DOCTYPE bomb is refused before it is parsed', () => {
+    const bomb = `<!DOCTYPE a [${Array.from({length: 100_000}, (_, n) => `<!ENTITY e${n} "&e${n - 1};&e${n - 1};">`).join('')}]><jobs/>`;
+    const started = performance.now();
+    failureOf(bomb);
+    expect(performance.now() - started).toBeLessThan(50);
+  });
+
+  test('more records than the limit need a person', () => {
+    const xml = Buffer.from(`<jobs>${'<job><id>1</id></job>'.repeat(4)}</jobs>`);
+    expect(() => readList(xml, JOBS, {limits: {records: 3}})).toThrow(FatalError);
+    expect(readList(xml, JOBS, {limits: {records: 4}}).records).toHaveLength(4);
+  });
+
+  test('no message holds what the document held', () => {
+    for (const xml of [
+      'canary-4711',
+      '<jobs><job><a>canary-4711</b></job></jobs>',
+      '<html>canary-4711</html>',
+    ]) {
+      expect(JSON.stringify(failureOf(xml), ['message', 'stack', 'cause'])).not.toContain('canary');
+    }
+  });
+});
+
+describe('a flaw inside one record spoils that record alone', () => {
+  const good = '<job><id type="integer">1</id></job>';
+
+  test.each<[string, string, RegExp]>([
+    ['an integer that is none', '<id type="integer">abc</id>', /type integer/],
+    ['an empty integer that is not nil', '<id type="integer"></id>', /type integer, but empty/],
+    ['a decimal that is none', '<a type="decimal">1,5</a>', /type decimal/],
+    ['a decimal that is no number', '<a type="decimal">NaN</a>', /type decimal/],
+    ['a float that is none', '<a type="float">x</a>', /type float/],
+    ['a boolean that is none', '<a type="boolean">yes</a>', /type boolean/],
+    ['a moment that is none', '<a type="dateTime">2031-02-30T09:00:00-05:00</a>', /type dateTime/],
+    ['a moment without offset', '<a type="dateTime">2031-02-20T09:00:00</a>', /type dateTime/],
+    ['a date that is none', '<a type="date">2031-13-01</a>', /type date/],
+    ['elements inside an integer', '<a type="integer"><b>1</b></a>', /elements inside/],
+    ['text inside an array', '<a type="array">x</a>', /text mixed/],
+    ['text before elements', '<a>x<b>1</b></a>', /text mixed/],
+    ['text after elements', '<a><b>1</b>x</a>', /text mixed/],
+    ['text beside the fields', 'x', /without elements|text mixed/],
+    ['text after the fields', '<a>1</a>x', /text mixed/],
+    ['content in a nil', '<a nil="true">x</a>', /nil="true"/],
+    ['elements in a nil', '<a nil="true"><b/></a>', /nil="true"/],
+    ['a nil of its own kind', '<a nil="maybe"/>', /neither true nor false/],
+    ['no fields', '', /without elements/],
+    ['a control character', '<a>x\u0000y</a>', /XML forbids/],
+    ['a vertical tab', '<a>\u000b</a>', /XML forbids/],
+    ['a forbidden reference', '<a>&#0;</a>', /XML forbids/],
+    ['a surrogate reference', '<a>&#xD800;</a>', /XML forbids/],
+    ['an unknown entity', '<a>caf&eacute;</a>', /unknown entity/],
+    ['an unknown entity in an attribute', '<a b="&bogus;">1</a>', /unknown entity/],
+  ])('%s', (_, fields, words) => {
+    const {records, bad} = readJobs(`<jobs type="array">${good}<job  >${fields}</job>\n${good}</jobs>`);
+    expect(records.map(fieldsOf)).toEqual([{id: '1'}, {id: '1'}]);
+    expect(bad).toHaveLength(1);
+    expect(bad[0]?.index).toBe(1);
+    expect(bad[0]?.reason).toMatch(words);
+    expect(bad[0]?.xml).toBe(`<job  >${replaceForbidden(fields)}</job>`);
+  });
+
+  test('a control character, whatever version of XML is declared', () => {
+    const {records, bad} = readJobs(`<?xml version="1.1"?><jobs>${good}<job><a>&#1;</a></job></jobs>`);
+    expect(records).toHaveLength(1);
+    expect(bad[0]?.reason).toMatch(/XML forbids/);
+  });
+
+  test('a self-closed record', () => {
+    const {records, bad} = readJobs(`<jobs>${good}<job/><job nil="true"/></jobs>`);
+    expect(records).toHaveLength(1);
+    expect(bad.map(({xml}) => xml)).toEqual(['<job/>', '<job nil="true"/>']);
+    expect(bad.map(({index}) => index)).toEqual([1, 2]);
+  });
+
+  test('a value too long', () => {
+    const xml = `<jobs>${good}<job><a>${'x'.repeat(1_048_577)}</a></job>${good}</jobs>`;
+    const {records, bad} = readJobs(xml);
+    expect(records).toHaveLength(2);
+    expect(bad[0]?.reason).toMatch(/longer than 1048576/);
+    expect(readJobs(`<jobs><job><a>${'x'.repeat(1_048_576)}</a></job></jobs>`).records).toHaveLength(1);
+  });
+
+  test('a value too long, piece by piece', () => {
+    const {bad} = readList(Buffer.from(`<jobs><job><a>${'xy<!---->'.repeat(30)}</a></job></jobs>`), JOBS, {
+      limits: {valueLength: 50},
+    });
+    expect(bad[0]?.reason).toMatch(/longer than 50/);
+  });
+
+  test('two million references stay within bounds', () => {
+    const started = performance.now();
+    const {bad} = readJobs(`<jobs><job><a>${'&amp;'.repeat(2_000_000)}</a></job></jobs>`);
+    expect(bad).toHaveLength(1);
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+});

@@ -1,0 +1,232 @@
+import {gzipSync} from 'node:zlib';
+import {describe, expect, test} from 'vitest';
+import {FatalError, RetryableError} from '../../src/errors.ts';
+import {makeJobPage} from './job-page.ts';
+import {openTransport} from './open-transport.ts';
+import {always, answerOf, EMPTY_LIST, failureOf} from './read-outcome.ts';
+import {startRawServer, startServer, startTlsServer} from './scripted-server.ts';
+import {TEST_CERTIFICATE} from './test-certificate.ts';
+
+describe('a network that fails is retryable, in words', () => {
+  const once = {retry: {attempts: 1}};
+
+  test('connection refused', async () => {
+    const server = await startRawServer(() => {});
+    const {port} = server;
+    const transport = openTransport(`http://127.0.0.1:${port === 1 ? 2 : 1}`, once);
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(RetryableError);
+    expect(error.message).toContain(
+      'connection refused (is the service up, is the port right?) [ECONNREFUSED]',
+    );
+  });
+
+  test.each(['ENOTFOUND', 'EAI_AGAIN'])('name service: %s', async (code) => {
+    const transport = openTransport('https://nowhere.example', {
+      ...once,
+      lookup: (_host, _options, callback) => callback(Object.assign(new Error(code), {code}), ''),
+    });
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(RetryableError);
+    expect(error.message).toContain(`[${code}]`);
+  });
+
+  test('a name service that never answers, within the deadline', async () => {
+    const transport = openTransport('https://nowhere.example', {
+      ...once,
+      lookup: () => {},
+      limits: {timeoutMs: 50},
+    });
+    expect((await failureOf(transport.read({path: '/jobs.xml'}))).message).toContain('before the deadline');
+  });
+
+  test('a server that takes the request and never answers', async () => {
+    const server = await startRawServer(() => {});
+    const transport = openTransport(server.url, {...once, limits: {timeoutMs: 50}});
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(RetryableError);
+    expect(error.message).toContain('before the deadline');
+  });
+
+  test('a drip of bytes that never ends, within the deadline for the whole', async () => {
+    const server = await startRawServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n');
+      const drip = setInterval(() => socket.write('x'), 5);
+      socket.on('close', () => clearInterval(drip));
+    });
+    const transport = openTransport(server.url, {...once, limits: {timeoutMs: 150}});
+    const started = performance.now();
+    expect((await failureOf(transport.read({path: '/jobs.xml'}))).message).toContain('before the deadline');
+    expect(performance.now() - started).toBeLessThan(1_500);
+  });
+
+  test.each<[string, string]>([
+    ['by content-length', `HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n${EMPTY_LIST}`],
+    ['in chunks', `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n14\r\n${EMPTY_LIST}\r\n`],
+    ['in its head', 'HTTP/1.1 200 OK\r\ncontent-le'],
+    ['before its head', ''],
+  ])('an answer cut short %s', async (_, bytes) => {
+    const server = await startRawServer((socket) => socket.end(bytes));
+    expect(await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'}))).toBeInstanceOf(
+      RetryableError,
+    );
+  });
+
+  test('a reset', async () => {
+    const server = await startRawServer((socket) => socket.resetAndDestroy());
+    const error = await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(RetryableError);
+  });
+
+  test('an answer that is not HTTP, or with two lengths', async () => {
+    for (const bytes of [
+      'SSH-2.0-OpenSSH_9.2\r\n',
+      `HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 20\r\n\r\n${EMPTY_LIST}`,
+    ]) {
+      const server = await startRawServer((socket) => socket.end(bytes));
+      expect(await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'}))).toBeInstanceOf(
+        RetryableError,
+      );
+    }
+  });
+
+  test('a certificate that nobody vouches for is for a person, and the token is not sent', async () => {
+    const server = await startTlsServer();
+    const error = await failureOf(openTransport(server.url).read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(FatalError);
+    expect(error.message).toMatch(
+      /certificate not trusted \[DEPTH_ZERO_SELF_SIGNED_CERT\]; nothing was sent/,
+    );
+    expect(server.seen).toEqual([]);
+  });
+
+  test('a certificate of another host is for a person, too', async () => {
+    const server = await startTlsServer();
+    const url = server.url.replace('localhost', '127.0.0.1');
+    const error = await failureOf(openTransport(url, {ca: TEST_CERTIFICATE}).read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(FatalError);
+    expect(error.message).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
+    expect(server.seen).toEqual([]);
+  });
+
+  test('a certificate of an authority that was given is good', async () => {
+    const server = await startTlsServer();
+    await answerOf(openTransport(server.url, {ca: TEST_CERTIFICATE}).read({path: '/jobs.xml'}));
+    expect(server.seen).toHaveLength(1);
+  });
+});
+
+describe('caps', () => {
+  test('a body beyond the limit on the wire is dropped as it comes', async () => {
+    const server = await startRawServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+      const pour = () => {
+        while (!socket.destroyed && socket.write(`10000\r\n${'x'.repeat(65_536)}\r\n`));
+        if (!socket.destroyed) socket.once('drain', pour);
+      };
+      pour();
+    });
+    const error = await failureOf(
+      openTransport(server.url, {limits: {maxBodyBytes: 1_000_000}}).read({path: '/jobs.xml'}),
+    );
+    expect(error).toBeInstanceOf(FatalError);
+    expect(error.message).toContain('larger than the limit');
+  });
+
+  test('a gzip bomb is stopped by its ratio', async () => {
+    const {transport} = await always(200, gzipSync(Buffer.alloc(50_000_000)), {'content-encoding': 'gzip'});
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(FatalError);
+    expect(error.message).toMatch(/unpacks to more than \d+ bytes/);
+  });
+
+  test('a small body may repeat itself as it likes', async () => {
+    const {transport} = await always(200, gzipSync(Buffer.alloc(1_000_000, 'x')), {
+      'content-encoding': 'gzip',
+    });
+    expect((await answerOf(transport.read({path: '/jobs.xml'}))).body).toHaveLength(1_000_000);
+  });
+
+  test.each<[string, Buffer, string]>([
+    ['gzip that is none', Buffer.from(EMPTY_LIST), 'gzip'],
+    ['gzip cut short', gzipSync(makeJobPage({jobs: 5})).subarray(0, 500), 'gzip'],
+    ['brotli', Buffer.from('x'), 'br'],
+    ['gzip twice', gzipSync(gzipSync('x')), 'gzip, gzip'],
+  ])('%s is refused', async (_, body, coding) => {
+    const {transport} = await always(200, body, {'content-encoding': coding});
+    expect(await failureOf(transport.read({path: '/jobs.xml'}))).toBeInstanceOf(RetryableError);
+  });
+
+  test('too many headers, by count and by size', async () => {
+    for (const count of [400, 10_000]) {
+      const server = await startRawServer((socket) => {
+        const headers = Array.from({length: count}, (_, n) => `x-${n}: ${n}\r\n`).join('');
+        socket.end(`HTTP/1.1 200 OK\r\n${headers}content-length: 20\r\n\r\n${EMPTY_LIST}`);
+      });
+      const error = await failureOf(
+        openTransport(server.url, {retry: {attempts: 1}}).read({path: '/jobs.xml'}),
+      );
+      expect(error.message).toMatch(/headers than the limit/);
+    }
+  });
+
+  test('no more requests at once than the account allows, and the number can be changed', async () => {
+    let running = 0;
+    let most = 0;
+    const server = await startServer((response) => {
+      most = Math.max(most, ++running);
+      setImmediate(() => {
+        running--;
+        response.end(EMPTY_LIST);
+      });
+    });
+    const transport = openTransport(server.url, {concurrency: 3});
+    await Promise.all(Array.from({length: 30}, () => transport.read({path: '/jobs.xml'})));
+    expect(most).toBeLessThanOrEqual(3);
+    transport.limiter.concurrency = 1;
+    most = 0;
+    await Promise.all(Array.from({length: 10}, () => transport.read({path: '/jobs.xml'})));
+    expect(most).toBe(1);
+  });
+});
+
+describe('an abort', () => {
+  test('cuts a read under way with its own reason', async () => {
+    const stop = new AbortController();
+    const server = await startServer(() => stop.abort(new Error('enough')));
+    const transport = openTransport(server.url, {retry: {attempts: 1}});
+    expect((await failureOf(transport.read({path: '/jobs.xml', signal: stop.signal}))).message).toBe(
+      'enough',
+    );
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test('frees a read that waits its turn, and it never starts', async () => {
+    const stop = new AbortController();
+    const server = await startServer(() => stop.abort(new Error('enough')));
+    const transport = openTransport(server.url, {
+      concurrency: 1,
+      limits: {timeoutMs: 1_000},
+      retry: {attempts: 1},
+    });
+    let isFirstOver = false;
+    const first = transport.read({path: '/jobs.xml'}).catch(() => {
+      isFirstOver = true;
+    });
+    const second = transport.read({path: '/tasks.xml', signal: stop.signal});
+    expect((await failureOf(second)).message).toBe('enough');
+    expect(isFirstOver).toBe(false);
+    await transport.close();
+    await first;
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test('before the start sends nothing', async () => {
+    const {server, transport} = await always(200, EMPTY_LIST);
+    const error = await failureOf(
+      transport.read({path: '/jobs.xml', signal: AbortSignal.abort(new Error('enough'))}),
+    );
+    expect(error.message).toBe('enough');
+    expect(server.connections).toEqual([]);
+  });
+});

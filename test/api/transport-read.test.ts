@@ -1,0 +1,198 @@
+import {gzipSync} from 'node:zlib';
+import {describe, expect, test} from 'vitest';
+import {FatalError, RecordError, RetryableError} from '../../src/errors.ts';
+import {makeJobPage} from './job-page.ts';
+import {CANARY, openTransport} from './open-transport.ts';
+import {always, answerOf, EMPTY_LIST, ENCODED, failureOf} from './read-outcome.ts';
+import {startRawServer, startServer} from './scripted-server.ts';
+
+describe('a read', () => {
+  test('brings the body, its size on the wire, the clock of the service and the time it took', async () => {
+    const page = makeJobPage({jobs: 30});
+    const packed = gzipSync(page);
+    const {transport} = await always(200, packed, {
+      'content-encoding': 'gzip',
+      date: 'Sat, 04 Jan 2031 14:00:00 GMT',
+    });
+    const answer = await answerOf(transport.read({path: '/jobs.xml'}));
+    expect(answer.body.equals(page)).toBe(true);
+    expect(answer.bodyBytes).toBe(packed.length);
+    expect(answer.dateHeader).toBe('Sat, 04 Jan 2031 14:00:00 GMT');
+    expect(answer.contentType).toBe('application/xml; charset=utf-8');
+    expect(answer.ms).toBeGreaterThan(0);
+  });
+
+  test('carries the token as user and password, joins the path and encodes the query', async () => {
+    const server = await startServer((response) => response.end(EMPTY_LIST));
+    const transport = openTransport(`${server.url}/my-slug/`);
+    await transport.read({path: '/jobs.xml', query: {page: '2', only: 'id,name', name: 'a&b=c d'}});
+    expect(server.seen[0]?.url).toBe('/my-slug/jobs.xml?page=2&only=id%2Cname&name=a%26b%3Dc+d');
+    expect(server.seen[0]?.headers.authorization).toBe(`Basic ${ENCODED}`);
+    expect(server.seen[0]?.headers['accept-encoding']).toBe('gzip');
+    expect(server.seen[0]?.headers['content-type']).toBeUndefined();
+  });
+
+  test('keeps its connection for the next one', async () => {
+    const {server, transport} = await always(200, EMPTY_LIST);
+    for (let n = 0; n < 20; n++) await transport.read({path: '/jobs.xml'});
+    // Undici may open a second one while the first is being handed back.
+    expect(server.connections.length).toBeLessThanOrEqual(2);
+  });
+
+  test('survives a 103 before its answer', async () => {
+    const server = await startRawServer((socket) => {
+      socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n');
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${EMPTY_LIST.length}\r\n\r\n${EMPTY_LIST}`);
+    });
+    expect(String((await answerOf(openTransport(server.url).read({path: '/jobs.xml'}))).body)).toBe(
+      EMPTY_LIST,
+    );
+  });
+});
+
+describe('an unknown record is a value', () => {
+  test.each<[number, string]>([
+    [400, '<errors>\n  <error>Invalid job.</error>\n</errors>\n'],
+    [400, '<?xml version="1.0" encoding="UTF-8"?>\n<errors><error>Invalid time entry.</error></errors>'],
+    [404, ''],
+    [410, '<errors/>'],
+  ])('%i %j', async (status, body) => {
+    const {server, transport} = await always(status, body);
+    const result = await transport.read({path: '/jobs/7.xml'});
+    expect(result).toMatchObject({gone: true, status});
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test.each<[number, string, Record<string, string>]>([
+    [400, '<errors><error>Invalid page.</error></errors>', {}],
+    [400, '<errors><error>Invalid Username, Account or password.</error></errors>', {}],
+    [400, 'Invalid job.', {}],
+    [404, '<!DOCTYPE html><html></html>', {}],
+    [404, 'not found', {'content-type': 'text/html'}],
+    [403, '<errors><error>Invalid job.</error></errors>', {}],
+    [500, '<errors><error>Invalid job.</error></errors>', {}],
+  ])('but not %i %j', async (status, body, headers) => {
+    const {transport} = await always(status, body, headers);
+    await failureOf(transport.read({path: '/jobs/7.xml'}));
+  });
+});
+
+describe('a status is an error typed by what to do next', () => {
+  test.each([
+    ['HTTP Basic: Access denied.\n', 'HTTP Basic: Access denied.'],
+    [
+      '<errors>\n  <error>Invalid Username, Account or password.</error>\n</errors>\n',
+      'Invalid Username, Account or password.',
+    ],
+  ])('401 %j needs a person, at once', async (body, words) => {
+    const {server, transport} = await always(401, body);
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(FatalError);
+    expect(error.message).toContain(
+      `GET /jobs.xml at ${transport.host}, attempt 1 of 4: expected access, got 401 (${words}); check the token`,
+    );
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test('403 needs a person', async () => {
+    const {transport} = await always(403);
+    expect(await failureOf(transport.read({path: '/jobs.xml'}))).toBeInstanceOf(FatalError);
+  });
+
+  test.each([301, 302, 303, 307, 308])(
+    '%i is not followed, and the token goes nowhere else',
+    async (status) => {
+      const other = await startServer((response) => response.end(EMPTY_LIST));
+      const {transport} = await always(status, '', {location: `${other.url}/jobs.xml`});
+      const error = await failureOf(transport.read({path: '/jobs.xml'}));
+      expect(error).toBeInstanceOf(FatalError);
+      expect(error.message).toMatch(/redirects are not followed/);
+      expect(other.seen).toEqual([]);
+    },
+  );
+
+  test("another 4xx is a record error with the service's words", async () => {
+    const {server, transport} = await always(
+      422,
+      "<errors><error>Name can't be blank</error><error>Fax &amp; phone</error></errors>",
+    );
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(RecordError);
+    expect(error.message).toContain("Name can't be blank · Fax & phone");
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test('words are cut, and hold neither control characters nor the token', async () => {
+    const {transport} = await always(422, `bad\u0000\u001b[31m\r\n ${CANARY} ${ENCODED} ${'x'.repeat(500)}`);
+    const {message} = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(message).toContain('bad [31m [secret] [secret] xxx');
+    expect(message).not.toMatch(/\p{Cc}/u);
+    expect(message.length).toBeLessThan(400);
+  });
+
+  test.each([500, 502, 503, 504, 408, 429, 202])('%i is tried again, four times in all', async (status) => {
+    const {server, transport} = await always(status, '<html><body>secret page</body></html>');
+    const error = await failureOf(transport.read({path: '/jobs.xml', query: {page: '3', name: 'Smith'}}));
+    expect(error).toBeInstanceOf(RetryableError);
+    expect(error.message).toContain(`GET /jobs.xml?page=3 at ${transport.host}, attempt 4 of 4`);
+    expect(error.message).not.toContain('Smith');
+    expect(error.message).not.toContain('secret page');
+    expect(server.seen).toHaveLength(4);
+    expect(transport.pauses).toEqual([250, 500, 1000]);
+  });
+
+  test('a page of HTML under 200 is tried again', async () => {
+    const {server, transport} = await always(200, '<html>', {'content-type': 'text/html; charset=utf-8'});
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(RetryableError);
+    expect(error.message).toContain('an HTML page');
+    expect(server.seen).toHaveLength(4);
+  });
+
+  test('what heals is read, and nothing is said', async () => {
+    const server = await startServer((response, _, count) => {
+      response.statusCode = count < 4 ? 503 : 200;
+      response.end(EMPTY_LIST);
+    });
+    await answerOf(openTransport(server.url).read({path: '/jobs.xml'}));
+    expect(server.seen).toHaveLength(4);
+  });
+});
+
+describe('Retry-After', () => {
+  test.each<[string, number | null, number[]]>([
+    ['7', 7_000, [7_000, 7_000, 7_000]],
+    ['0', 0, [250, 500, 1_000]],
+    ['Sat, 04 Jan 2031 14:00:09 GMT', 9_000, [9_000, 9_000, 9_000]],
+    ['Sat, 04 Jan 2031 13:00:00 GMT', 0, [250, 500, 1_000]],
+    ['soon', null, [250, 500, 1_000]],
+    ['-5', null, [250, 500, 1_000]],
+    ['999999999999999999999', 300_000, []],
+    ['3600', 300_000, []],
+    ['Sat, 04 Jan 2131 14:00:09 GMT', 300_000, []],
+  ])('%s asks for %s ms, capped', async (header, retryAfterMs, waits) => {
+    const server = await startServer((response) => {
+      response.writeHead(429, {'retry-after': header});
+      response.end();
+    });
+    const transport = openTransport(server.url, {now: () => Date.parse('Sat, 04 Jan 2031 14:00:00 GMT')});
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(RetryableError);
+    expect(error).toHaveProperty('retryAfterMs', retryAfterMs);
+    // The limiter holds the account as well; with pauses that take no time its share shows as remainders of them.
+    for (const wait of waits) expect(transport.pauses).toContain(wait);
+    expect(server.seen).toHaveLength(waits.length + 1);
+  });
+
+  test('on one request holds the others of the account', async () => {
+    const server = await startServer((response, _, count) => {
+      if (count === 1) response.writeHead(429, {'retry-after': '20'});
+      response.end(EMPTY_LIST);
+    });
+    const transport = openTransport(server.url, {retry: {attempts: 1}});
+    await failureOf(transport.read({path: '/jobs.xml'}));
+    await transport.read({path: '/tasks.xml'});
+    expect(transport.pauses).toHaveLength(1);
+    expect(transport.pauses[0]).toBeGreaterThan(19_000);
+  });
+});
