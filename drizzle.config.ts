@@ -1,0 +1,9 @@
+import {defineConfig} from 'drizzle-kit';
+
+export default defineConfig({
+  dialect: 'postgresql',
+  schema: './migrations/schema.cts',
+  out: './migrations',
+  migrations: {schema: 'sync', table: 'migrations'},
+  schemaFilter: ['warehouse', 'sync'],
+});

@@ -1,0 +1,29 @@
+import {mirrorTable} from '../warehouse/mirror-table.ts';
+
+/** What a job is billed for. The QuickBooks line ids and the embedded item are in `attributes` (wire-facts 2.3). */
+export const jobCharges = mirrorTable('job_charges', {
+  comment: 'Lines of a job: what is charged, how much of it, at which price.',
+  key: ['id'],
+  indexes: [['job_number']],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Internal key.'},
+    {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
+    {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
+    {name: 'item_id', type: 'integer', comment: 'The item charged.'},
+    {name: 'job_charge_type_id', type: 'integer', comment: 'Kind of charge.'},
+    {name: 'description', type: 'text', comment: 'What is charged; by default the full name of the item.'},
+    {name: 'details', type: 'text', comment: 'Free text on the line.'},
+    {name: 'quantity', type: 'decimal', comment: 'How much of the item.'},
+    {name: 'price_per_unit', type: 'decimal', comment: 'Price of one unit.'},
+    {name: 'discount', type: 'decimal', comment: 'Discount on the line.'},
+    {name: 'total', type: 'decimal', comment: 'Price of the line.'},
+    {name: 'tax_id', type: 'integer', comment: 'Tax that applies: tax_entities.id.'},
+    {name: 'sales_tax_code_id', type: 'integer', comment: 'Sales tax code that applies.'},
+    {name: 'sort_order', type: 'integer', comment: 'Place of the line on the invoice.'},
+    {name: 'recurring_item_parent_id', type: 'integer', comment: 'The line this one was repeated from.'},
+    {name: 'updated_by', type: 'integer', comment: 'Who last changed the line: employees.id.'},
+    {name: 'created_on', type: 'instant', comment: 'When the line was created at the service.'},
+    {name: 'updated_at', type: 'instant', comment: 'When the line was last touched at the service.'},
+    {name: 'deleted_at', type: 'instant', comment: 'When the service marked the line deleted.'},
+  ],
+});

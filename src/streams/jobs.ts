@@ -1,0 +1,136 @@
+import {mirrorTable} from '../warehouse/mirror-table.ts';
+import {jobCharges} from './job-charges.ts';
+import {jobEmployees} from './job-employees.ts';
+import {jobStatuses} from './job-statuses.ts';
+import {jobTypes} from './job-types.ts';
+import {jobNotes} from './notes.ts';
+import type {Stream} from './stream.ts';
+import {taxEntities} from './tax-entities.ts';
+import {timeEntries} from './time-entries.ts';
+
+// No column: the 40 custom fields, and what only QuickBooks understands (transaction ids, edit sequences, names of its
+// references). They are in `attributes`. See wire-facts 2.2.
+const table = mirrorTable('jobs', {
+  comment: 'Jobs: work for a customer, planned, under way or done, with its money.',
+  key: ['job_number'],
+  indexes: [['id'], ['customer_number']],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as job_id.'},
+    {name: 'job_number', type: 'integer', comment: 'Number the service gave the job.'},
+    {name: 'customer_id', type: 'integer', comment: 'The customer: customers.id.'},
+    {name: 'customer_number', type: 'integer', comment: 'The customer: customers.customer_number.'},
+    {name: 'name', type: 'text', comment: 'Title of the job.'},
+    {name: 'description', type: 'text', comment: 'What is to be done.'},
+    {name: 'status', type: 'text', comment: 'Such as scheduled, in_progress, complete, canceled or lost.'},
+    {name: 'job_type_id', type: 'integer', comment: 'Category: job_types.id.'},
+    {name: 'job_status_id', type: 'integer', comment: "Status of the account's own making: job_statuses.id."},
+    {name: 'service_type_id', type: 'integer', comment: 'Kind of service.'},
+    {name: 'po_number', type: 'text', comment: 'Purchase order of the customer.'},
+    {name: 'ref_number', type: 'text', comment: 'Number of the invoice in the books.'},
+    {name: 'scheduled_on', type: 'instant', comment: 'When the work is to begin; null while not scheduled.'},
+    {name: 'ends_at', type: 'instant', comment: 'When the work is to end: scheduled_on and duration.'},
+    {name: 'duration', type: 'decimal', comment: 'Planned length in minutes.'},
+    {name: 'started_on', type: 'instant', comment: 'When the work began.'},
+    {name: 'completed_on', type: 'instant', comment: 'When the work was completed.'},
+    {name: 'on_hold', type: 'instant', comment: 'Since when the job is on hold.'},
+    {name: 'canceled_on', type: 'instant', comment: 'When the job was cancelled.'},
+    {name: 'won_date', type: 'instant', comment: 'When the estimate was won.'},
+    {name: 'lost_date', type: 'instant', comment: 'When the estimate was lost.'},
+    {name: 'schedule', type: 'text', comment: 'Text of the schedule; never seen filled.'},
+    {name: 'tasks_count', type: 'integer', comment: 'How many tasks the job has.'},
+    {name: 'subtotal', type: 'decimal', comment: 'Sum of the charges, before tax.'},
+    {name: 'tax', type: 'decimal', comment: 'Sales tax.'},
+    {name: 'total', type: 'decimal', comment: 'Price of the job: subtotal and tax.'},
+    {name: 'balance_remaining', type: 'decimal', comment: 'What is still to be paid.'},
+    {name: 'total_expenses', type: 'decimal', comment: 'What the job cost the business.'},
+    {name: 'sales_tax_percentage', type: 'decimal', comment: 'Rate of the sales tax, in percent.'},
+    {name: 'tax_id', type: 'integer', comment: 'Tax that applies: tax_entities.id.'},
+    {name: 'txn_date', type: 'instant', comment: 'Date of the transaction in the books.'},
+    {name: 'ship_date', type: 'instant', comment: 'Date of shipment.'},
+    {name: 'invoice_status', type: 'text', comment: 'paid or unpaid.'},
+    {name: 'invoice_date', type: 'instant', comment: 'Date of the invoice.'},
+    {name: 'invoice_sent_date', type: 'instant', comment: 'When the invoice was sent.'},
+    {name: 'invoice_viewed_on', type: 'instant', comment: 'When the customer opened the invoice.'},
+    {name: 'invoice_paid_on', type: 'instant', comment: 'When the invoice was paid.'},
+    {name: 'invoice_terms', type: 'text', comment: 'Terms on the invoice.'},
+    {name: 'invoice_notes', type: 'text', comment: 'Notes on the invoice.'},
+    {name: 'detailed_invoice', type: 'boolean', comment: 'True where the invoice lists every charge.'},
+    {name: 'estimate_type', type: 'text', comment: 'won for a job that began as an estimate.'},
+    {name: 'estimate_scheduled_on', type: 'instant', comment: 'When the visit for the estimate is planned.'},
+    {name: 'estimate_sent_on', type: 'instant', comment: 'When the estimate was sent.'},
+    {name: 'estimate_viewed_on', type: 'instant', comment: 'When the customer opened the estimate.'},
+    {name: 'estimate_terms', type: 'text', comment: 'Terms on the estimate.'},
+    {name: 'estimate_notes', type: 'text', comment: 'Notes on the estimate.'},
+    {name: 'recurring_job_id', type: 'integer', comment: 'The job this one was repeated from: jobs.id.'},
+    {name: 'recurring_interval', type: 'text', comment: 'How often the job is repeated, such as yearly.'},
+    {name: 'recurring_date', type: 'instant', comment: 'When the job is repeated next.'},
+    {name: 'last_recurring_date', type: 'instant', comment: 'When the job was last repeated.'},
+    {name: 'recurring_end_date', type: 'instant', comment: 'Until when the job is repeated.'},
+    {name: 'recurring_ended', type: 'boolean', comment: 'True once the job is repeated no more.'},
+    {name: 'recurring_iterator', type: 'integer', comment: 'How many times the job was repeated.'},
+    {name: 'max_recurring_iterator', type: 'integer', comment: 'How many times the job is to be repeated.'},
+    {name: 'chosen_days_of_week', type: 'nested', comment: 'Days of the week on which the job is repeated.'},
+    {
+      name: 'job_allocations',
+      type: 'nested',
+      comment: 'Shares of house and employees in the job, in percent.',
+    },
+    {name: 'self_service', type: 'boolean', comment: 'True where the customer booked the job.'},
+    {name: 'notification_sent', type: 'boolean', comment: 'True once the customer was notified.'},
+    {name: 'ok_to_sync', type: 'boolean', comment: 'True where the job may go to QuickBooks.'},
+    {name: 'qb_error', type: 'text', comment: 'What QuickBooks said when it refused the job.'},
+    {name: 'created_by', type: 'integer', comment: 'Who created the job: employees.id.'},
+    {name: 'updated_by', type: 'integer', comment: 'Who last changed the job: employees.id.'},
+    {name: 'created_at', type: 'instant', comment: 'When the job was created at the service.'},
+    {name: 'updated_at', type: 'instant', comment: 'When the job was last touched; a viewed invoice counts.'},
+    {name: 'deleted_at', type: 'instant', comment: 'When the service marked the job deleted.'},
+  ],
+});
+
+const parentColumns = {job_number: 'job_number', job_id: 'id'};
+
+/** @see spec "Job"; wire-facts 2.2 */
+export const jobs: Stream = {
+  name: 'jobs',
+  path: '/jobs.xml',
+  list: 'jobs',
+  item: 'job',
+  key: 'job_number',
+  isPaged: true,
+  include: [
+    'customer',
+    'employees',
+    'job_charges',
+    'time_entries',
+    'notes',
+    'job_type',
+    'job_status',
+    'tax_entity',
+  ],
+  table,
+  children: [
+    {
+      element: 'employees',
+      item: 'employee',
+      table: jobEmployees,
+      parentColumns,
+      renamed: {employee_id: 'id'},
+      isLink: true,
+      isOwned: true,
+    },
+    {element: 'job_charges', item: 'job_charge', table: jobCharges, parentColumns, isOwned: true},
+    {element: 'time_entries', item: 'time_entry', table: timeEntries, parentColumns, isOwned: true},
+    {element: 'notes', item: 'note', table: jobNotes, parentColumns, isOwned: true},
+    {element: 'job_type', item: null, table: jobTypes, parentColumns: {}, isOwned: false},
+    {element: 'job_status', item: null, table: jobStatuses, parentColumns: {}, isOwned: false},
+    {element: 'tax_entity', item: null, table: taxEntities, parentColumns: {}, isOwned: false},
+  ],
+  ignored: ['customer'],
+  derived: {customer_number: ['customer', 'customer_number']},
+  windows: {
+    today: {scheduled: 'today'},
+    tomorrow: {scheduled: 'tomorrow'},
+    this_week: {scheduled: 'this_week'},
+    in_progress: {state: 'in_progress'},
+  },
+};

@@ -1,0 +1,119 @@
+// The service hands out credentials on reads: a customer's portal token, an employee's password hashes. A warehouse
+// that keeps every field would become a store of them, so they are known by name and dropped before anything is kept.
+
+const SECRET = /pass|token|secret|salt|digest|api[-_. ]?key|stripe[-_]customer[-_]id/i;
+const MASK = '[secret]';
+const TAG_NAME = /^<\s*(\/?)\s*([^\s<>/"'=]+)/;
+// Bounded: a name without end in broken XML must not cost its square.
+const ATTRIBUTE = /([^\s<>/"'=]{1,100})(\s{0,9}=\s{0,9})("[^"]*"|'[^']*'|[^\s>"']+)/g;
+/** Attributes that say of what kind an element is, not what it holds. */
+const HARMLESS = new Set(['type', 'nil']);
+
+interface Tag {
+  readonly name: string;
+  readonly isClosing: boolean;
+  readonly isEmpty: boolean;
+  /** False where no `>` comes before the next `<`. */
+  readonly isWhole: boolean;
+  readonly end: number;
+}
+
+/**
+ * True for the name of an element that holds a credential, or may: better a field lost than one leaked.
+ * @param name - dashed or underscored
+ * @see wire-facts 2.1, 2.4
+ */
+export function isSecret(name: string): boolean {
+  return SECRET.test(name);
+}
+
+/**
+ * The same XML with `[secret]` in place of what secret elements and attributes hold; they are known by name.
+ * Takes both dialects, and XML that is broken, cut or mismatched: it may then hide more than the secret, never less.
+ */
+export function redactXml(xml: string): string {
+  // No parser, for the XML may be broken in any way: from `<` to `<`, believing nothing it need not. Where the end of a
+  // secret cannot be found, the rest of the text counts as secret.
+  let redacted = '';
+  let at = 0;
+  while (at < xml.length) {
+    const start = nextMarkup(xml, at);
+    const tag = readTag(xml, start);
+    redacted += redactText(xml.slice(at, start), tag) + redactTag(xml.slice(start, tag.end), tag);
+    at = tag.end;
+    if (isSecret(tag.name) && !tag.isClosing && !tag.isEmpty) {
+      at = endOfSecret(xml, tag.end, tag.name);
+      if (at > tag.end) redacted += MASK;
+    }
+  }
+  return redacted;
+}
+
+// The text before a secret's closing tag: seen only where the opening one was cut off.
+function redactText(text: string, next: Tag): string {
+  return next.isClosing && isSecret(next.name) && text.trim() !== '' ? MASK : text;
+}
+
+function redactTag(text: string, tag: Tag): string {
+  if (!isSecret(text)) return text;
+  if (!tag.isWhole) return `<${tag.isClosing ? '/' : ''}${tag.name} ${MASK}`;
+  return text.replace(ATTRIBUTE, (whole, name: string, equals: string) => {
+    if (HARMLESS.has(name)) return whole;
+    return isSecret(name) || isSecret(tag.name) ? `${name}${equals}"${MASK}"` : whole;
+  });
+}
+
+/** From inside a secret element to where its own closing tag begins; the end of the text where it has none. */
+function endOfSecret(xml: string, from: number, name: string): number {
+  let depth = 1;
+  let at = from;
+  while (at < xml.length) {
+    const start = nextMarkup(xml, skipOpaque(xml, at));
+    const tag = readTag(xml, start);
+    if (isSameName(tag.name, name) && !tag.isEmpty) depth += tag.isClosing ? -1 : 1;
+    if (depth === 0) return start;
+    at = tag.end;
+  }
+  return xml.length;
+}
+
+/** Behind the comments and CDATA sections that come before the next tag: what looks like a tag in them is none. */
+function skipOpaque(xml: string, from: number): number {
+  let at = from;
+  for (;;) {
+    const start = nextMarkup(xml, at);
+    const close = xml.startsWith('<![CDATA[', start) ? ']]>' : xml.startsWith('<!--', start) ? '-->' : null;
+    if (close === null) return start;
+    const end = xml.indexOf(close, start);
+    if (end === -1) return xml.length;
+    at = end + close.length;
+  }
+}
+
+function nextMarkup(xml: string, from: number): number {
+  const at = xml.indexOf('<', from);
+  return at === -1 ? xml.length : at;
+}
+
+function readTag(xml: string, start: number): Tag {
+  const {end, isWhole} = endOfTag(xml, start);
+  const [, slash = '', name = ''] = TAG_NAME.exec(xml.slice(start, end)) ?? [];
+  return {name, isClosing: slash !== '', isEmpty: isWhole && xml[end - 2] === '/', isWhole, end};
+}
+
+/** Behind the `>` that ends a tag, those in quotes skipped; where none comes, at the next `<`, which no tag contains. */
+function endOfTag(xml: string, start: number): {end: number; isWhole: boolean} {
+  let quote = '';
+  for (let at = start + 1; at < xml.length; at++) {
+    const char = xml[at] ?? '';
+    if (char === '<') return {end: at, isWhole: false};
+    if (char === '>' && quote === '') return {end: at + 1, isWhole: true};
+    if (char === quote) quote = '';
+    else if (quote === '' && (char === '"' || char === "'")) quote = char;
+  }
+  return {end: xml.length, isWhole: false};
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.replaceAll('-', '_').toLowerCase() === other.replaceAll('-', '_').toLowerCase();
+}

@@ -1,0 +1,43 @@
+import type {MirrorTable} from '../warehouse/mirror-table.ts';
+
+export type StreamName = 'customers' | 'jobs' | 'employees' | 'tasks';
+
+/** One kind of object at the service: where it is listed, how it is known, where its parts are kept. */
+export interface Stream {
+  readonly name: StreamName;
+  /** The list, relative to the account's base address. */
+  readonly path: string;
+  /** Name of the list's root element, and of one record in it. */
+  readonly list: string;
+  readonly item: string;
+  /** The field that paths know a record by. */
+  readonly key: string;
+  readonly isPaged: boolean;
+  /** Related data to ask for with every record. */
+  readonly include: readonly string[];
+  readonly table: MirrorTable;
+  readonly children: readonly Child[];
+  /** Elements that other records bring in full, so they are read there. */
+  readonly ignored: readonly string[];
+  /** Columns filled from a record embedded in this one: column to [element, field in it]. */
+  readonly derived: Readonly<Record<string, readonly [string, string]>>;
+  /** Named filters for fresh data between full sweeps. */
+  readonly windows: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** Records embedded in a record of a stream, kept in a table of their own. */
+export interface Child {
+  /** Name of the element that holds them. */
+  readonly element: string;
+  /** Name of one of them when the element is a list; null for a single embedded record. */
+  readonly item: string | null;
+  readonly table: MirrorTable;
+  /** Columns filled from the surrounding record: column of the child to field of the record. */
+  readonly parentColumns: Readonly<Record<string, string>>;
+  /** Columns whose field has another name: column to field. */
+  readonly renamed?: Readonly<Record<string, string>>;
+  /** True for a mere link to a record that another stream brings: what no column takes is left to that stream. */
+  readonly isLink?: boolean;
+  /** True where they exist only in their parent and vanish from its list; false for look-ups that many records share. */
+  readonly isOwned: boolean;
+}

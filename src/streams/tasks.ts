@@ -1,0 +1,51 @@
+import {mirrorTable} from '../warehouse/mirror-table.ts';
+import type {Stream} from './stream.ts';
+
+// A task may bring excerpts of its job, customer and employees: those are in `attributes`. See wire-facts 2.6.
+const table = mirrorTable('tasks', {
+  comment: 'Entries of the schedule: appointments and things to do.',
+  key: ['id'],
+  indexes: [['job_id']],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
+    {name: 'name', type: 'text', comment: 'What is to be done.'},
+    {name: 'description', type: 'text', comment: 'More on what is to be done.'},
+    {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
+    {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
+    {name: 'customer_id', type: 'integer', comment: 'The customer: customers.id.'},
+    {name: 'customer_number', type: 'integer', comment: 'The customer: customers.customer_number.'},
+    {name: 'employee_id', type: 'integer', comment: 'Who is to do it: employees.id.'},
+    {name: 'employee_number', type: 'integer', comment: 'Who is to do it: employees.employee_number.'},
+    {name: 'task_type_id', type: 'integer', comment: 'Kind of task.'},
+    {name: 'scheduled_at', type: 'instant', comment: 'When it begins; null while not scheduled.'},
+    {name: 'ends_at', type: 'instant', comment: 'When it ends.'},
+    {name: 'duration', type: 'decimal', comment: 'Length in minutes.'},
+    {name: 'completed', type: 'boolean', comment: 'True once it is done.'},
+    {name: 'completed_at', type: 'instant', comment: 'When it was done.'},
+    {name: 'created_by', type: 'integer', comment: 'Who created the task: employees.id.'},
+    {name: 'updated_by', type: 'integer', comment: 'Who last changed the task: employees.id.'},
+    {name: 'created_at', type: 'instant', comment: 'When the task was created at the service.'},
+    {name: 'updated_at', type: 'instant', comment: 'When the task was last touched at the service.'},
+    {name: 'deleted_at', type: 'instant', comment: 'When the service marked the task deleted.'},
+  ],
+});
+
+/** @see spec "Task"; wire-facts 2.6 */
+export const tasks: Stream = {
+  name: 'tasks',
+  path: '/tasks.xml',
+  list: 'tasks',
+  item: 'task',
+  key: 'id',
+  isPaged: true,
+  include: [],
+  table,
+  children: [],
+  ignored: [],
+  derived: {job_number: ['job', 'job_number'], customer_number: ['customer', 'customer_number']},
+  windows: {
+    open: {completed: 'false'},
+    today: {scheduled_at: 'today'},
+    this_week: {scheduled_at: 'this_week'},
+  },
+};

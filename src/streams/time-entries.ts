@@ -1,0 +1,26 @@
+import {mirrorTable} from '../warehouse/mirror-table.ts';
+
+/** @see spec "Time entry"; wire-facts 2.5 */
+export const timeEntries = mirrorTable('time_entries', {
+  comment: 'Hours that employees worked on a job.',
+  key: ['id'],
+  indexes: [['job_number']],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
+    {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
+    {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
+    {name: 'employee_id', type: 'integer', comment: 'Who worked: employees.id.'},
+    {name: 'started_on', type: 'instant', comment: 'When the work began.'},
+    {name: 'ended_on', type: 'instant', comment: 'When the work ended.'},
+    {name: 'number_of_hours', type: 'decimal', comment: 'Hours worked.'},
+    {name: 'note', type: 'text', comment: 'What was done.'},
+    {name: 'mileage', type: 'decimal', comment: 'Distance driven.'},
+    {name: 'billable', type: 'boolean', comment: 'True where the customer pays for the hours.'},
+    {name: 'time_entry_type_id', type: 'integer', comment: 'Kind of time entry.'},
+    {name: 'created_by', type: 'integer', comment: 'Who entered it: employees.id.'},
+    {name: 'updated_by', type: 'integer', comment: 'Who last changed it: employees.id.'},
+    {name: 'created_at', type: 'instant', comment: 'When it was entered.'},
+    {name: 'updated_at', type: 'instant', comment: 'When it was last touched at the service.'},
+    {name: 'deleted_at', type: 'instant', comment: 'When the service marked it deleted.'},
+  ],
+});

@@ -1,0 +1,17 @@
+import type {PgTable} from 'drizzle-orm/pg-core';
+
+/** A table and what its reader should know of it and of each of its columns. */
+export interface CommentedTable {
+  readonly drizzle: PgTable;
+  readonly comment: string;
+  readonly columns: Readonly<Record<string, string>>;
+}
+
+/** Pairs a table with its comments; the compiler sees that no column goes without one. */
+export function commentTable<T extends PgTable>(
+  drizzle: T,
+  comment: string,
+  columns: Readonly<Record<keyof T['_']['columns'], string>>,
+): CommentedTable {
+  return {drizzle, comment, columns};
+}

@@ -1,0 +1,71 @@
+import pg from 'pg';
+import type {MirrorTable} from './mirror-table.ts';
+import {nameTable} from './table-sql.ts';
+
+/** A hash here is the first half of a SHA-256. */
+const hashBytes = 16;
+
+/** Which records are meant: of one stream, read into columns of one shape. */
+export interface KnownScope {
+  readonly accountId: string;
+  readonly stream: string;
+  /** Fingerprint of the stream's columns; int4. */
+  readonly shape: number;
+}
+
+/**
+ * Finds which bytes were read and accepted before, and still have their row: one that was marked deleted or removed by
+ * hand is not known, so it comes back. An index probe: no lock, no WAL.
+ * @returns hash as hex to number of the record
+ */
+export async function probeKnown(
+  client: pg.Pool | pg.ClientBase,
+  asked: KnownScope & {readonly table: MirrorTable; readonly hashes: readonly Buffer[]},
+): Promise<Map<string, string>> {
+  const {accountId, stream, shape, table, hashes} = asked;
+  if (hashes.length === 0) return new Map();
+  // As one value: an array of hashes is written in hex by us and read from hex by Postgres, for twice the time.
+  const values = [accountId, stream, shape, Buffer.concat(hashes)];
+  const {rows} = await client.query<{hash: string; number: string}>(probeSql(table), values);
+  return new Map(rows.map((row) => [row.hash, row.number]));
+}
+
+function probeSql(table: MirrorTable): string {
+  const [key, ...others] = table.key;
+  if (key === undefined || others.length > 0)
+    throw new TypeError(`table ${table.name}: no stream has a key of many columns`);
+  // OFFSET 0 keeps both a look into an index for each hash. Without it, and without statistics, as after a first load,
+  // the planner joins all that is held with all that is asked.
+  return `
+    SELECT encode(page.bytes_hash, 'hex') AS hash, known.number
+      FROM (SELECT substring($4::bytea FROM at * ${hashBytes} + 1 FOR ${hashBytes}) AS bytes_hash
+              FROM generate_series(0, length($4::bytea) / ${hashBytes} - 1) AS at) AS page
+     CROSS JOIN LATERAL (
+           SELECT number FROM sync.known_records
+            WHERE account_id = $1 AND stream = $2 AND bytes_hash = page.bytes_hash AND shape = $3 OFFSET 0) AS known
+     CROSS JOIN LATERAL (
+           SELECT FROM ${nameTable(table)}
+            WHERE account_id = $1 AND ${pg.escapeIdentifier(key)} = known.number AND _deleted_at IS NULL OFFSET 0) AS held`;
+}
+
+/**
+ * Remembers the bytes by which records are known from now on. Call it in the transaction that writes their rows.
+ * @param known - number of the record to the hash of its bytes
+ */
+export async function rememberKnown(
+  client: pg.ClientBase,
+  {accountId, stream, shape, known}: KnownScope & {readonly known: ReadonlyMap<string, Buffer>},
+): Promise<void> {
+  if (known.size === 0) return;
+  // In order of number: two batches that lock rows in the same order cannot deadlock.
+  const numbers = [...known.keys()].sort();
+  const hashes = numbers.map((number) => known.get(number));
+  await client.query(
+    `INSERT INTO sync.known_records (account_id, stream, shape, number, bytes_hash)
+     SELECT $1, $2, $3, page.number, page.bytes_hash
+       FROM unnest($4::bigint[], $5::bytea[]) AS page (number, bytes_hash)
+         ON CONFLICT (account_id, stream, number) DO UPDATE
+        SET bytes_hash = EXCLUDED.bytes_hash, shape = EXCLUDED.shape`,
+    [accountId, stream, shape, numbers, hashes],
+  );
+}

@@ -1,0 +1,94 @@
+import type pg from 'pg';
+import {inTransaction, type Queryable} from './database.ts';
+import type {Sweep} from './sweep.ts';
+import {requestSweep} from './sweeps.ts';
+
+/** A sweep that comes round by itself. */
+export interface Schedule {
+  readonly scheduleId: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly stream: string;
+  readonly mode: 'full' | 'window';
+  readonly windowName: string | null;
+  readonly everyMs: number;
+  /** ISO 8601, UTC. */
+  readonly nextDueAt: string;
+  readonly lastRungAt: string | null;
+}
+
+/** A schedule as it is wished for. */
+export interface SchedulePlan {
+  readonly name: string;
+  readonly stream: string;
+  readonly mode: 'full' | 'window';
+  readonly windowName?: string | null;
+  readonly everyMs: number;
+  /** When it is due for the first time, an instant as ISO text. */
+  readonly firstDueAt: string;
+}
+
+const columns = `
+  schedule_id AS "scheduleId", account_id AS "accountId", name, stream, mode, window_name AS "windowName",
+  every_ms::double precision AS "everyMs", next_due_at AS "nextDueAt", last_rung_at AS "lastRungAt"`;
+
+/** Makes the schedules that the account does not have by that name; those it has stay as a person may have changed them. */
+export async function insertSchedules(
+  db: Queryable,
+  accountId: string,
+  plans: readonly SchedulePlan[],
+): Promise<void> {
+  await db.query(
+    `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+     SELECT $1, plan.* FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[]) AS plan
+         ON CONFLICT (account_id, name) DO NOTHING`,
+    [
+      accountId,
+      plans.map((plan) => plan.name),
+      plans.map((plan) => plan.stream),
+      plans.map((plan) => plan.mode),
+      plans.map((plan) => plan.windowName ?? null),
+      plans.map((plan) => plan.everyMs),
+      plans.map((plan) => plan.firstDueAt),
+    ],
+  );
+}
+
+/** The schedules of an account, the next due first; with `isDue` only those whose time has come. */
+export async function listSchedules(
+  db: Queryable,
+  asked: {readonly accountId: string; readonly isDue?: boolean},
+): Promise<Schedule[]> {
+  const {rows} = await db.query<Schedule>(
+    `SELECT ${columns} FROM sync.schedules
+      WHERE account_id = $1 AND (NOT $2 OR next_due_at <= now())
+      ORDER BY next_due_at, schedule_id`,
+    [asked.accountId, asked.isDue ?? false],
+  );
+  return rows;
+}
+
+/**
+ * Turns a schedule that is due into a sweep; both are committed together, so no ring is lost and none counts twice.
+ * @returns the sweep, or null when the schedule is not due or gone
+ */
+export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
+  return await inTransaction(pool, async (client) => {
+    const schedule = await noteScheduleRung(client, scheduleId);
+    return schedule === null ? null : await requestSweep(client, {...schedule, requestedBy: 'schedule'});
+  });
+}
+
+/** Moves a schedule that is due on to its next time; what was missed meanwhile is not made up for. */
+export async function noteScheduleRung(client: pg.ClientBase, scheduleId: string): Promise<Schedule | null> {
+  const {rows} = await client.query<Schedule>(
+    `UPDATE sync.schedules
+        SET last_rung_at = now(),
+            next_due_at = next_due_at + every_ms * interval '1 millisecond'
+                        * (1 + floor(extract(epoch FROM now() - next_due_at) * 1000 / every_ms))::double precision
+      WHERE schedule_id = $1 AND next_due_at <= now()
+  RETURNING ${columns}`,
+    [scheduleId],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,116 @@
+import {sql} from 'drizzle-orm';
+import {bigint, check, index, integer, text, timestamp, uniqueIndex} from 'drizzle-orm/pg-core';
+import {accounts, sync} from './accounts-table.ts';
+import {commentTable} from './commented-table.ts';
+
+const instant = () => timestamp({withTimezone: true, mode: 'string'});
+const count = () => bigint({mode: 'number'}).notNull().default(0);
+
+export const sweeps = sync.table(
+  'sweeps',
+  {
+    sweep_id: bigint({mode: 'bigint'}).primaryKey().generatedAlwaysAsIdentity(),
+    account_id: bigint({mode: 'bigint'})
+      .notNull()
+      .references(() => accounts.account_id),
+    stream: text().notNull(),
+    mode: text().notNull(),
+    window_name: text(),
+    record_number: bigint({mode: 'bigint'}),
+    state: text().notNull().default('due'),
+    requested_by: text().notNull(),
+    due_at: instant().notNull().defaultNow(),
+    started_at: instant(),
+    ended_at: instant(),
+    next_page: integer().notNull().default(1),
+    fence: integer().notNull().default(0),
+    lease_until: instant(),
+    failures: integer().notNull().default(0),
+    requests: count(),
+    pages: count(),
+    bytes: count(),
+    records: count(),
+    inserted: count(),
+    updated: count(),
+    unchanged: count(),
+    revived: count(),
+    vanished: count(),
+    quarantined: count(),
+    reasons: text().array().notNull().default(sql`'{}'::text[]`),
+    error: text(),
+  },
+  (table) => [
+    check('sweeps_mode_check', sql`${table.mode} IN ('full', 'window', 'record')`),
+    check(
+      'sweeps_state_check',
+      sql`${table.state} IN ('due', 'running', 'certified', 'uncertified', 'failed')`,
+    ),
+    check('sweeps_requested_by_check', sql`${table.requested_by} IN ('schedule', 'command')`),
+    check('sweeps_window_name_check', sql`(${table.window_name} IS NOT NULL) = (${table.mode} = 'window')`),
+    check(
+      'sweeps_record_number_check',
+      sql`(${table.record_number} IS NOT NULL) = (${table.mode} = 'record')`,
+    ),
+    check('sweeps_ended_at_check', sql`(${table.ended_at} IS NULL) = (${table.state} IN ('due', 'running'))`),
+    check('sweeps_lease_until_check', sql`(${table.lease_until} IS NOT NULL) = (${table.state} = 'running')`),
+    check(
+      'sweeps_started_at_check',
+      sql`${table.state} IN ('due', 'failed') OR ${table.started_at} IS NOT NULL`,
+    ),
+    check('sweeps_error_check', sql`${table.state} <> 'failed' OR ${table.error} IS NOT NULL`),
+    check(
+      'sweeps_reasons_check',
+      sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' ELSE true END`,
+    ),
+    check('sweeps_next_page_check', sql`${table.next_page} >= 1`),
+    check(
+      'sweeps_counts_check',
+      sql`least(${table.fence}, ${table.failures}, ${table.requests}, ${table.pages}, ${table.bytes}, ${table.records}, ${table.inserted}, ${table.updated}, ${table.unchanged}, ${table.revived}, ${table.vanished}, ${table.quarantined}) >= 0`,
+    ),
+    // The lock against two sweeps of the same thing: it holds whatever the queue does.
+    uniqueIndex('sweeps_unfinished_key')
+      .on(
+        table.account_id,
+        table.stream,
+        table.mode,
+        sql`coalesce(window_name, '')`,
+        sql`coalesce(record_number, 0)`,
+      )
+      .where(sql`state IN ('due', 'running')`),
+    index('sweeps_latest_idx').on(table.account_id, table.stream, table.mode, table.sweep_id),
+  ],
+);
+
+export const sweepsTable = commentTable(
+  sweeps,
+  'Passes over a stream: planned, under way and past, with their evidence.',
+  {
+    sweep_id: 'Number of the sweep.',
+    account_id: 'The account swept.',
+    stream: 'The kind of object swept: customers, jobs, employees, tasks.',
+    mode: 'full: every record; window: what a filter lets through; record: one record by its number.',
+    window_name: 'Name of the filter of a window sweep.',
+    record_number: 'Number of the record that a record sweep asks for.',
+    state: 'due, running, certified (proven complete), uncertified (ended, for the reasons given) or failed.',
+    requested_by: 'Who asked for it: schedule or command.',
+    due_at: 'From when on it may run.',
+    started_at: 'When it was taken up for the first time.',
+    ended_at: 'When it came to its end.',
+    next_page: 'Checkpoint: the page it goes on with; all before it are in the warehouse.',
+    fence: 'How often it was taken up; who holds an older number may not write any more.',
+    lease_until: 'Until when its present worker owns it, unless renewed; by the clock of this database.',
+    failures: 'Tries that failed since its last saved batch.',
+    requests: 'Requests sent to the service.',
+    pages: 'Pages read.',
+    bytes: 'Bytes of the bodies read, decompressed.',
+    records: 'Records read; a record that came twice counts twice.',
+    inserted: 'Rows that were new, children included.',
+    updated: 'Rows whose meaning had changed, children included.',
+    unchanged: 'Rows that were read and needed no write, children included.',
+    revived: 'Rows that had been marked deleted and came back.',
+    vanished: 'Children marked deleted because their parent no longer lists them.',
+    quarantined: 'Records that could not be read or taken.',
+    reasons: 'Why the sweep is not certified.',
+    error: 'What went wrong last, and the next step.',
+  },
+);

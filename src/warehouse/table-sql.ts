@@ -1,0 +1,110 @@
+// Every name in these statements comes from a table's definition in our own code, and is quoted all the same; nothing
+// that the service sent ever becomes a name.
+
+import pg from 'pg';
+import type {ColumnType, MirrorTable} from './mirror-table.ts';
+
+/** The statements that load one table. */
+export interface TableSql {
+  readonly probe: string;
+  readonly copyToTable: string;
+  readonly createStage: string;
+  readonly copyToStage: string;
+  readonly merge: string;
+  readonly markVanished: (parentColumn: string) => string;
+}
+
+const sqlTypes: Readonly<Record<ColumnType, string>> = {
+  text: 'text',
+  integer: 'bigint',
+  decimal: 'numeric',
+  float: 'double precision',
+  boolean: 'boolean',
+  instant: 'timestamptz',
+  nested: 'jsonb',
+};
+
+const quote = (name: string) => pg.escapeIdentifier(name);
+const cache = new WeakMap<MirrorTable, TableSql>();
+
+/** The table's name, with its schema. */
+export function nameTable(table: MirrorTable): string {
+  return `warehouse.${quote(table.name)}`;
+}
+
+/** The name of a key or parent column, checked against the definition. */
+export function findColumn(
+  table: MirrorTable,
+  name: string,
+): {readonly at: number; readonly sqlType: string} {
+  const at = table.columns.findIndex((column) => column.name === name);
+  const column = table.columns[at];
+  if (column === undefined) throw new TypeError(`table ${table.name} has no column "${name}"`);
+  return {at, sqlType: sqlTypes[column.type]};
+}
+
+export function tableSql(table: MirrorTable): TableSql {
+  const built = cache.get(table) ?? buildTableSql(table);
+  cache.set(table, built);
+  return built;
+}
+
+function buildTableSql(table: MirrorTable): TableSql {
+  const target = nameTable(table);
+  const stage = `pg_temp.${quote(`stage_${table.name}`)}`;
+  const values = [
+    'account_id',
+    '_sweep_id',
+    ...table.columns.map((column) => quote(column.name)),
+    'attributes',
+    '_hash',
+  ];
+  const key = table.key.map(quote);
+  return {
+    probe: probeSql(table),
+    copyToTable: `COPY ${target} (${values.join(', ')}) FROM STDIN`,
+    createStage: `
+      CREATE TEMPORARY TABLE IF NOT EXISTS ${quote(`stage_${table.name}`)} ON COMMIT DELETE ROWS
+          AS SELECT ${values.join(', ')} FROM ${target} WITH NO DATA`,
+    copyToStage: `COPY ${stage} (${values.join(', ')}) FROM STDIN`,
+    merge: `
+      INSERT INTO ${target} (${values.join(', ')})
+      SELECT ${values.join(', ')} FROM ${stage}
+          ON CONFLICT (account_id, ${key.join(', ')}) DO UPDATE
+         SET ${values.map((name) => `${name} = EXCLUDED.${name}`).join(', ')},
+             _changed_at = now(), _deleted_at = NULL`,
+    markVanished: (parentColumn) => vanishSql(table, parentColumn),
+  };
+}
+
+/**
+ * What we hold of some keys. A probe: it takes no lock and writes no WAL. OFFSET 0 keeps it a look into the index for
+ * each key: a join is planned by statistics, and during a first load there are none, so that Postgres read the whole
+ * table for every batch (10,000 rows a second, against 100,000).
+ */
+function probeSql(table: MirrorTable): string {
+  const names = table.key.map((_, at) => `key_${at}`);
+  const arrays = table.key.map((column, at) => `$${at + 3}::${findColumn(table, column).sqlType}[]`);
+  const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
+  return `
+    SELECT page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
+           held._hash IS NOT DISTINCT FROM page.hash AS "isSame"
+      FROM unnest($2::bytea[], ${arrays.join(', ')}) WITH ORDINALITY AS page (hash, ${names.join(', ')}, at)
+     CROSS JOIN LATERAL (
+           SELECT row._hash, row._deleted_at FROM ${nameTable(table)} AS row
+            WHERE row.account_id = $1 AND ${match.join(' AND ')} OFFSET 0) AS held`;
+}
+
+/** A row without its whole key was authored here and is not known to the service yet: its absence says nothing. */
+function vanishSql(table: MirrorTable, parentColumn: string): string {
+  const names = table.key.map((_, at) => `key_${at}`);
+  const arrays = table.key.map((column, at) => `$${at + 4}::${findColumn(table, column).sqlType}[]`);
+  const match = table.key.map((column, at) => `kept.key_${at} = child.${quote(column)}`);
+  return `
+    UPDATE ${nameTable(table)} AS child
+       SET _deleted_at = now(), _changed_at = now(), _sweep_id = $2
+     WHERE child.account_id = $1 AND child._deleted_at IS NULL
+       AND child.${quote(parentColumn)} = ANY ($3::${findColumn(table, parentColumn).sqlType}[])
+       AND ${table.key.map((column) => `child.${quote(column)} IS NOT NULL`).join(' AND ')}
+       AND NOT EXISTS (SELECT FROM unnest(${arrays.join(', ')}) AS kept (${names.join(', ')}) WHERE ${match.join(' AND ')})`;
+}

@@ -1,0 +1,20 @@
+import {describe, expect, test} from 'vitest';
+import {encodeCopyRow} from '../../src/warehouse/copy-text.ts';
+
+describe('encodeCopyRow', () => {
+  test('separates fields by tabs and ends the row with a line feed', () => {
+    expect(encodeCopyRow(['a', 'b', 'c'])).toBe('a\tb\tc\n');
+  });
+
+  test('tells null, empty text and the text \\N apart', () => {
+    expect(encodeCopyRow([null, '', '\\N'])).toBe('\\N\t\t\\\\N\n');
+  });
+
+  test('escapes what would end a field or a row, wherever it stands and however often', () => {
+    expect(encodeCopyRow(['\ta\t', '\nb\n', '\r\nc\\d\\'])).toBe('\\ta\\t\t\\nb\\n\t\\r\\nc\\\\d\\\\\n');
+  });
+
+  test('leaves every other character as it is', () => {
+    expect(encodeCopyRow(['äö € 𝄞 "quoted", \u0001'])).toBe('äö € 𝄞 "quoted", \u0001\n');
+  });
+});

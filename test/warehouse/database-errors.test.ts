@@ -1,0 +1,110 @@
+import pg from 'pg';
+import {describe, expect, test} from 'vitest';
+import {FatalError, RecordError, RetryableError, UsageError} from '../../src/errors.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import {describeDatabase, explainDatabaseError} from '../../src/warehouse/database-errors.ts';
+
+const url = 'postgres://mirror:s3cret-word@db.example.com:6543/warehouse?sslmode=disable';
+
+function databaseError(code: string, facts: Partial<pg.DatabaseError> = {}): pg.DatabaseError {
+  return Object.assign(new pg.DatabaseError('what Postgres says', 10, 'error'), {code, ...facts});
+}
+
+function systemError(code: string, facts: object = {}): Error {
+  return Object.assign(new Error(`connect ${code}`), {code, ...facts});
+}
+
+/** Everything that a log could print of an error. */
+function printAll(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return `${error.stack} ${JSON.stringify(error)} ${JSON.stringify(Object.entries(error))} ${printAll(error.cause)}`;
+}
+
+describe('a failure of the database', () => {
+  test.each([
+    systemError('ECONNREFUSED'),
+    systemError('ENOTFOUND'),
+    systemError('ECONNRESET'),
+    systemError('ETIMEDOUT'),
+    systemError('ENOENT', {syscall: 'connect'}),
+    new AggregateError([systemError('ECONNREFUSED'), systemError('ECONNREFUSED')]),
+    ...['57P01', '57P02', '57P03', '53300', '08006', '40001', '40P01', '55P03', '57014'].map((code) =>
+      databaseError(code),
+    ),
+    new Error('Connection terminated unexpectedly'),
+    new Error('timeout exceeded when trying to connect'),
+    new Error('Connection terminated due to connection timeout'),
+  ])('that passes is retryable: %s', (error) => {
+    expect(explainDatabaseError(error, url)).toBeInstanceOf(RetryableError);
+  });
+
+  test.each([
+    ...['28P01', '28000', '3D000', '3F000', '42P01', '42501', '53100', '25006'].map((code) =>
+      databaseError(code),
+    ),
+    new Error('The server does not support SSL connections'),
+    new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
+    systemError('SELF_SIGNED_CERT_IN_CHAIN'),
+  ])('that a person must mend is fatal: %s', (error) => {
+    expect(explainDatabaseError(error, url)).toBeInstanceOf(FatalError);
+  });
+
+  test('names host, port, database and the next step', () => {
+    const {message} = explainDatabaseError(systemError('ECONNREFUSED'), url);
+    expect(message).toBe(
+      'Postgres at db.example.com:6543, database warehouse: nothing listens there; start Postgres, or mend the host and port in DATABASE_URL (ECONNREFUSED)',
+    );
+    expect(explainDatabaseError(databaseError('42P01'), url).message).toContain('run `fieldmirror migrate`');
+  });
+
+  test('never shows the password, nor what a row held', () => {
+    const error = databaseError('28P01', {
+      detail: 'Key (name)=(private)',
+      where: 'COPY jobs, line 1: "private"',
+    });
+    const shown = printAll(explainDatabaseError(error, url));
+    expect(shown).not.toContain('s3cret-word');
+    expect(shown).not.toContain('private');
+  });
+
+  test('of an idle connection does not show the password of the client that pg ties to it', () => {
+    const error = Object.assign(new Error('Connection terminated unexpectedly'), {
+      client: {password: 's3cret-word'},
+    });
+    expect(printAll(explainDatabaseError(error, url))).not.toContain('s3cret-word');
+  });
+
+  test('that is none of the database comes back as it is', () => {
+    const others = [
+      new RetryableError('ours'),
+      new FatalError('ours'),
+      new RecordError('ours'),
+      new UsageError('ours'),
+      new TypeError('a bug'),
+      systemError('ENOENT', {syscall: 'open'}),
+    ];
+    for (const error of others) expect(explainDatabaseError(error, url)).toBe(error);
+    expect(explainDatabaseError('thrown text', url).message).toBe('thrown text');
+  });
+});
+
+describe('an address', () => {
+  test('is described without its password', () => {
+    expect(describeDatabase(url)).toBe('Postgres at db.example.com:6543, database warehouse');
+    expect(describeDatabase('postgres:///db?host=/var/run/postgresql&user=u&password=p')).toBe(
+      'Postgres at /var/run/postgresql, database db',
+    );
+  });
+
+  test('that cannot be read is not quoted', () => {
+    for (const broken of [
+      'postgres://mirror:s3cret-word@db:port/x',
+      's3cret-word',
+      'postgres://u:s3cret-word@[::1/x',
+    ]) {
+      expect(describeDatabase(broken)).not.toContain('s3cret-word');
+      expect(() => openPool(broken, {max: 1, applicationName: 'test'})).toThrow(UsageError);
+      expect(() => openPool(broken, {max: 1, applicationName: 'test'})).not.toThrow(/s3cret-word/);
+    }
+  });
+});

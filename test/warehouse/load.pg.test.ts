@@ -1,0 +1,379 @@
+import type pg from 'pg';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {RecordError} from '../../src/errors.ts';
+import {inTransaction} from '../../src/warehouse/database.ts';
+import {type LoadCounts, loadRows, markVanished} from '../../src/warehouse/load.ts';
+import type {MirrorTable} from '../../src/warehouse/mirror-table.ts';
+import type {Row} from '../../src/warehouse/row.ts';
+import {countRows} from '../../src/warehouse/status.ts';
+import {machines, openWorld, parts, rowOf, type World} from './sample.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world?.close());
+beforeEach(() => world.pool.query('TRUNCATE warehouse.machines, warehouse.machine_parts'));
+
+const machine = (number: string, fields: Record<string, string | null> = {}, attributes?: string) =>
+  rowOf(machines, {machine_number: number, ...fields}, attributes);
+
+async function load(rows: readonly Row[], sweepId = '1', table: MirrorTable = machines): Promise<LoadCounts> {
+  const {accountId} = world.account;
+  return await inTransaction(world.pool, (client) => loadRows(client, table, rows, {accountId, sweepId}));
+}
+
+/** Every column as the text that Postgres shows. */
+async function readAll(): Promise<Record<string, string | null>[]> {
+  const columns = machines.columns.map(({name}) => `"${name}"::text`).join(', ');
+  const {rows} = await world.pool.query(
+    `SELECT ${columns}, attributes::text, _sweep_id::text AS sweep, _deleted_at IS NOT NULL AS deleted
+       FROM warehouse.machines ORDER BY machine_number`,
+  );
+  return rows;
+}
+
+describe('values', () => {
+  const difficult = {
+    backslash: '\\',
+    'two backslashes and an n': '\\\\n',
+    'what COPY writes for null': '\\N',
+    'what ends a COPY': '\\.',
+    'tab, line feed, carriage return': 'a\tb\nc\r\nd',
+    'nothing but line breaks': '\n\r\n',
+    unicode: 'Zoë “Ø” 𝄞 日本語 \u2028',
+    quotes: `O'Brien "and" $1 ; DROP TABLE x; --`,
+    'leading zeros': '00712',
+    blanks: '  two  ',
+    control: '\u0001\u001f\u007f',
+  };
+
+  test.each(Object.entries(difficult))(
+    '%s arrives exactly, when new and when changed',
+    async (_what, text) => {
+      await load([machine('1', {name: text}, JSON.stringify({text}))]);
+      await load([machine('2', {name: 'before'})]);
+      expect(await load([machine('2', {name: text}, JSON.stringify({text}))])).toMatchObject({updated: 1});
+      const {rows} = await world.pool.query(
+        `SELECT name, attributes->>'text' AS text FROM warehouse.machines`,
+      );
+      expect(rows).toEqual([
+        {name: text, text},
+        {name: text, text},
+      ]);
+    },
+  );
+
+  test('of every type arrive as they were sent', async () => {
+    const fields = {name: 'Lathe', serial: '007', price: '275.10', weight: '1.5', in_use: 'false'};
+    await load([
+      machine('1', {...fields, bought_at: '2026-03-08T01:30:00-05:00', options: '{"colors":["red",null]}'}),
+    ]);
+    expect(await readAll()).toEqual([
+      {
+        machine_number: '1',
+        ...fields,
+        bought_at: '2026-03-08 06:30:00+00',
+        options: '{"colors": ["red", null]}',
+        attributes: '{}',
+        sweep: '1',
+        deleted: false,
+      },
+    ]);
+  });
+
+  test('null and empty text stay two things', async () => {
+    await load([machine('1', {name: null}), machine('2', {name: ''})]);
+    expect((await readAll()).map((row) => row.name)).toEqual([null, '']);
+  });
+
+  test('that Postgres refuses are named by table, key and column, and never quoted', async () => {
+    const refused = load([machine('1'), machine('2', {price: 'secret-price'})]);
+    await expect(refused).rejects.toThrow(RecordError);
+    await expect(refused).rejects.toThrow(/machines 2: .* column price .*22P02/);
+    await expect(refused).rejects.not.toThrow(/secret/);
+    expect(await readAll()).toEqual([]);
+  });
+
+  test('that Postgres refuses in a changed row are named too', async () => {
+    await load([machine('1'), machine('2')]);
+    await expect(load([machine('1', {name: 'x'}), machine('2', {price: 'secret'})])).rejects.toThrow(
+      /machines 2: .* column price/,
+    );
+  });
+
+  test('of a row without its key are refused: it could never be found again', async () => {
+    await expect(load([rowOf(machines, {name: 'no number'})])).rejects.toThrow(/machines\.machine_number/);
+  });
+});
+
+describe('a batch', () => {
+  test('inserts, updates, revives and skips, and says how many of each', async () => {
+    await load([machine('1'), machine('2'), machine('3'), machine('4')]);
+    await world.pool.query(
+      'UPDATE warehouse.machines SET _deleted_at = now() WHERE machine_number IN (3, 4)',
+    );
+    const batch = [
+      machine('1'),
+      machine('2', {name: 'new'}),
+      machine('3'),
+      machine('4', {name: 'x'}),
+      machine('5'),
+    ];
+    expect(await load(batch, '2')).toEqual({inserted: 1, updated: 1, revived: 2, unchanged: 1});
+    const rows = await readAll();
+    expect(rows.map((row) => [row.sweep, row.name, row.deleted])).toEqual([
+      ['1', null, false],
+      ['2', 'new', false],
+      ['2', null, false],
+      ['2', 'x', false],
+      ['2', null, false],
+    ]);
+  });
+
+  test('that holds a row twice leaves it once, as it came last', async () => {
+    const rows = [machine('7', {name: 'first'}), machine('8'), machine('7', {name: 'last'})];
+    expect(await load(rows)).toEqual({inserted: 2, updated: 0, revived: 0, unchanged: 0});
+    expect((await readAll())[0]?.name).toBe('last');
+    expect(await load(rows.toReversed())).toEqual({inserted: 0, updated: 1, revived: 0, unchanged: 1});
+    expect((await readAll())[0]?.name).toBe('first');
+  });
+
+  test('knows 007 and 7 for the same number', async () => {
+    expect(await load([machine('007', {name: 'a'}), machine('7', {name: 'b'})])).toMatchObject({inserted: 1});
+    expect(await load([machine('007', {name: 'b'})])).toMatchObject({inserted: 0, updated: 1});
+  });
+
+  test('without rows does nothing', async () => {
+    expect(await load([])).toEqual({inserted: 0, updated: 0, revived: 0, unchanged: 0});
+  });
+
+  test('of several thousand rows goes in at once', async () => {
+    const rows = Array.from({length: 5000}, (_, at) => machine(String(at + 1), {name: `machine ${at}`}));
+    expect(await load(rows)).toMatchObject({inserted: 5000});
+    expect(await countRows(world.pool, machines, world.account.accountId)).toBe(5000);
+  });
+
+  test('updates a row without making it a new one, and keeps the key of the ERP', async () => {
+    await load([machine('1')]);
+    await world.pool.query(`UPDATE warehouse.machines SET external_key = 'ERP-1'`);
+    const read = async () => (await world.pool.query('SELECT * FROM warehouse.machines')).rows[0];
+    const before = await read();
+    await load([machine('1', {name: 'x'})], '2');
+    const after = await read();
+    expect(after).toMatchObject({
+      row_id: before.row_id,
+      external_key: 'ERP-1',
+      _first_seen_at: before._first_seen_at,
+    });
+    expect(after._changed_at > before._changed_at).toBe(true);
+  });
+
+  test('leaves the rows of other accounts alone', async () => {
+    await load([machine('1', {name: 'ours'})]);
+    await inTransaction(world.pool, (client) =>
+      loadRows(client, machines, [machine('1', {name: 'theirs'})], {accountId: '999', sweepId: '1'}),
+    );
+    expect((await readAll()).map((row) => row.name).sort()).toEqual(['ours', 'theirs']);
+  });
+});
+
+describe('what is unchanged', () => {
+  const rows = Array.from({length: 300}, (_, at) =>
+    machine(String(at + 1), {name: `machine ${at}`, price: '1.50'}),
+  );
+  const readVersions = async () =>
+    (await world.pool.query('SELECT xmin, ctid FROM warehouse.machines ORDER BY 2')).rows;
+
+  test('is not written: every row keeps its version', async () => {
+    await load(rows);
+    const before = await readVersions();
+    expect(await load(rows, '2')).toEqual({inserted: 0, updated: 0, revived: 0, unchanged: 300});
+    expect(await readVersions()).toEqual(before);
+  });
+
+  test('costs no transaction number and no lock', async () => {
+    await load(rows);
+    await inTransaction(world.pool, async (client) => {
+      await loadRows(client, machines, rows, {accountId: world.account.accountId, sweepId: '2'});
+      // Whoever writes, or locks a row, is given a transaction number; and WAL comes of nothing else here.
+      const {rows: used} = await client.query('SELECT pg_current_xact_id_if_assigned() AS id');
+      expect(used).toEqual([{id: null}]);
+    });
+  });
+
+  test('makes no WAL', async () => {
+    await load(rows);
+    await load(rows);
+    await world.pool.query('VACUUM warehouse.machines');
+    const before = await readWal();
+    for (let repeated = 0; repeated < 20; repeated++) await load(rows, '2');
+    // Other tests write to the same cluster, so the least of several looks counts.
+    let least = await walSince(before);
+    for (let look = 0; look < 20 && least > 0; look++) {
+      const start = await readWal();
+      await load(rows, '2');
+      least = Math.min(least, await walSince(start));
+    }
+    expect(least).toBeLessThan(1_000);
+  });
+
+  test('is not written when only its place in the batch changed', async () => {
+    await load(rows);
+    expect(await load(rows.toReversed())).toMatchObject({unchanged: 300});
+  });
+});
+
+async function readWal(): Promise<string> {
+  return (await world.pool.query('SELECT pg_current_wal_lsn()::text AS at')).rows[0].at;
+}
+
+async function walSince(start: string): Promise<number> {
+  const {rows} = await world.pool.query('SELECT pg_current_wal_lsn() - $1::pg_lsn AS bytes', [start]);
+  return Number(rows[0].bytes);
+}
+
+describe('two transactions', () => {
+  test('that bring the same new row both succeed, and the later one counts', async () => {
+    const {pool, account} = world;
+    const batch = (sweepId: string) => ({accountId: account.accountId, sweepId});
+    const early = await pool.connect();
+    const late = await pool.connect();
+    try {
+      await early.query('BEGIN');
+      await late.query('BEGIN');
+      await loadRows(early, machines, [machine('1', {name: 'early'}), machine('2')], batch('1'));
+      const waiting = loadRows(late, machines, [machine('1', {name: 'late'}), machine('3')], batch('2'));
+      await untilBlocked(late);
+      await early.query('COMMIT');
+      await waiting;
+      await late.query('COMMIT');
+    } finally {
+      early.release(true);
+      late.release(true);
+    }
+    expect((await readAll()).map((row) => [row.machine_number, row.name])).toEqual([
+      ['1', 'late'],
+      ['2', null],
+      ['3', null],
+    ]);
+  });
+
+  test('that bring the same rows in opposite order do not deadlock', async () => {
+    const rows = (name: string) => Array.from({length: 50}, (_, at) => machine(String(at + 1), {name}));
+    await load(rows('before'));
+    const {accountId} = world.account;
+    // Not by inTransaction: it would run again what lost a deadlock.
+    const loadOnce = async (given: readonly Row[]) => {
+      const client = await world.pool.connect();
+      await client.query('BEGIN');
+      await loadRows(client, machines, given, {accountId, sweepId: '2'});
+      await client.query('COMMIT');
+      client.release();
+    };
+    await Promise.all(
+      ['a', 'b', 'c', 'd', 'e', 'f'].map((name, at) =>
+        loadOnce(at % 2 ? rows(name) : rows(name).toReversed()),
+      ),
+    );
+    expect(new Set((await readAll()).map((row) => row.name)).size).toBe(1);
+  });
+
+  test('that are rolled back leave nothing, and their connection loads on', async () => {
+    const failed = inTransaction(world.pool, async (client) => {
+      await loadRows(client, machines, [machine('1')], {accountId: world.account.accountId, sweepId: '1'});
+      await loadRows(client, machines, [machine('1', {name: 'x'})], {
+        accountId: world.account.accountId,
+        sweepId: '1',
+      });
+      throw new Error('stop');
+    });
+    await expect(failed).rejects.toThrow('stop');
+    expect(await readAll()).toEqual([]);
+    for (let repeated = 0; repeated < 8; repeated++) {
+      expect(await load([machine('1', {name: `${repeated}`})])).toMatchObject({revived: 0, unchanged: 0});
+    }
+  });
+});
+
+/** Until Postgres says that the connection waits for a lock. */
+async function untilBlocked(client: pg.PoolClient & {processID?: number}): Promise<void> {
+  for (;;) {
+    const {rows} = await world.pool.query('SELECT cardinality(pg_blocking_pids($1)) AS blockers', [
+      client.processID,
+    ]);
+    if (rows[0].blockers > 0) return;
+  }
+}
+
+describe('markVanished', () => {
+  const part = (number: string, code: string) => rowOf(parts, {machine_number: number, code, size: '1'});
+  const readParts = async () =>
+    (
+      await world.pool.query(
+        'SELECT code, _deleted_at IS NOT NULL AS gone, _sweep_id FROM warehouse.machine_parts ORDER BY code',
+      )
+    ).rows.map((row) => `${row.code}${row.gone ? ' gone' : ''} ${row._sweep_id}`);
+  const vanish = (parents: string[], kept: readonly Row[], sweepId = '2') =>
+    inTransaction(world.pool, (client) =>
+      markVanished(client, parts, {
+        accountId: world.account.accountId,
+        sweepId,
+        parentColumn: 'machine_number',
+        parents,
+        kept,
+      }),
+    );
+
+  beforeEach(() => load([part('1', 'a'), part('1', 'b'), part('2', 'c'), part('3', 'd')], '1', parts));
+
+  test('marks what a parent no longer lists, and nothing else', async () => {
+    expect(await vanish(['1', '2'], [part('1', 'a'), part('2', 'c')])).toBe(1);
+    expect(await readParts()).toEqual(['a 1', 'b gone 2', 'c 1', 'd 1']);
+  });
+
+  test('marks every child of a parent whose list is empty', async () => {
+    expect(await vanish(['1'], [])).toBe(2);
+    expect(await readParts()).toEqual(['a gone 2', 'b gone 2', 'c 1', 'd 1']);
+  });
+
+  test('compares the whole key: the same code at another parent keeps nothing alive', async () => {
+    expect(await vanish(['1'], [part('2', 'a'), part('1', 'b')])).toBe(1);
+    expect(await readParts()).toEqual(['a gone 2', 'b 1', 'c 1', 'd 1']);
+  });
+
+  test('does not touch what is marked already', async () => {
+    await vanish(['1'], [], '2');
+    expect(await vanish(['1'], [], '3')).toBe(0);
+    expect(await readParts()).toEqual(['a gone 2', 'b gone 2', 'c 1', 'd 1']);
+  });
+
+  test('does not touch rows that were authored here and have no key yet', async () => {
+    const {accountId} = world.account;
+    await world.pool.query(
+      'INSERT INTO warehouse.machine_parts (account_id, machine_number, size) VALUES ($1, 1, 2)',
+      [accountId],
+    );
+    expect(await vanish(['1'], [part('1', 'a'), part('1', 'b')])).toBe(0);
+  });
+
+  test('does not touch other accounts', async () => {
+    await world.pool.query('UPDATE warehouse.machine_parts SET account_id = 999 WHERE code = $1', ['a']);
+    expect(await vanish(['1'], [])).toBe(1);
+  });
+
+  test('without parents does nothing', async () => {
+    expect(await vanish([], [])).toBe(0);
+  });
+
+  test('is undone when the child comes back, though its hash is the same', async () => {
+    await vanish(['1'], []);
+    expect(await load([part('1', 'a')], '3', parts)).toEqual({
+      inserted: 0,
+      updated: 0,
+      revived: 1,
+      unchanged: 0,
+    });
+    expect(await readParts()).toEqual(['a 3', 'b gone 2', 'c 1', 'd 1']);
+  });
+});

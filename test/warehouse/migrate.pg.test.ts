@@ -1,0 +1,190 @@
+import {cp, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {getTableConfig} from 'drizzle-orm/pg-core';
+import type pg from 'pg';
+import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
+import {FatalError} from '../../src/errors.ts';
+import {allTables} from '../../src/streams/all.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import {toDrizzle} from '../../src/warehouse/drizzle-table.ts';
+import {findServerProblem, migrate} from '../../src/warehouse/migrate.ts';
+import {checkMigrations, migrationsFolder} from '../../src/warehouse/migration-check.ts';
+import {syncTables} from '../../src/warehouse/sync-tables.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+beforeEach(async () => {
+  database = await createDatabase();
+  pool = openPool(database.url, {max: 4, applicationName: 'test'});
+});
+afterEach(async () => {
+  await pool?.end();
+  await database?.drop();
+});
+
+const ours = `('warehouse', 'sync')`;
+
+describe('migrate', () => {
+  test('makes every table as the code declares it, column by column', async () => {
+    const {applied} = await migrate(pool, allTables);
+    expect(applied).toBeGreaterThan(0);
+    const declared = [...allTables.map(toDrizzle), ...syncTables.map((table) => table.drizzle)].map(
+      getTableConfig,
+    );
+    const {rows} = await pool.query(
+      `SELECT format('%s.%s.%s %s%s', n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+                     CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END) AS made
+         FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname IN ${ours} AND c.relkind = 'r' AND c.relname <> 'migrations' AND a.attnum > 0`,
+    );
+    const expected = declared.flatMap(({schema, name, columns}) =>
+      columns.map(
+        (column) =>
+          `${schema}.${name}.${column.name} ${column.getSQLType()}${column.notNull ? ' NOT NULL' : ''}`,
+      ),
+    );
+    expect(rows.map((row) => row.made).sort()).toEqual(expected.sort());
+  });
+
+  test('gives every schema, table and column its comment', async () => {
+    await migrate(pool, allTables);
+    const {rows} = await pool.query(
+      `SELECT n.nspname AS bare FROM pg_namespace AS n
+        WHERE n.nspname IN ${ours} AND coalesce(obj_description(n.oid, 'pg_namespace'), '') = ''
+        UNION ALL
+       SELECT format('%s.%s.%s', n.nspname, c.relname, a.attname)
+         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+         JOIN (SELECT attrelid, attnum, attname FROM pg_attribute WHERE attnum > 0
+               UNION ALL SELECT oid, 0, '' FROM pg_class) AS a ON a.attrelid = c.oid
+        WHERE n.nspname IN ${ours} AND c.relkind = 'r' AND coalesce(CASE a.attnum WHEN 0 THEN obj_description(c.oid, 'pg_class') ELSE col_description(c.oid, a.attnum) END, '') = ''`,
+    );
+    expect(rows).toEqual([]);
+    const {rows: some} = await pool.query(
+      `SELECT col_description('warehouse.jobs'::regclass, attnum) AS comment FROM pg_attribute
+        WHERE attrelid = 'warehouse.jobs'::regclass AND attname = 'job_number'`,
+    );
+    const jobs = allTables.find((table) => table.name === 'jobs');
+    expect(some[0].comment).toBe(jobs?.columns.find((column) => column.name === 'job_number')?.comment);
+  });
+
+  test('writes a comment only where it differs, and mends what somebody changed', async () => {
+    await migrate(pool, allTables);
+    const read = async () =>
+      (await pool.query('SELECT xmin::text, objoid, objsubid, description FROM pg_description ORDER BY 2, 3'))
+        .rows;
+    const before = await read();
+    await migrate(pool, allTables, true);
+    expect(await read()).toEqual(before);
+    await pool.query(`COMMENT ON TABLE warehouse.jobs IS 'something else'`);
+    await migrate(pool, allTables, true);
+    const texts = (rows: {description: string}[]) => rows.map((row) => row.description);
+    expect(texts(await read())).toEqual(texts(before));
+  });
+
+  test('run again does nothing', async () => {
+    await migrate(pool, allTables);
+    expect(await migrate(pool, allTables)).toEqual({applied: 0});
+  });
+
+  test('run four times at once applies everything once', async () => {
+    const runs = await Promise.all(Array.from({length: 4}, () => migrate(pool, allTables)));
+    expect(runs.map((run) => run.applied).filter((applied) => applied > 0)).toHaveLength(1);
+    expect(await checkMigrations(pool)).toEqual({missing: [], unknown: [], problem: null});
+  });
+
+  test('holds no lock and no session when it is done', async () => {
+    await migrate(pool, allTables);
+    const {rows} = await pool.query(
+      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    );
+    expect(rows).toEqual([]);
+    expect(pool.totalCount).toBe(1);
+  });
+
+  test('refuses a database that a newer version has migrated, and leaves it alone', async () => {
+    await migrate(pool, allTables);
+    await pool.query(
+      `INSERT INTO sync.migrations (hash, created_at) VALUES ('from the future', 9999999999999)`,
+    );
+    await expect(migrate(pool, allTables)).rejects.toThrow(FatalError);
+    await expect(migrate(pool, allTables)).rejects.toThrow(
+      /1 migration that this version does not know.*update fieldmirror/,
+    );
+  });
+
+  test('refuses a database that is not in UTF-8, and says how to make one', async () => {
+    const admin = openPool(inject('postgresUrl'), {max: 1, applicationName: 'test'});
+    const name = `${new URL(database.url).pathname.slice(1)}_ascii`;
+    await admin.query(`CREATE DATABASE ${name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0`);
+    const url = new URL(database.url);
+    url.pathname = `/${name}`;
+    const ascii = openPool(url.href, {max: 1, applicationName: 'test'});
+    try {
+      await expect(migrate(ascii, allTables)).rejects.toThrow(/expected a database in UTF8, got SQL_ASCII/);
+    } finally {
+      await ascii.end();
+      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await admin.end();
+    }
+  });
+
+  test.each(['14.11', '9.6.24', '14.11 (Debian 14.11-1)', 'unknown'])(
+    'refuses version %s by its name',
+    (version) => {
+      expect(findServerProblem({version, encoding: 'UTF8'})).toContain(`got ${version}; upgrade it`);
+    },
+  );
+
+  test.each(['15.0', '18.1', '19beta1'])('takes version %s', (version) => {
+    expect(findServerProblem({version, encoding: 'UTF8'})).toBeNull();
+  });
+});
+
+describe('checkMigrations', () => {
+  test('finds that a database was never migrated, and says what to run', async () => {
+    const {missing, unknown, problem} = await checkMigrations(pool);
+    expect(missing[0]).toBe(1);
+    expect(unknown).toEqual([]);
+    expect(problem).toMatch(/^\d+ migrations? missing: run `fieldmirror migrate`$/);
+  });
+
+  test('finds a migration that was passed over', async () => {
+    await migrate(pool, allTables);
+    await pool.query('DELETE FROM sync.migrations WHERE id = 1');
+    expect(await checkMigrations(pool)).toMatchObject({missing: [1], unknown: []});
+  });
+
+  test('finds a migration that was edited after it was applied', async () => {
+    await migrate(pool, allTables);
+    const folder = await copyMigrations();
+    const [tag] = await readTags(folder);
+    await writeFile(join(folder, `${tag}.sql`), 'SELECT 1;');
+    const {missing, unknown} = await checkMigrations(pool, folder);
+    expect(missing).toEqual([1]);
+    expect(unknown).toHaveLength(1);
+    await rm(folder, {recursive: true});
+  });
+
+  test('refuses a journal whose times do not rise: drizzle would pass over the later one', async () => {
+    const folder = await copyMigrations();
+    const journalFile = join(folder, 'meta', '_journal.json');
+    const journal = JSON.parse(await readFile(journalFile, 'utf8'));
+    journal.entries.push({...journal.entries[0], idx: 99});
+    await writeFile(journalFile, JSON.stringify(journal));
+    await expect(checkMigrations(pool, folder)).rejects.toThrow(/expected it to be younger/);
+    await rm(folder, {recursive: true});
+  });
+});
+
+async function copyMigrations(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-migrations-'));
+  await cp(migrationsFolder, folder, {recursive: true});
+  return folder;
+}
+
+async function readTags(folder: string): Promise<string[]> {
+  const journal = JSON.parse(await readFile(join(folder, 'meta', '_journal.json'), 'utf8'));
+  return journal.entries.map((entry: {tag: string}) => entry.tag);
+}

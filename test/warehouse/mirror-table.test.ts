@@ -1,0 +1,56 @@
+import {getTableConfig} from 'drizzle-orm/pg-core';
+import {describe, expect, test} from 'vitest';
+import {toDrizzle} from '../../src/warehouse/drizzle-table.ts';
+import {type Definition, mirrorTable} from '../../src/warehouse/mirror-table.ts';
+
+const definition: Definition = {
+  comment: 'Things.',
+  key: ['number'],
+  indexes: [['parent']],
+  columns: [
+    {name: 'number', type: 'integer', comment: 'Number.'},
+    {name: 'parent', type: 'integer', comment: 'Parent.'},
+  ],
+};
+
+describe('mirrorTable', () => {
+  test('sets the columns of the service between our own', () => {
+    const names = getTableConfig(toDrizzle(mirrorTable('things', definition))).columns.map(
+      (column) => column.name,
+    );
+    expect(names.slice(0, 6)).toEqual([
+      'row_id',
+      'account_id',
+      'external_key',
+      'number',
+      'parent',
+      'attributes',
+    ]);
+    expect(names.slice(6)).toEqual(['_hash', '_first_seen_at', '_changed_at', '_deleted_at', '_sweep_id']);
+  });
+
+  test('names its constraints and leads each with the account', () => {
+    const {uniqueConstraints, indexes} = getTableConfig(toDrizzle(mirrorTable('things', definition)));
+    const named = uniqueConstraints.map((one) => [one.getName(), one.columns.map((column) => column.name)]);
+    expect(named).toEqual([['things_key', ['account_id', 'number']]]);
+    expect(indexes.map((one) => one.config.name)).toEqual(['things_external_key', 'things_parent_idx']);
+  });
+
+  test('allows nulls in the key, for rows that have no number yet', () => {
+    const {columns} = getTableConfig(toDrizzle(mirrorTable('things', definition)));
+    expect(columns.find((column) => column.name === 'number')?.notNull).toBe(false);
+  });
+
+  test.each([
+    [
+      'a name of our own',
+      {columns: [...definition.columns, {name: 'account_id', type: 'text', comment: ''}]},
+    ],
+    ['a name used twice', {columns: [...definition.columns, {name: 'parent', type: 'text', comment: ''}]}],
+    ['a key without its column', {key: ['id']}],
+    ['an index without its column', {indexes: [['job_number']]}],
+    ['no key', {key: []}],
+  ] as const)('refuses %s', (_what, wrong) => {
+    expect(() => mirrorTable('things', {...definition, ...wrong})).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,127 @@
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {listAccounts, readAccount, upsertAccount} from '../../src/warehouse/accounts.ts';
+import {
+  insertSchedules,
+  listSchedules,
+  type SchedulePlan,
+  takeDueSchedule,
+} from '../../src/warehouse/schedules.ts';
+import {listDueSweeps} from '../../src/warehouse/sweeps.ts';
+import {openWorld, type World} from './sample.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world?.close());
+beforeEach(() => world.pool.query('TRUNCATE sync.schedules, sync.sweeps CASCADE'));
+
+const hourMs = 3_600_000;
+const nightly: SchedulePlan = {
+  name: 'jobs nightly',
+  stream: 'jobs',
+  mode: 'full',
+  everyMs: 24 * hourMs,
+  firstDueAt: '2020-01-01T03:00:00.000Z',
+};
+const window: SchedulePlan = {
+  name: 'jobs today',
+  stream: 'jobs',
+  mode: 'window',
+  windowName: 'today',
+  everyMs: hourMs,
+  firstDueAt: '2999-01-01T00:00:00Z',
+};
+const insert = (...plans: SchedulePlan[]) => insertSchedules(world.pool, world.account.accountId, plans);
+const list = (isDue = false) => listSchedules(world.pool, {accountId: world.account.accountId, isDue});
+
+async function only(): Promise<string> {
+  const [schedule, ...others] = await list();
+  if (schedule === undefined || others.length > 0) throw new Error('expected one schedule');
+  return schedule.scheduleId;
+}
+
+describe('schedules', () => {
+  test('are listed the next due first, all or only those that are due', async () => {
+    await insert(window, nightly);
+    expect(await list()).toMatchObject([
+      {
+        name: 'jobs nightly',
+        mode: 'full',
+        windowName: null,
+        everyMs: 24 * hourMs,
+        nextDueAt: '2020-01-01T03:00:00Z',
+        lastRungAt: null,
+      },
+      {name: 'jobs today', mode: 'window', windowName: 'today', everyMs: hourMs},
+    ]);
+    expect((await list(true)).map((schedule) => schedule.name)).toEqual(['jobs nightly']);
+  });
+
+  test('stay as a person changed them', async () => {
+    await insert(nightly);
+    await world.pool.query('UPDATE sync.schedules SET every_ms = 60000');
+    await insert(nightly, window);
+    expect((await list()).map((schedule) => schedule.everyMs)).toEqual([60_000, hourMs]);
+  });
+
+  test('that are due make a sweep and move on; what was missed is not made up for', async () => {
+    await insert(nightly);
+    const scheduleId = await only();
+    const sweep = await takeDueSchedule(world.pool, scheduleId);
+    expect(sweep).toMatchObject({stream: 'jobs', mode: 'full', state: 'due', requestedBy: 'schedule'});
+    const [moved] = await list();
+    const aheadMs = Date.parse(moved?.nextDueAt ?? '') - Date.now();
+    expect(aheadMs).toBeGreaterThan(0);
+    expect(aheadMs).toBeLessThanOrEqual(24 * hourMs);
+    expect(moved?.nextDueAt).toMatch(/T03:00:00Z$/);
+    expect(await takeDueSchedule(world.pool, scheduleId)).toBeNull();
+  });
+
+  test('that are due make one sweep, however often they are rung at once', async () => {
+    await insert(nightly);
+    const scheduleId = await only();
+    const rung = await Promise.all(Array.from({length: 10}, () => takeDueSchedule(world.pool, scheduleId)));
+    expect(rung.filter((sweep) => sweep !== null)).toHaveLength(1);
+    expect(await listDueSweeps(world.pool, world.account.accountId)).toHaveLength(1);
+  });
+
+  test('that are not due, or not there, make none', async () => {
+    await insert(window);
+    expect(await takeDueSchedule(world.pool, await only())).toBeNull();
+    expect(await takeDueSchedule(world.pool, '999999')).toBeNull();
+  });
+
+  test('of a window carry its name into the sweep', async () => {
+    await insert({...window, firstDueAt: '2020-01-01T00:00:00Z'});
+    expect(await takeDueSchedule(world.pool, await only())).toMatchObject({
+      mode: 'window',
+      windowName: 'today',
+    });
+  });
+
+  test.each([{everyMs: 0}, {windowName: 'today'}])(
+    'that contradict themselves are refused by the row: %o',
+    async (wrong) => {
+      await expect(insert({...nightly, ...wrong})).rejects.toThrow(/check constraint/);
+    },
+  );
+});
+
+describe('accounts', () => {
+  test('are known by their name, and take a new address or zone', async () => {
+    const moved = {name: 'acme', apiUrl: 'https://example.com/moved', timeZone: 'America/New_York'};
+    expect(await upsertAccount(world.pool, moved)).toEqual({...world.account, ...moved});
+    expect(await readAccount(world.pool, 'acme')).toMatchObject(moved);
+    expect(await readAccount(world.pool, 'nobody')).toBeNull();
+    expect(await listAccounts(world.pool)).toHaveLength(1);
+  });
+
+  test('that are the same are not written', async () => {
+    const {name, apiUrl, timeZone} = await upsertAccount(world.pool, {...world.account});
+    const read = async () => (await world.pool.query('SELECT xmin FROM sync.accounts')).rows;
+    const before = await read();
+    await upsertAccount(world.pool, {name, apiUrl, timeZone});
+    expect(await read()).toEqual(before);
+  });
+});

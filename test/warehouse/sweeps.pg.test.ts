@@ -1,0 +1,281 @@
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {RetryableError} from '../../src/errors.ts';
+import {inTransaction} from '../../src/warehouse/database.ts';
+import {loadRows} from '../../src/warehouse/load.ts';
+import {countRows, listLatestSweeps, readStatus} from '../../src/warehouse/status.ts';
+import type {Claim, Sweep, SweepCounts} from '../../src/warehouse/sweep.ts';
+import {
+  claimSweep,
+  endSweep,
+  listDueSweeps,
+  postponeSweep,
+  readSweep,
+  renewLease,
+  requestSweep,
+  type SweepRequest,
+  saveCheckpoint,
+} from '../../src/warehouse/sweeps.ts';
+import {machines, openWorld, rowOf, type World} from './sample.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world?.close());
+beforeEach(() => world.pool.query('TRUNCATE sync.sweeps, warehouse.machines CASCADE'));
+
+const leaseMs = 60_000;
+const counts: SweepCounts = {
+  requests: 2,
+  pages: 1,
+  bytes: 5_000_000_000,
+  records: 30,
+  inserted: 10,
+  updated: 5,
+  unchanged: 14,
+  revived: 1,
+  vanished: 3,
+  quarantined: 4,
+};
+
+const request = (more: Partial<SweepRequest> = {}) => {
+  const {accountId} = world.account;
+  return requestSweep(world.pool, {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command', ...more});
+};
+const checkpoint = (claim: Claim, nextPage = 5) =>
+  inTransaction(world.pool, (client) => saveCheckpoint(client, claim, {nextPage, counts}));
+
+async function claim(sweepId: string): Promise<Sweep> {
+  const sweep = await claimSweep(world.pool, sweepId, leaseMs);
+  if (sweep === null) throw new Error('expected to get the sweep');
+  return sweep;
+}
+
+/** As if its worker had been silent for longer than the lease. */
+async function expire(sweepId: string): Promise<void> {
+  await world.pool.query(
+    `UPDATE sync.sweeps SET lease_until = now() - interval '1 second' WHERE sweep_id = $1`,
+    [sweepId],
+  );
+}
+
+describe('a request', () => {
+  test('makes a sweep that is due at once', async () => {
+    const sweep = await request({mode: 'window', windowName: 'today', requestedBy: 'schedule'});
+    expect(sweep).toMatchObject({
+      accountId: world.account.accountId,
+      stream: 'jobs',
+      mode: 'window',
+      windowName: 'today',
+      recordNumber: null,
+      state: 'due',
+      requestedBy: 'schedule',
+      startedAt: null,
+      endedAt: null,
+      nextPage: 1,
+      fence: 0,
+      leaseUntil: null,
+      failures: 0,
+      counts: {records: 0, bytes: 0},
+      reasons: [],
+      error: null,
+    });
+    expect(await listDueSweeps(world.pool, world.account.accountId)).toEqual([sweep]);
+    expect(await readSweep(world.pool, sweep.sweepId)).toEqual(sweep);
+  });
+
+  test('for what is unfinished returns that, due or running, and makes no second', async () => {
+    const first = await request();
+    expect(await request({requestedBy: 'schedule'})).toEqual(first);
+    await claim(first.sweepId);
+    expect(await request()).toMatchObject({sweepId: first.sweepId, state: 'running'});
+  });
+
+  test('makes what waits for its next try due at once', async () => {
+    const {sweepId} = await request();
+    await postponeSweep(world.pool, await claim(sweepId), {delayMs: 3_600_000, isFailure: true, error: 'x'});
+    expect(await claimSweep(world.pool, sweepId, leaseMs)).toBeNull();
+    await request();
+    expect(await claimSweep(world.pool, sweepId, leaseMs)).not.toBeNull();
+  });
+
+  test('for another stream, mode, window or record is another sweep', async () => {
+    const asked: Partial<SweepRequest>[] = [
+      {},
+      {stream: 'tasks'},
+      {mode: 'window', windowName: 'today'},
+      {mode: 'window', windowName: 'tomorrow'},
+      {mode: 'record', recordNumber: '7'},
+      {mode: 'record', recordNumber: '8'},
+    ];
+    const ids = new Set<string>();
+    for (const more of [...asked, ...asked]) ids.add((await request(more)).sweepId);
+    expect(ids.size).toBe(asked.length);
+  });
+
+  test('after the end makes a new one', async () => {
+    const first = await request();
+    await endSweep(world.pool, await claim(first.sweepId), {state: 'certified'});
+    expect((await request()).sweepId).not.toBe(first.sweepId);
+  });
+
+  test('made twenty times at once makes one sweep', async () => {
+    const sweeps = await Promise.all(Array.from({length: 20}, () => request()));
+    expect(new Set(sweeps.map((sweep) => sweep.sweepId)).size).toBe(1);
+  });
+
+  test.each<Partial<SweepRequest>>([
+    {mode: 'window'},
+    {mode: 'record'},
+    {mode: 'full', windowName: 'today'},
+    {mode: 'full', recordNumber: '7'},
+  ])('that contradicts itself is refused by the row: %o', async (more) => {
+    await expect(request(more)).rejects.toThrow(/check constraint/);
+  });
+});
+
+describe('a claim', () => {
+  test('has one winner of twenty', async () => {
+    const {sweepId} = await request();
+    const claims = await Promise.all(
+      Array.from({length: 20}, () => claimSweep(world.pool, sweepId, leaseMs)),
+    );
+    expect(claims.filter((sweep) => sweep !== null)).toMatchObject([{state: 'running', fence: 1}]);
+  });
+
+  test('is refused while the lease lasts, and nobody is sent for it', async () => {
+    const {sweepId} = await request();
+    await claim(sweepId);
+    expect(await claimSweep(world.pool, sweepId, leaseMs)).toBeNull();
+    expect(await listDueSweeps(world.pool, world.account.accountId)).toEqual([]);
+  });
+
+  test('succeeds when the lease ran out; the old worker can write nothing any more', async () => {
+    const {sweepId} = await request();
+    const old = await claim(sweepId);
+    await expire(sweepId);
+    expect(await listDueSweeps(world.pool, world.account.accountId)).toHaveLength(1);
+    const taken = await claim(sweepId);
+    expect(taken).toMatchObject({fence: 2, startedAt: old.startedAt});
+    expect(await renewLease(world.pool, {...old, leaseMs})).toBe(false);
+    expect(await postponeSweep(world.pool, old, {delayMs: 0, isFailure: false, error: null})).toBe(false);
+    await expect(checkpoint(old)).rejects.toThrow(RetryableError);
+    await expect(endSweep(world.pool, old, {state: 'certified'})).rejects.toThrow(/fence 1/);
+    expect(await readSweep(world.pool, sweepId)).toEqual(taken);
+    expect(await renewLease(world.pool, {...taken, leaseMs})).toBe(true);
+  });
+
+  test('of a sweep that ended, or that is not there, is null', async () => {
+    const {sweepId} = await request();
+    await endSweep(world.pool, await claim(sweepId), {state: 'certified'});
+    expect(await claimSweep(world.pool, sweepId, leaseMs)).toBeNull();
+    expect(await claimSweep(world.pool, '999999', leaseMs)).toBeNull();
+    expect(await readSweep(world.pool, '999999')).toBeNull();
+  });
+
+  test('is renewed by the clock of the database', async () => {
+    const sweep = await claim((await request()).sweepId);
+    await renewLease(world.pool, {...sweep, leaseMs: 3_600_000});
+    const {rows} = await world.pool.query(
+      `SELECT lease_until - now() > interval '59 minutes' AS long FROM sync.sweeps`,
+    );
+    expect(rows).toEqual([{long: true}]);
+  });
+});
+
+describe('a checkpoint', () => {
+  test('keeps page and counts, and the failures before it are forgotten', async () => {
+    const {sweepId} = await request();
+    await postponeSweep(world.pool, await claim(sweepId), {delayMs: 0, isFailure: true, error: 'broken'});
+    expect(await readSweep(world.pool, sweepId)).toMatchObject({
+      state: 'due',
+      failures: 1,
+      error: 'broken',
+      leaseUntil: null,
+    });
+    const sweep = await claim(sweepId);
+    await checkpoint(sweep, 12);
+    expect(await readSweep(world.pool, sweepId)).toMatchObject({
+      nextPage: 12,
+      counts,
+      failures: 0,
+      state: 'running',
+    });
+  });
+
+  test('with a lost fence takes the whole batch back', async () => {
+    const {sweepId} = await request();
+    const old = await claim(sweepId);
+    await expire(sweepId);
+    await claim(sweepId);
+    const {accountId} = world.account;
+    const batch = inTransaction(world.pool, async (client) => {
+      await loadRows(client, machines, [rowOf(machines, {machine_number: '1'})], {accountId, sweepId});
+      await saveCheckpoint(client, old, {nextPage: 2, counts});
+    });
+    await expect(batch).rejects.toThrow(/another worker/);
+    expect(await countRows(world.pool, machines, accountId)).toBe(0);
+    expect(await readSweep(world.pool, sweepId)).toMatchObject({nextPage: 1});
+  });
+});
+
+describe('an end', () => {
+  test.each([
+    [{state: 'certified'}, {reasons: [], error: null}],
+    [
+      {state: 'uncertified', reasons: ['one pass only', 'two in quarantine']},
+      {reasons: ['one pass only', 'two in quarantine']},
+    ],
+    [{state: 'failed', error: 'the token was refused'}, {error: 'the token was refused'}],
+  ] as const)('is kept with its evidence: %o', async (end, kept) => {
+    const {sweepId} = await request();
+    await endSweep(world.pool, await claim(sweepId), end);
+    const sweep = await readSweep(world.pool, sweepId);
+    expect(sweep).toMatchObject({state: end.state, leaseUntil: null, ...kept});
+    expect(sweep?.endedAt).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(await listDueSweeps(world.pool, world.account.accountId)).toEqual([]);
+  });
+
+  test.each([
+    {state: 'uncertified'},
+    {state: 'failed'},
+    {state: 'certified', reasons: ['but']},
+    {state: 'certified', error: 'but'},
+  ] as const)('that contradicts itself is refused by the row: %o', async (end) => {
+    const {sweepId} = await request();
+    await expect(endSweep(world.pool, await claim(sweepId), end)).rejects.toThrow(/check constraint/);
+  });
+
+  test('comes once', async () => {
+    const sweep = await claim((await request()).sweepId);
+    await endSweep(world.pool, sweep, {state: 'certified'});
+    await expect(endSweep(world.pool, sweep, {state: 'failed', error: 'x'})).rejects.toThrow(RetryableError);
+    await expect(checkpoint(sweep)).rejects.toThrow(RetryableError);
+  });
+});
+
+describe('a clean stop', () => {
+  test('gives the sweep back at once, with its checkpoint, and is no failure', async () => {
+    const {sweepId} = await request();
+    const sweep = await claim(sweepId);
+    await checkpoint(sweep, 9);
+    expect(await postponeSweep(world.pool, sweep, {delayMs: 0, isFailure: false, error: null})).toBe(true);
+    expect(await claim(sweepId)).toMatchObject({nextPage: 9, failures: 0, fence: 2, counts});
+  });
+});
+
+describe('status', () => {
+  test('tells live rows, the last sweep of each kind, and what is in quarantine', async () => {
+    const {accountId} = world.account;
+    const rows = ['1', '2', '3'].map((number) => rowOf(machines, {machine_number: number}));
+    await inTransaction(world.pool, (client) => loadRows(client, machines, rows, {accountId, sweepId: '1'}));
+    await world.pool.query('UPDATE warehouse.machines SET _deleted_at = now() WHERE machine_number = 2');
+    const first = await request({stream: 'machines'});
+    await endSweep(world.pool, await claim(first.sweepId), {state: 'failed', error: 'x'});
+    const second = await request({stream: 'machines'});
+    const window = await request({stream: 'machines', mode: 'window', windowName: 'today'});
+    const status = await readStatus(world.pool, accountId, [{name: 'machines', table: machines}]);
+    expect(status).toEqual([{stream: 'machines', rows: 2, sweeps: [second, window], quarantined: 0}]);
+    expect(await listLatestSweeps(world.pool, '999')).toEqual([]);
+  });
+});
