@@ -1,0 +1,19 @@
+// The row has recorded what happened to the sweep; the queue is told nothing but that the ring was heard. So this is
+// the one place that turns results into what an operator reads.
+
+import type {Logger} from '../src/log.ts';
+import type {SweepResult} from '../src/sync/sweep.ts';
+
+export function reportOutcome(log: Logger, sweepId: string, result: SweepResult): void {
+  if (result.outcome === 'not-due') {
+    log.debug({sweepId}, 'the sweep is not due, or another worker has it');
+  } else if (result.outcome === 'ended') {
+    log.info({sweepId, state: result.state, ...result.counts}, 'the sweep ended');
+  } else if (result.outcome === 'postponed') {
+    const {delayMs, error} = result;
+    log.warn({sweepId, delayMs, reason: error.message}, 'the sweep waits and goes on');
+  } else {
+    const {name, message} = result.error;
+    log.error({sweepId, kind: name, reason: message}, 'the sweep failed');
+  }
+}

@@ -1,0 +1,142 @@
+import type pg from 'pg';
+import {inspectRedis} from '../../jobs/backend.ts';
+import {createClient} from '../api/client.ts';
+import {createTransport, type TransportOptions} from '../api/transport.ts';
+import type {Config} from '../config.ts';
+import {allTables} from '../streams/all.ts';
+import {openPool} from '../warehouse/database.ts';
+import {explainDatabaseError} from '../warehouse/database-errors.ts';
+import {openEmbeddedPostgres} from '../warehouse/embedded.ts';
+import {checkMigrations} from '../warehouse/migration-check.ts';
+import {drawTable, print} from './report.ts';
+
+/** One thing looked at. What is wrong says how to mend it. */
+export interface Finding {
+  readonly what: string;
+  readonly state: 'good' | 'warning' | 'bad';
+  readonly found: string;
+}
+
+const maxClockMs = 2_000;
+
+const good = (what: string, found: string): Finding => ({what, state: 'good', found});
+const warning = (what: string, found: string): Finding => ({what, state: 'warning', found});
+const bad = (what: string, found: string): Finding => ({what, state: 'bad', found});
+
+/**
+ * Checks every dependency, each by itself: one that is down does not hide what is wrong with the next.
+ * @returns the exit code: 3 when something is bad, 1 when something is risky
+ */
+export async function doctor(config: Config, options: {readonly json: boolean}): Promise<number> {
+  const findings = [
+    ...(await checkPostgres(config)),
+    ...(await checkRedis(config)),
+    ...(await checkApi(config)),
+  ];
+  print(options.json, {json: {findings, settings: config.settings}, text: draw(findings, config)});
+  if (findings.some(({state}) => state === 'bad')) return 3;
+  return findings.some(({state}) => state === 'warning') ? 1 : 0;
+}
+
+function draw(findings: readonly Finding[], config: Config): string {
+  const settings = drawTable(
+    ['setting', 'value', 'from'],
+    config.settings.map(({name, value, source}) => [name, value, source]),
+  );
+  const lines = findings.map(({what, state, found}) => `${state.padEnd(8)} ${what}: ${found}`);
+  return [settings, '', ...lines].join('\n');
+}
+
+/** Turns what a check throws into a finding, with what to look at. */
+async function look(what: string, check: () => Promise<Finding[]>, mend = ''): Promise<Finding[]> {
+  try {
+    return await check();
+  } catch (error) {
+    return [bad(what, `${error instanceof Error ? error.message : String(error)}${mend}`)];
+  }
+}
+
+async function checkPostgres(config: Config): Promise<Finding[]> {
+  return await look('Postgres', async () => {
+    const embedded = config.databaseUrl === null ? await openEmbeddedPostgres(config.home) : null;
+    const url = config.databaseUrl ?? (await embedded?.url('warehouse')) ?? '';
+    const pool = openPool(url, {max: 1, applicationName: 'fieldmirror doctor'});
+    try {
+      return [await checkVersion(pool), await checkSchema(pool), await checkDatabaseClock(pool)];
+    } catch (error) {
+      throw explainDatabaseError(error, url);
+    } finally {
+      await pool.end();
+      await embedded?.leave();
+    }
+  });
+}
+
+async function checkVersion(pool: pg.Pool): Promise<Finding> {
+  const {rows} = await pool.query<{server_version: string}>('SHOW server_version');
+  const version = rows[0]?.server_version ?? '';
+  if (Number.parseInt(version, 10) >= 15) return good('Postgres', `version ${version}`);
+  return bad('Postgres', `expected version 15 or newer, got ${version}; upgrade it`);
+}
+
+async function checkSchema(pool: pg.Pool): Promise<Finding> {
+  const {problem} = await checkMigrations(pool);
+  return problem === null
+    ? good('migrations', `all applied, ${allTables.length} tables`)
+    : bad('migrations', problem);
+}
+
+async function checkDatabaseClock(pool: pg.Pool): Promise<Finding> {
+  const before = Date.now();
+  const {rows} = await pool.query<{ms: number}>(
+    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms',
+  );
+  const here = (before + Date.now()) / 2;
+  return compareClocks("Postgres' clock", Number(rows[0]?.ms) - here);
+}
+
+/** @param resolutionMs - how coarsely the other clock is told */
+function compareClocks(what: string, aheadMs: number, resolutionMs = 0): Finding {
+  const limit = `${maxClockMs / 1000} s`;
+  if (Math.abs(aheadMs) <= maxClockMs + resolutionMs) return good(what, `within ${limit} of ours`);
+  const apart = `${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine`;
+  return bad(
+    what,
+    `expected at most ${limit} apart, got ${apart}; set both by NTP (timedatectl set-ntp true)`,
+  );
+}
+
+async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
+  if (redisUrl === null) return [good('queue', 'in the same Postgres (REDIS_URL is not set)')];
+  return await look('Redis', async () => {
+    const {problems} = await inspectRedis(redisUrl);
+    if (problems.length === 0) return [good('Redis', 'append-only file on, nothing is evicted')];
+    return problems.map((problem) => warning('Redis', problem));
+  });
+}
+
+async function checkApi(config: Config): Promise<Finding[]> {
+  const {account, allowsHttp} = config;
+  if (account === null)
+    return [good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)')];
+  const address = {baseUrl: account.apiUrl, token: account.token, allowHttp: allowsHttp};
+  return await look('API', () => askApi(address), '; see FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN');
+}
+
+async function askApi(address: TransportOptions): Promise<Finding[]> {
+  const transport = createTransport(address);
+  try {
+    const asked = Date.now();
+    const answer = await createClient(transport).fetchPage('/customers.xml', {
+      only: 'customer_number',
+      page: '1',
+    });
+    const here = (asked + Date.now()) / 2;
+    const answers = good('API', `answers, and takes the token (${Math.round(answer.ms)} ms)`);
+    if (answer.dateHeader === null) return [answers];
+    // A Date header has whole seconds, cut off.
+    return [answers, compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500)];
+  } finally {
+    await transport.close();
+  }
+}

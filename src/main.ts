@@ -1,0 +1,142 @@
+#!/usr/bin/env node
+// The command line: reads arguments, calls the command, turns what is thrown into an exit code.
+
+import {Command, CommanderError, InvalidArgumentError, Option} from 'commander';
+import {doctor} from './commands/doctor.ts';
+import {migrate} from './commands/migrate.ts';
+import {service} from './commands/service.ts';
+import {start} from './commands/start.ts';
+import {status} from './commands/status.ts';
+import {sync} from './commands/sync.ts';
+import {loadConfig} from './config.ts';
+import {FatalError, RetryableError, UsageError} from './errors.ts';
+
+const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
+/** After the first signal a clean stop gets this long. */
+const stopMs = 9_000;
+
+const stopping = new AbortController();
+const {signal} = stopping;
+
+function buildProgram(): Command {
+  const program = new Command('fieldmirror')
+    .description('Mirrors field-service accounts into a Postgres warehouse, and proves what it says.')
+    .option('--json', 'print one JSON document instead of text')
+    .showSuggestionAfterError()
+    .showHelpAfterError('(fieldmirror --help lists the verbs and their options)')
+    .exitOverride()
+    .addHelpText('after', helpEnd);
+  const json = () => ({json: program.opts().json === true});
+
+  program
+    .command('start')
+    .description('the main job: migrate, then worker and schedules')
+    .option('--once', 'one full sweep of every stream, a summary, exit')
+    .action((given) => finish(() => start(config(), {once: given.once === true, ...json()}, signal)));
+  program
+    .command('sync')
+    .description('sweep now, here, with progress; all streams unless some are named')
+    .argument('[stream...]', 'customers, jobs, employees, tasks')
+    .option('--window <name>', 'only what a filter lets through: today, in_progress, …')
+    .option('--record <number>', 'only one record, by its number')
+    .action((streams, given) => finish(() => sync(config(), streams, {...given, ...json(), signal})));
+  program
+    .command('status')
+    .description('health at a glance')
+    .action(() => finish(() => status(config(), json())));
+  program
+    .command('doctor')
+    .description('check every dependency, and say how to mend what is wrong')
+    .action(() => finish(() => doctor(config(), json())));
+  program
+    .command('migrate')
+    .description("bring the warehouse's schema up to date, and nothing else")
+    .action(() => finish(() => migrate(config(), json())));
+  program
+    .command('service')
+    .description('the reference service alone: a field-service account with made-up data')
+    .option('--port <number>', 'where to listen on 127.0.0.1', readPort, 8085)
+    .option('--seed <number>', 'which made-up business', readCount, 1)
+    .option('--customers <number>', 'how large a business; six jobs a customer', readCount, 500)
+    .addOption(
+      new Option('--dialect <name>', 'how to answer').choices(['observed', 'documented']).default('observed'),
+    )
+    .option('--page-size <number>', 'records a page', readCount, 30)
+    .addOption(
+      new Option('--order <name>', 'order of lists')
+        .choices(['number', 'reversed', 'changed'])
+        .default('number'),
+    )
+    .option('--database <url>', 'a Postgres database of its own (default: the embedded Postgres)')
+    .action((given) => finish(() => service(config(), {...given, ...json()}, signal)));
+  for (const command of program.commands) command.option('--json', 'print one JSON document instead of text');
+  return program;
+}
+
+const helpEnd = `
+Without settings it mirrors made-up data into an embedded Postgres: npm start -- --once
+
+Settings, from the environment:
+  FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN, FIELDMIRROR_TIME_ZONE   the account
+  DATABASE_URL   the warehouse           REDIS_URL   the queue
+  FIELDMIRROR_HOME   folder of the embedded Postgres (.fieldmirror)
+  FIELDMIRROR_ALLOW_HTTP=1   plain http to another machine
+  FIELDMIRROR_LOG_LEVEL   debug, info, warn (default), error, silent
+
+Exit codes: 0 done · 1 done, but some records or changes were refused · 2 wrong usage or configuration ·
+3 a dependency is unreachable or refuses us · 70 a bug`;
+
+function config() {
+  return loadConfig(process.env);
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError('expected a port, 0 to 65535 (0: any free one)');
+}
+
+function readCount(text: string): number {
+  if (/^[1-9]\d{0,7}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected a whole number from 1 on');
+}
+
+async function finish(command: () => Promise<number>): Promise<void> {
+  process.exitCode = await command();
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
+  if (error instanceof UsageError) return exitCodes.usage;
+  if (error instanceof FatalError || error instanceof RetryableError) return exitCodes.dependency;
+  return exitCodes.bug;
+}
+
+function report(error: unknown, exitCode: number): void {
+  if (error instanceof CommanderError) return;
+  if (!(error instanceof Error)) process.stderr.write(`${String(error)}\n`);
+  else if (exitCode === exitCodes.bug)
+    process.stderr.write(`This is a bug in Fieldmirror; please report it.\n${error.stack}\n`);
+  else process.stderr.write(`${error.message}\n`);
+}
+
+function stopOnSignals(): void {
+  const stop = () => {
+    if (signal.aborted) process.exit(1);
+    stopping.abort(new Error('stopped'));
+    setTimeout(() => process.exit(1), stopMs).unref();
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+}
+
+stopOnSignals();
+try {
+  await buildProgram().parseAsync();
+} catch (error) {
+  const exitCode = exitCodeOf(error);
+  // Stopped by a person: what was under way goes on at the next start.
+  process.exitCode = signal.aborted && exitCode === exitCodes.bug ? 1 : exitCode;
+  if (!signal.aborted) report(error, exitCode);
+}
+process.exit();

@@ -1,0 +1,164 @@
+// One pass over a list. Reading and writing overlap: while Postgres takes one batch, the next is fetched, cut and parsed.
+
+import {fetchPages, type Page} from '../api/pages.ts';
+import {FatalError} from '../errors.ts';
+import {findStream} from '../streams/all.ts';
+import type {Stream} from '../streams/stream.ts';
+import {inTransaction} from '../warehouse/database.ts';
+import type {Sweep, SweepCounts} from '../warehouse/sweep.ts';
+import {saveCheckpoint} from '../warehouse/sweeps.ts';
+import {type CutPage, cutPage, type ReadBatch, readBatch} from './read-batch.ts';
+import type {SweepDeps} from './sweep.ts';
+import {writeBatch} from './write-batch.ts';
+
+const batchRecords = 300;
+const pagesInFlight = 4;
+/** How often an unchanged sweep notes where it stands: each note is a row version, and unchanged costs nothing. */
+const checkpointMs = 5_000;
+
+/**
+ * Reads a list from the sweep's checkpoint to its end and brings it into the warehouse, batch by batch.
+ * @returns the counts of the whole sweep, earlier runs included
+ * @throws {RetryableError} the service or the database failed in passing; what was committed stays
+ */
+export async function sweepList(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): Promise<SweepCounts> {
+  const stream = findStream(sweep.stream);
+  const pass = new Pass(deps, sweep, stream);
+  try {
+    for await (const answer of askFor(deps, sweep, signal)) {
+      if (await pass.add(answer)) break;
+    }
+    return await pass.finish();
+  } catch (error) {
+    // What was read before the failure is still on its way; the sweep may not be given back under it.
+    await pass.settle();
+    throw error;
+  }
+}
+
+async function* askFor(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): AsyncGenerator<Page> {
+  const stream = findStream(sweep.stream);
+  const query = queryOf(stream, sweep);
+  if (stream.isPaged) {
+    yield* fetchPages(
+      deps.api,
+      {path: stream.path, query, fromPage: sweep.nextPage, inFlight: pagesInFlight},
+      signal,
+    );
+  } else {
+    yield {page: 1, ...(await deps.api.fetchPage(stream.path, query, {signal}))};
+  }
+}
+
+/** The query that asks for the related data of a stream. */
+export function includeOf(stream: Stream): Record<string, string> {
+  return stream.include.length > 0 ? {include: stream.include.join(',')} : {};
+}
+
+function queryOf(stream: Stream, sweep: Sweep): Record<string, string> {
+  const include = includeOf(stream);
+  if (sweep.windowName === null) return include;
+  const filter = stream.windows[sweep.windowName];
+  if (filter === undefined)
+    throw new FatalError(`sweep ${sweep.sweepId}: ${stream.name} has no window "${sweep.windowName}"`);
+  return {...include, ...filter};
+}
+
+/** The state of one pass: what was seen, what waits to be read, what is being written. */
+class Pass {
+  readonly #deps: SweepDeps;
+  readonly #sweep: Sweep;
+  readonly #stream: Stream;
+  readonly #seen = new Set<string>();
+  #counts: SweepCounts;
+  #waiting: CutPage[] = [];
+  #waitingRecords = 0;
+  #nextPage: number;
+  #previousBody: Buffer | null = null;
+  #writing: Promise<void> = Promise.resolve();
+  #checkpointAt = performance.now();
+
+  constructor(deps: SweepDeps, sweep: Sweep, stream: Stream) {
+    this.#deps = deps;
+    this.#sweep = sweep;
+    this.#stream = stream;
+    this.#counts = sweep.counts;
+    this.#nextPage = sweep.nextPage;
+  }
+
+  /** @returns whether the list has ended: by an empty page, by a page that repeats, or by pages without a new record */
+  async add(answer: Page): Promise<boolean> {
+    const page = cutPage(this.#stream, answer);
+    const isRepeated = this.#previousBody?.equals(page.body) ?? false;
+    this.#previousBody = page.body;
+    this.#count({requests: 1, pages: 1, bytes: page.body.length});
+    if (isRepeated || page.hashes?.length === 0) return true;
+    this.#waiting.push(page);
+    this.#waitingRecords += page.hashes?.length ?? 0;
+    // A page that could not be cut may be the empty one; only reading it tells.
+    if (page.hashes !== null && this.#waitingRecords < batchRecords) return false;
+    return await this.#read();
+  }
+
+  async finish(): Promise<SweepCounts> {
+    if (this.#waiting.length > 0) await this.#read();
+    await this.#writing;
+    await inTransaction(this.#deps.pool, (client) =>
+      saveCheckpoint(client, this.#sweep, {nextPage: this.#nextPage, counts: this.#counts}),
+    );
+    return this.#counts;
+  }
+
+  /** Waits for the write under way, however it ends. */
+  async settle(): Promise<void> {
+    await this.#writing.catch(() => {});
+  }
+
+  async #read(): Promise<boolean> {
+    const {pool, timeZone} = this.#deps;
+    const pages = this.#waiting;
+    this.#waiting = [];
+    this.#waitingRecords = 0;
+    const batch = await readBatch(
+      {stream: this.#stream, accountId: this.#sweep.accountId, timeZone, pool},
+      pages,
+    );
+    const seenBefore = this.#seen.size;
+    for (const number of batch.numbers) this.#seen.add(number);
+    const brought = this.#seen.size - seenBefore;
+    this.#count({records: brought, quarantined: batch.bad.length});
+    await this.#writing;
+    this.#nextPage = (pages.at(-1)?.page ?? 0) + 1;
+    this.#writing = this.#write(batch, this.#nextPage);
+    // Awaited with the next batch or at the end; until then a failure must not count as nobody's.
+    this.#writing.catch(() => {});
+    this.#deps.onProgress?.({stream: this.#stream.name, records: this.#counts.records});
+    return brought === 0 && batch.bad.length === 0;
+  }
+
+  async #write(batch: ReadBatch, nextPage: number): Promise<void> {
+    const isUnchanged = batch.rowSets.length === 0 && batch.bad.length === 0;
+    if (isUnchanged && performance.now() - this.#checkpointAt < checkpointMs) return;
+    this.#checkpointAt = performance.now();
+    const {timeZone, pool} = this.#deps;
+    const place = {stream: this.#stream, sweep: this.#sweep, timeZone};
+    // Counts go on while this is written: what is saved is what was read up to here.
+    const read = this.#counts;
+    const written = await inTransaction(pool, async (client) => {
+      const counts = isUnchanged ? {} : await writeBatch(client, place, batch);
+      await saveCheckpoint(client, this.#sweep, {nextPage, counts: addCounts(read, counts)});
+      return counts;
+    });
+    this.#count(written);
+  }
+
+  #count(more: Partial<SweepCounts>): void {
+    this.#counts = addCounts(this.#counts, more);
+  }
+}
+
+function addCounts(counts: SweepCounts, more: Partial<SweepCounts>): SweepCounts {
+  const sum = {...counts};
+  for (const [name, count] of Object.entries(more)) sum[name as keyof SweepCounts] += count;
+  return {...sum, unchanged: Math.max(0, sum.records - sum.inserted - sum.updated - sum.revived)};
+}

@@ -1,0 +1,132 @@
+// The doctor finds what is wrong with each dependency by itself, and says how to mend it.
+
+import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {runCommand} from '../support/command.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {isInstalled, startServer} from '../support/redis.ts';
+import {scriptService} from '../support/scripted-service.ts';
+import {openService, type TestService, timeZone} from '../support/world.ts';
+
+interface Finding {
+  readonly what: string;
+  readonly state: string;
+  readonly found: string;
+}
+
+let service: TestService;
+let database: TestDatabase;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  service = await openService();
+  database = await createDatabase(inject('warehouseTemplate'));
+  env = {
+    FIELDMIRROR_API_URL: service.url,
+    FIELDMIRROR_API_TOKEN: service.token,
+    FIELDMIRROR_TIME_ZONE: timeZone,
+    DATABASE_URL: database.url,
+  };
+});
+
+afterAll(async () => {
+  await service.close();
+  await database.drop();
+});
+
+async function examine(
+  changed: Record<string, string> = {},
+): Promise<{code: number | null; findings: Finding[]}> {
+  const {code, stdout, stderr} = await runCommand(['doctor', '--json'], {...env, ...changed});
+  expect(stderr).toBe('');
+  return {code, findings: JSON.parse(stdout).findings};
+}
+
+function of(findings: readonly Finding[], what: string): Finding | undefined {
+  return findings.find((finding) => finding.what === what);
+}
+
+test('where all is well, everything is good and the exit code is 0', async () => {
+  const {code, findings} = await examine();
+  expect(findings.map(({state}) => state)).toEqual(findings.map(() => 'good'));
+  expect(findings.length).toBeGreaterThanOrEqual(6);
+  expect(code).toBe(0);
+});
+
+test.each([
+  ['a wrong token', {FIELDMIRROR_API_TOKEN: 'wrong'}, 'API', /401.*token/is],
+  [
+    'an unreachable API',
+    {FIELDMIRROR_API_URL: 'http://127.0.0.1:1'},
+    'API',
+    /127\.0\.0\.1:1.*FIELDMIRROR_API_URL/s,
+  ],
+  [
+    'Postgres down',
+    {DATABASE_URL: 'postgres://u:p@127.0.0.1:1/d'},
+    'Postgres',
+    /start Postgres, or mend.*DATABASE_URL/,
+  ],
+  ['Redis down', {REDIS_URL: 'redis://127.0.0.1:1'}, 'Redis', /start it, mend REDIS_URL, or unset/],
+])('%s is bad, and does not hide the others', async (_, changed, what, words) => {
+  const {code, findings} = await examine(changed);
+  expect(of(findings, what)).toMatchObject({state: 'bad', found: expect.stringMatching(words)});
+  expect(findings.filter(({state}) => state === 'bad')).toHaveLength(1);
+  expect(code).toBe(3);
+});
+
+test('missing migrations are bad, and the command that applies them is named', async () => {
+  const empty = await createDatabase();
+  const {code, findings} = await examine({DATABASE_URL: empty.url});
+  await empty.drop();
+  expect(of(findings, 'migrations')).toMatchObject({
+    state: 'bad',
+    found: expect.stringContaining('fieldmirror migrate'),
+  });
+  expect(code).toBe(3);
+});
+
+describe.skipIf(!isInstalled())('a Redis that loses queue jobs is a warning', () => {
+  test.each([
+    [['--appendonly', 'no'], /no append-only file.*CONFIG SET appendonly yes/],
+    [
+      ['--appendonly', 'yes', '--maxmemory-policy', 'allkeys-lru'],
+      /maxmemory-policy is allkeys-lru.*noeviction/,
+    ],
+  ])('%j', async (options, words) => {
+    const redis = await startServer(options);
+    const {code, findings} = await examine({REDIS_URL: redis.url});
+    await redis.stop();
+    expect(of(findings, 'Redis')).toMatchObject({state: 'warning', found: expect.stringMatching(words)});
+    expect(code).toBe(1);
+  });
+});
+
+describe('a clock that is off by more than 2 s is bad', () => {
+  test('ours, against the database and the service', async () => {
+    const ahead = 'const now = Date.now; Date.now = () => now() + 10_000;';
+    const {code, findings} = await examine({
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ahead)}`,
+    });
+    for (const what of ["Postgres' clock", "the service's clock"]) {
+      expect(of(findings, what)).toMatchObject({
+        state: 'bad',
+        found: expect.stringMatching(/got (9|10)\.\d s behind.*NTP/),
+      });
+    }
+    expect(code).toBe(3);
+  });
+
+  test("the service's", async () => {
+    const late = await scriptService((_, response) => {
+      response.setHeader('date', new Date(Date.now() - 60_000).toUTCString());
+      return undefined;
+    });
+    const {findings} = await examine({FIELDMIRROR_API_URL: late.url});
+    await late.close();
+    expect(of(findings, "the service's clock")).toMatchObject({
+      state: 'bad',
+      found: expect.stringContaining('behind'),
+    });
+    expect(of(findings, "Postgres' clock")?.state).toBe('good');
+  });
+});

@@ -1,0 +1,127 @@
+// The main job as a user runs it, a process of its own, on both queue backends and in both dialects.
+
+import pg from 'pg';
+import {afterEach, describe, expect, inject, test} from 'vitest';
+import {allStreams, allTables} from '../../src/streams/all.ts';
+import {runCommand, startCommand} from '../support/command.ts';
+import {findDifferences} from '../support/compare.ts';
+import {createDatabase} from '../support/postgres.ts';
+import {emptyRedis} from '../support/redis.ts';
+import {readTruth} from '../support/truth.ts';
+import {openService, type TestService, timeZone} from '../support/world.ts';
+
+const redisUrl = inject('redisUrl');
+const backends = ['postgres', ...(redisUrl === null ? [] : ['redis'])];
+const dialects = ['observed', 'documented'] as const;
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+interface Place {
+  readonly service: TestService;
+  readonly databaseUrl: string;
+  readonly env: Record<string, string>;
+}
+
+async function openPlace(backend: string, options: Parameters<typeof openService>[0] = {}): Promise<Place> {
+  const service = await openService(options);
+  const database = await createDatabase();
+  closers.push(service.close, database.drop);
+  const env = {
+    FIELDMIRROR_API_URL: service.url,
+    FIELDMIRROR_API_TOKEN: service.token,
+    FIELDMIRROR_TIME_ZONE: timeZone,
+    DATABASE_URL: database.url,
+    ...(backend === 'redis' ? {REDIS_URL: await emptyRedis()} : {}),
+  };
+  return {service, databaseUrl: database.url, env};
+}
+
+async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({connectionString: url});
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function expectWarehouseEqualsService({service, databaseUrl}: Place): Promise<void> {
+  const observed = await openService();
+  closers.push(observed.close);
+  expect(service.token).toBe(observed.token);
+  await withClient(databaseUrl, async (client) => {
+    for (const stream of allStreams) {
+      expect(await findDifferences(client, stream, await readTruth(observed, stream))).toEqual([]);
+    }
+  });
+}
+
+/** The newest transaction that wrote each table: nothing is written where it stays. */
+async function lastWrites({databaseUrl}: Place): Promise<unknown[]> {
+  return await withClient(databaseUrl, async (client) => {
+    const writes: unknown[] = [];
+    for (const {name} of allTables) {
+      writes.push(
+        (await client.query(`SELECT count(*), max(xmin::text::bigint) FROM warehouse."${name}"`)).rows[0],
+      );
+    }
+    return writes;
+  });
+}
+
+describe.each(backends)('start --once with the queue on %s', (backend) => {
+  test.each(dialects)(
+    'mirrors the whole account in the %s dialect, and run again writes no row',
+    async (dialect) => {
+      const place = await openPlace(backend, {dialect});
+      const first = await runCommand(['start', '--once', '--json'], place.env);
+      expect(first, first.stderr).toMatchObject({code: 0});
+      const {streams} = JSON.parse(first.stdout);
+      expect(streams).toHaveLength(4);
+      for (const stream of streams) expect(stream.records, stream.stream).toBe(stream.rows);
+      await expectWarehouseEqualsService(place);
+      const before = await lastWrites(place);
+      expect(await runCommand(['start', '--once'], place.env)).toMatchObject({code: 0});
+      expect(await lastWrites(place)).toEqual(before);
+    },
+  );
+
+  test('killed with -9 in the middle and started again, it ends with the same rows', async () => {
+    const place = await openPlace(backend, {pageSize: 5});
+    for (const progress of [/customers/, /jobs/]) {
+      const running = startCommand(['start', '--once'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
+      await Promise.race([running.prints(progress), running.ended]).catch(() => {});
+      running.process.kill('SIGKILL');
+      await running.ended;
+    }
+    const last = await runCommand(['start', '--once', '--json'], place.env);
+    expect(last, last.stderr).toMatchObject({code: 0});
+    await expectWarehouseEqualsService(place);
+  });
+
+  test('start stays, tells when what is due, and stops cleanly on Ctrl-C within 10 s', async () => {
+    const place = await openPlace(backend);
+    const running = startCommand(['start'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
+    await running.prints(/jobs nightly[\s\S]*At work/);
+    await running.prints(/"stream":"tasks"|the sweep ended/);
+    const stopAt = performance.now();
+    running.process.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    expect(performance.now() - stopAt).toBeLessThan(10_000);
+    expect(ended.stdout).toContain('Stopping');
+  });
+});
+
+test('a Redis that is down at the start is told, with exit code 3', async () => {
+  const place = await openPlace('postgres');
+  const ended = await runCommand(['start', '--once'], {...place.env, REDIS_URL: 'redis://127.0.0.1:1'});
+  expect(ended).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/redis 127\.0\.0\.1:1: expected an answer.*REDIS_URL/),
+  });
+});

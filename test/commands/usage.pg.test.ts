@@ -1,0 +1,111 @@
+// Bad input gets a clear error that names what, where and what to do, and its own exit code.
+
+import {mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {createServer} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {runCommand} from '../support/command.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {openService, type TestService, timeZone} from '../support/world.ts';
+
+let service: TestService;
+let database: TestDatabase;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  service = await openService();
+  database = await createDatabase(inject('warehouseTemplate'));
+  env = {
+    FIELDMIRROR_API_URL: service.url,
+    FIELDMIRROR_API_TOKEN: service.token,
+    FIELDMIRROR_TIME_ZONE: timeZone,
+    DATABASE_URL: database.url,
+  };
+});
+
+afterAll(async () => {
+  await service.close();
+  await database.drop();
+});
+
+describe('what is typed wrongly', () => {
+  test.each([
+    [['strat'], /unknown command 'strat'[\s\S]*start/],
+    [['start', '--onec'], /unknown option '--onec'[\s\S]*--once/],
+    [['sync', 'job'], /no stream "job" \(did you mean jobs\?\)/],
+    [['sync', 'jobs', '--window', 'todya'], /jobs has no window "todya" \(did you mean today\?\)/],
+    [['sync', 'employees', '--window', 'today'], /employees has no window "today"; it has none/],
+    [['sync', 'jobs', '--record', 'x'], /--record: expected a number, got "x"/],
+    [['sync', '--record', '4'], /--record needs one stream, got 0/],
+    [['service', '--port', '70000'], /expected a port/],
+    [['service', '--dialect', 'klingon'], /observed, documented/],
+  ])('%j is refused with exit code 2, and the right word is offered', async (args, words) => {
+    expect(await runCommand(args, env)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(words),
+    });
+  });
+
+  test('a wrong zone and a wrong address are told together', async () => {
+    const ended = await runCommand(['status'], {
+      ...env,
+      FIELDMIRROR_TIME_ZONE: 'Mars/Olympus',
+      DATABASE_URL: 'x',
+    });
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toMatch(/FIELDMIRROR_TIME_ZONE: expected an IANA zone/);
+    expect(ended.stderr).toMatch(/DATABASE_URL: expected an address/);
+  });
+
+  test('help names every verb and the exit codes', async () => {
+    const {code, stdout} = await runCommand(['--help'], {});
+    expect(code).toBe(0);
+    for (const verb of ['start', 'sync', 'status', 'doctor', 'migrate', 'service', 'Exit codes'])
+      expect(stdout).toContain(verb);
+  });
+});
+
+describe('what cannot be reached or refuses us is exit code 3', () => {
+  test.each([
+    ['an unreachable host', {FIELDMIRROR_API_URL: 'http://127.0.0.1:1'}, /127\.0\.0\.1:1/],
+    ['a refused token', {FIELDMIRROR_API_TOKEN: 'canary-wrong'}, /401.*token/s],
+    [
+      'Postgres down',
+      {DATABASE_URL: 'postgres://u:canary-word@127.0.0.1:1/d'},
+      /127\.0\.0\.1:1.*DATABASE_URL/s,
+    ],
+  ])('%s', async (_, changed, words) => {
+    const ended = await runCommand(['start', '--once'], {...env, ...changed});
+    expect(ended).toMatchObject({code: 3, stderr: expect.stringMatching(words)});
+    expect(ended.stderr + ended.stdout).not.toContain('canary');
+  });
+
+  test('a port in use', async () => {
+    const taken = createServer();
+    await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done));
+    const address = taken.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const empty = await createDatabase();
+    const ended = await runCommand(
+      ['service', '--port', String(port), '--customers', '5', '--database', empty.url],
+      {},
+    );
+    taken.close();
+    await empty.drop();
+    expect(ended).toMatchObject({code: 3, stderr: expect.stringContaining(String(port))});
+  });
+});
+
+test('a data folder that may not be written is told with exit code 2', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-locked-'));
+  // A file where the folder should be: even root cannot make a folder there.
+  await writeFile(join(folder, 'home'), '');
+  const ended = await runCommand(['status'], {FIELDMIRROR_HOME: join(folder, 'home')});
+  await rm(folder, {recursive: true});
+  expect(ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/data folder .*home: expected.*FIELDMIRROR_HOME/),
+  });
+});

@@ -1,0 +1,62 @@
+// Runs the command line as a user does: a process of its own.
+
+import {type ChildProcess, spawn} from 'node:child_process';
+import {join} from 'node:path';
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly process: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** Resolves when the output so far matches. */
+  prints(pattern: RegExp): Promise<void>;
+}
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** @param env - the whole of what the command sees, beside PATH */
+export function startCommand(args: readonly string[], env: Readonly<Record<string, string>>): Running {
+  const child = spawn(process.execPath, [join(root, 'src', 'main.ts'), ...args], {
+    env: {PATH: process.env.PATH ?? '', ...env},
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  const listeners = new Set<() => void>();
+  const note = (add: (text: string) => void) => (chunk: Buffer) => {
+    add(chunk.toString());
+    for (const listener of listeners) listener();
+  };
+  child.stdout.on(
+    'data',
+    note((text) => (stdout += text)),
+  );
+  child.stderr.on(
+    'data',
+    note((text) => (stderr += text)),
+  );
+  const ended = new Promise<Ended>((done) => child.on('close', (code) => done({code, stdout, stderr})));
+  const prints = (pattern: RegExp) =>
+    new Promise<void>((done, failed) => {
+      const look = () => {
+        if (!pattern.test(stdout + stderr)) return;
+        listeners.delete(look);
+        done();
+      };
+      listeners.add(look);
+      void ended.then(() => failed(new Error(`ended without printing ${pattern}: ${stdout}${stderr}`)));
+      look();
+    });
+  return {process: child, ended, prints};
+}
+
+export async function runCommand(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Ended> {
+  return await startCommand(args, env).ended;
+}

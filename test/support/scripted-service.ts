@@ -1,0 +1,48 @@
+// A service that answers exactly what a test wants: for what the reference service would never say.
+
+import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
+
+export interface ScriptedService {
+  readonly url: string;
+  readonly token: string;
+  close(): Promise<void>;
+}
+
+/** @param answer - called for every request; what it does not answer is an empty list of whatever was asked for */
+export async function scriptService(
+  answer: (
+    request: IncomingMessage & {readonly page: number},
+    response: ServerResponse,
+  ) => boolean | undefined,
+): Promise<ScriptedService> {
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    response.setHeader('content-type', 'application/xml; charset=utf-8');
+    const page = Number(url.searchParams.get('page') ?? 1);
+    if (answer(Object.assign(request, {page}), response) === true) return;
+    response.end(list(url.pathname.slice(1).replace(/\.xml$/, ''), []));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    token: 'scripted',
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+/** A list in the observed dialect. */
+export function list(name: string, records: readonly string[]): string {
+  const head = '<?xml version="1.0" encoding="UTF-8"?>\n';
+  if (records.length === 0) return `${head}<${name} type="array"/>\n`;
+  return `${head}<${name} type="array">\n${records.map((record) => `  ${record}\n`).join('')}</${name}>\n`;
+}
+
+/** A job with what a job cannot be without, and more. */
+export function job(number: number | string, more = ''): string {
+  return `<job><id type="integer">${Number(number) + 1_000_000}</id><job-number type="integer">${number}</job-number><name>Job ${number}</name>${more}</job>`;
+}

@@ -1,0 +1,97 @@
+// A service with made-up data and an empty warehouse, each in a database of its own.
+
+import type pg from 'pg';
+import {inject} from 'vitest';
+import {type Client, createClient} from '../../src/api/client.ts';
+import {createTransport} from '../../src/api/transport.ts';
+import {createLogger} from '../../src/log.ts';
+import {Secret} from '../../src/secret.ts';
+import {startService} from '../../src/service/server.ts';
+import {allStreams} from '../../src/streams/all.ts';
+import {runSweep, type SweepDeps, type SweepResult} from '../../src/sync/sweep.ts';
+import {type Account, upsertAccount} from '../../src/warehouse/accounts.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import {requestSweep} from '../../src/warehouse/sweeps.ts';
+import {createDatabase} from './postgres.ts';
+
+type ServiceOptions = Parameters<typeof startService>[0];
+
+export const timeZone = 'America/New_York';
+
+/** A running reference service and what it takes to reach it. */
+export interface TestService {
+  readonly url: string;
+  readonly token: string;
+  readonly databaseUrl: string;
+  close(): Promise<void>;
+}
+
+export interface TestWorld extends SweepDeps {
+  readonly databaseUrl: string;
+  readonly pool: pg.Pool;
+  readonly api: Client;
+  readonly account: Account;
+  /** Sweeps one stream once, in this process. */
+  sweep(
+    stream: string,
+    kind?: {readonly windowName?: string; readonly recordNumber?: string},
+  ): Promise<SweepResult>;
+  sweepAll(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts a service on a copy of the business that all tests share. */
+export async function openService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
+  const database = await createDatabase(inject('businessTemplate'));
+  const service = await startService({
+    databaseUrl: database.url,
+    port: 0,
+    timeZone,
+    dialect: 'observed',
+    ...options,
+  });
+  const close = async () => {
+    await service.close();
+    await database.drop();
+  };
+  return {url: service.url, token: service.token, databaseUrl: database.url, close};
+}
+
+/** Opens an empty warehouse that mirrors a service. */
+export async function openWorld(service: {readonly url: string; readonly token: string}): Promise<TestWorld> {
+  const database = await createDatabase(inject('warehouseTemplate'));
+  const pool = openPool(database.url, {max: 4, applicationName: 'test'});
+  const transport = createTransport({
+    baseUrl: service.url,
+    token: new Secret(service.token),
+    retry: {attempts: 1},
+  });
+  const account = await upsertAccount(pool, {name: 'test', apiUrl: service.url, timeZone});
+  const log = createLogger({level: 'silent', secrets: []});
+  const deps = {pool, databaseUrl: database.url, api: createClient(transport), timeZone, log};
+  const sweep: TestWorld['sweep'] = async (stream, kind = {}) => {
+    const mode =
+      kind.windowName !== undefined ? 'window' : kind.recordNumber !== undefined ? 'record' : 'full';
+    const {accountId} = account;
+    const {sweepId} = await requestSweep(pool, {...kind, accountId, stream, mode, requestedBy: 'command'});
+    return await runSweep(deps, sweepId, new AbortController().signal);
+  };
+  return {
+    ...deps,
+    databaseUrl: database.url,
+    account,
+    sweep,
+    sweepAll: async () => {
+      for (const {name} of allStreams) {
+        const result = await sweep(name);
+        if (result.outcome !== 'ended')
+          throw new Error(`${name}: the sweep did not end: ${JSON.stringify(result)}`);
+      }
+    },
+    close: async () => {
+      await transport.close();
+      await pool.end();
+      await database.drop();
+    },
+  };
+}

@@ -1,0 +1,54 @@
+// Whatever the dialect, the page size and the order of lists: what the service holds is what the warehouse holds.
+
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {allStreams} from '../../src/streams/all.ts';
+import {findDifferences} from '../support/compare.ts';
+import {readTruth, type TrueRecord} from '../support/truth.ts';
+import {openService, openWorld} from '../support/world.ts';
+
+const truth = new Map<string, TrueRecord[]>();
+
+beforeAll(async () => {
+  const service = await openService({pageSize: 100});
+  for (const stream of allStreams) truth.set(stream.name, await readTruth(service, stream));
+  await service.close();
+});
+
+afterAll(() => truth.clear());
+
+const dialects = ['observed', 'documented'] as const;
+const pageSizes = [25, 30, 50];
+const orders = ['number', 'reversed', 'changed'] as const;
+const services = dialects.flatMap((dialect) =>
+  pageSizes.flatMap((pageSize) => orders.map((order) => ({dialect, pageSize, order}))),
+);
+
+describe('every record and every field value arrives exactly', () => {
+  test.each(services)('$dialect dialect, $pageSize a page, by $order', async (options) => {
+    const service = await openService(options);
+    const world = await openWorld(service);
+    try {
+      await world.sweepAll();
+      const client = await world.pool.connect();
+      for (const stream of allStreams) {
+        expect(truth.get(stream.name)?.length, stream.name).toBeGreaterThan(0);
+        expect(await findDifferences(client, stream, truth.get(stream.name) ?? [])).toEqual([]);
+      }
+      client.release();
+    } finally {
+      await world.close();
+      await service.close();
+    }
+  });
+});
+
+test('the made-up business has the values that go wrong elsewhere', () => {
+  const texts = [...truth.values()].flat().flatMap((record) => [...record.fields.values()]);
+  const has = (pattern: RegExp) => texts.some((text) => text !== null && pattern.test(text));
+  expect(has(/^0\d/), 'leading zeros').toBe(true);
+  expect(has(/^\d+\.\d0$/), 'trailing zeros').toBe(true);
+  expect(has(/\n/), 'line breaks').toBe(true);
+  expect(has(/&/), 'entities').toBe(true);
+  expect(has(/\p{Script=Han}|é/u), 'letters beyond ASCII').toBe(true);
+  expect(texts.includes('') && texts.includes(null), 'nil beside empty').toBe(true);
+});

@@ -1,0 +1,152 @@
+// What comes when the service, or something between, does not behave.
+
+import {afterEach, expect, test} from 'vitest';
+import {job, list, type ScriptedService, scriptService} from '../support/scripted-service.ts';
+import {openWorld, type TestWorld} from '../support/world.ts';
+
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function open(
+  answer: Parameters<typeof scriptService>[0],
+): Promise<{service: ScriptedService; world: TestWorld}> {
+  const service = await scriptService(answer);
+  closers.push(service.close);
+  const world = await openWorld(service);
+  closers.push(world.close);
+  return {service, world};
+}
+
+async function numbersOf(world: TestWorld): Promise<string[]> {
+  const {rows} = await world.pool.query(
+    'SELECT job_number FROM warehouse.jobs WHERE _deleted_at IS NULL ORDER BY 1',
+  );
+  return rows.map((row) => String(row.job_number));
+}
+
+test('a record that cannot be read goes to quarantine without its secrets, and the rest goes on', async () => {
+  const bad = job(2, '<subtotal type="decimal">a lot</subtotal><api-token>canary</api-token>');
+  const {world} = await open(({page}, response) => {
+    if (page === 1) response.end(list('jobs', [job(1), bad, job(3)]));
+    return page === 1;
+  });
+  expect(await world.sweep('jobs')).toMatchObject({outcome: 'ended', counts: {records: 2, quarantined: 1}});
+  expect(await numbersOf(world)).toEqual(['1', '3']);
+  const {rows} = await world.pool.query('SELECT reason, xml FROM sync.quarantine');
+  expect(rows).toHaveLength(1);
+  expect(rows[0].reason).toContain('subtotal');
+  expect(rows[0].xml).toContain('<job-number type="integer">2</job-number>');
+  expect(rows[0].xml).not.toContain('canary');
+});
+
+test('a quarantined record that comes again is one entry, and is settled when it can be read', async () => {
+  let isMended = false;
+  const {world} = await open(({page}, response) => {
+    const second = isMended
+      ? job(2)
+      : job(2, '<job-type-id type="integer">99999999999999999999</job-type-id>');
+    if (page === 1) response.end(list('jobs', [job(1), second]));
+    return page === 1;
+  });
+  await world.sweep('jobs');
+  await world.sweep('jobs');
+  const open_ = 'SELECT number FROM sync.quarantine WHERE resolved_at IS NULL';
+  expect((await world.pool.query(open_)).rows).toEqual([{number: '2'}]);
+  isMended = true;
+  await world.sweep('jobs');
+  expect((await world.pool.query(open_)).rows).toEqual([]);
+  expect(await numbersOf(world)).toEqual(['1', '2']);
+});
+
+test.each([
+  ['an HTML page', '<html><body>Please log in</body></html>'],
+  ['an empty body', ''],
+  ['a list that is cut short', list('jobs', [job(2), job(3)]).slice(0, -20)],
+  [
+    'a list of something else',
+    list('customers', ['<customer><customer-number>1</customer-number></customer>']),
+  ],
+  ['a document type', `<!DOCTYPE x [<!ENTITY a "b">]>${list('jobs', [job(2)])}`],
+])(
+  '%s in the middle of a list is never its end: the sweep waits, and what was read before stays',
+  async (_, body) => {
+    const first = Array.from({length: 300}, (_, at) => job(1000 + at));
+    const {world} = await open(({page}, response) => {
+      response.end(page === 1 ? list('jobs', first) : page === 2 ? body : list('jobs', [job(page)]));
+      return true;
+    });
+    const result = await world.sweep('jobs');
+    expect(result.outcome).toBe('postponed');
+    expect(await numbersOf(world)).toHaveLength(300);
+    const {rows} = await world.pool.query('SELECT state, next_page, error FROM sync.sweeps');
+    expect(rows[0]).toMatchObject({state: 'due', next_page: 2, error: expect.stringMatching(/jobs/)});
+  },
+);
+
+test('a sweep that failed in passing goes on from its checkpoint', async () => {
+  let isDown = true;
+  const pages: number[] = [];
+  const first = Array.from({length: 300}, (_, at) => job(1000 + at));
+  const {world} = await open(({page}, response) => {
+    if (page === 2 && isDown) {
+      response.writeHead(503).end();
+      return true;
+    }
+    pages.push(page);
+    response.end(list('jobs', page === 1 ? first : page === 2 ? [job(2)] : []));
+    return true;
+  });
+  await world.sweep('jobs');
+  isDown = false;
+  pages.length = 0;
+  await world.pool.query(`UPDATE sync.sweeps SET due_at = now() WHERE state = 'due'`);
+  await world.sweep('jobs');
+  expect(await numbersOf(world)).toHaveLength(301);
+});
+
+test('a last page that repeats for ever ends the list', async () => {
+  const {world} = await open((_, response) => {
+    response.end(list('jobs', [job(1), job(2)]));
+    return true;
+  });
+  expect(await world.sweep('jobs')).toMatchObject({outcome: 'ended', counts: {records: 2}});
+});
+
+test('one record on two pages is one row, and the later reading counts', async () => {
+  const {world} = await open(({page}, response) => {
+    if (page <= 2) response.end(list('jobs', [job(7, `<description>${page}</description>`)]));
+    return page <= 2;
+  });
+  await world.sweep('jobs');
+  const {rows} = await world.pool.query('SELECT description FROM warehouse.jobs');
+  expect(rows).toEqual([{description: '2'}]);
+});
+
+test('a refused token stops the sweep at once, and says what to check', async () => {
+  let requests = 0;
+  const {world} = await open((_, response) => {
+    requests++;
+    response.writeHead(401).end('HTTP Basic: Access denied.\n');
+    return true;
+  });
+  const result = await world.sweep('tasks');
+  expect(result).toMatchObject({
+    outcome: 'failed',
+    error: {name: 'FatalError', message: expect.stringContaining('token')},
+  });
+  // Pages in flight may each have asked once; none asked again.
+  expect(requests).toBeLessThanOrEqual(4);
+});
+
+test('a field that nobody has seen before is kept under its own name', async () => {
+  const {world} = await open(({page}, response) => {
+    if (page === 1) response.end(list('jobs', [job(1, '<brand-new-field>275.10</brand-new-field>')]));
+    return page === 1;
+  });
+  await world.sweep('jobs');
+  const {rows} = await world.pool.query('SELECT attributes FROM warehouse.jobs');
+  expect(rows[0].attributes).toEqual({brand_new_field: '275.10'});
+});
