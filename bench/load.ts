@@ -1,0 +1,126 @@
+// npm run bench [-- --jobs 30000] [-- --large]: how fast a first load and an unchanged sweep are, as ratios to floors
+// measured in the same run. It reports; it asserts nothing.
+
+import {type ChildProcess, fork} from 'node:child_process';
+import {once} from 'node:events';
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {parseArgs} from 'node:util';
+import pg from 'pg';
+import {drawTable, formatNumber} from '../src/commands/report.ts';
+import {allTables} from '../src/streams/all.ts';
+import {jobs} from '../src/streams/jobs.ts';
+import {openPool} from '../src/warehouse/database.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../src/warehouse/embedded.ts';
+import {migrate} from '../src/warehouse/migrate.ts';
+import {copyIn, copyOut, tokenise} from './floors.ts';
+import {listPages, preparePages} from './pages.ts';
+
+interface SweepFigures {
+  readonly seconds: number;
+  readonly walBytes: number;
+  readonly peakMegabytes: number;
+}
+
+const {values} = parseArgs({
+  options: {jobs: {type: 'string', default: '30000'}, large: {type: 'boolean', default: false}},
+});
+const jobCount = Number(values.jobs);
+const tables = [jobs.table, ...jobs.children.map((child) => child.table)];
+
+const home = await mkdtemp(join(tmpdir(), 'fieldmirror-bench-'));
+const postgres = await openEmbeddedPostgres(home);
+try {
+  await measure(postgres, jobCount);
+  if (values.large) await measure(postgres, jobCount * 4);
+} finally {
+  await postgres.leave();
+  await rm(home, {recursive: true, force: true});
+}
+
+async function measure(postgres: EmbeddedPostgres, count: number): Promise<void> {
+  process.stdout.write(`\n${formatNumber(count)} jobs with embedded children; preparing pages\n`);
+  const folder = await preparePages(count, await postgres.url(`service_${count}`));
+  const files = await listPages(folder);
+  const databaseUrl = await migratedDatabase(postgres, `warehouse_${count}`);
+  const server = await serve(folder);
+  const first = await sweep(databaseUrl, server.url);
+  const unchanged = await sweep(databaseUrl, server.url);
+  server.process.kill();
+  const tokeniseSeconds = await tokenise(files);
+  const copySeconds = await copyRows(databaseUrl, await migratedDatabase(postgres, `floor_${count}`));
+  report(count, {first, unchanged, tokeniseSeconds, copySeconds});
+}
+
+async function migratedDatabase(postgres: EmbeddedPostgres, name: string): Promise<string> {
+  const url = await postgres.url(name);
+  const pool = openPool(url, {max: 1, applicationName: 'bench'});
+  await migrate(pool, allTables);
+  await pool.end();
+  return url;
+}
+
+async function serve(folder: string): Promise<{process: ChildProcess; url: string}> {
+  const child = fork(join(import.meta.dirname, 'page-server.ts'), [folder]);
+  const [{port}] = await once(child, 'message');
+  return {process: child, url: `http://127.0.0.1:${port}`};
+}
+
+async function sweep(databaseUrl: string, apiUrl: string): Promise<SweepFigures> {
+  const child = fork(join(import.meta.dirname, 'sweep-process.ts'), [databaseUrl, apiUrl]);
+  const [figures] = await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the sweep's process ended with ${code}`))),
+  ]);
+  if (figures.result.outcome !== 'ended')
+    throw new Error(`the sweep did not end: ${JSON.stringify(figures.result)}`);
+  return figures;
+}
+
+async function copyRows(from: string, to: string): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-copy-'));
+  const clients = [new pg.Client(from), new pg.Client(to)] as const;
+  await Promise.all(clients.map((client) => client.connect()));
+  try {
+    await copyOut(clients[0], tables, folder);
+    return await copyIn(clients[1], tables, folder);
+  } finally {
+    await Promise.all(clients.map((client) => client.end()));
+    await rm(folder, {recursive: true, force: true});
+  }
+}
+
+function report(
+  count: number,
+  figures: {first: SweepFigures; unchanged: SweepFigures; tokeniseSeconds: number; copySeconds: number},
+): void {
+  const {first, unchanged, tokeniseSeconds, copySeconds} = figures;
+  const slower = Math.max(tokeniseSeconds, copySeconds);
+  const row = (what: string, seconds: number, note: string) => [
+    what,
+    seconds,
+    Math.round(count / seconds),
+    note,
+  ];
+  const wal = `${formatNumber(unchanged.walBytes / 1024)} kB of WAL`;
+  process.stdout.write(
+    `${drawTable(
+      ['what', 'seconds', 'jobs a second', ''],
+      [
+        row('floor: tokenising the same bytes', tokeniseSeconds, ''),
+        row('floor: COPY of the same rows', copySeconds, ''),
+        row(
+          'first load, HTTP included',
+          first.seconds,
+          `${(slower / first.seconds).toFixed(2)} of the slower floor`,
+        ),
+        row(
+          'unchanged sweep, HTTP included',
+          unchanged.seconds,
+          `${(tokeniseSeconds / unchanged.seconds).toFixed(1)} times tokenising; ${wal}`,
+        ),
+      ],
+    )}\npeak memory: ${Math.round(first.peakMegabytes)} MB first load, ${Math.round(unchanged.peakMegabytes)} MB unchanged\n`,
+  );
+}

@@ -1,0 +1,58 @@
+// Pages to measure with: what the reference service answers, kept as files, so that rendering them is not measured.
+
+import {existsSync} from 'node:fs';
+import {mkdir, readdir, rename, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {createClient} from '../src/api/client.ts';
+import {fetchPages} from '../src/api/pages.ts';
+import {createTransport} from '../src/api/transport.ts';
+import {Secret} from '../src/secret.ts';
+import {seedBusiness} from '../src/service/business.ts';
+import {startService} from '../src/service/server.ts';
+import {jobs} from '../src/streams/jobs.ts';
+
+const timeZone = 'America/New_York';
+const jobsPerCustomer = 6;
+
+/**
+ * @param jobCount - how many jobs, with everything embedded that the stream asks for
+ * @param databaseUrl - an empty database for the service that renders them
+ * @returns the folder that holds them: 1.xml, 2.xml, …
+ */
+export async function preparePages(jobCount: number, databaseUrl: string): Promise<string> {
+  const folder = join(tmpdir(), 'fieldmirror-bench', `${jobCount}-jobs`);
+  if (existsSync(folder)) return folder;
+  await seedBusiness(databaseUrl, {
+    seed: 1,
+    customers: Math.ceil(jobCount / jobsPerCustomer),
+    jobs: jobCount,
+    timeZone,
+  });
+  const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', compress: false});
+  const transport = createTransport({baseUrl: service.url, token: new Secret(service.token)});
+  const api = createClient(transport);
+  const aside = `${folder}-${process.pid}`;
+  await mkdir(aside, {recursive: true});
+  try {
+    const asked = {path: jobs.path, query: {include: jobs.include.join(',')}, fromPage: 1, inFlight: 2};
+    for await (const {page, body} of fetchPages(api, asked, new AbortController().signal)) {
+      if (!body.includes('<job>')) break;
+      await writeFile(join(aside, `${page}.xml`), body);
+    }
+  } finally {
+    await transport.close();
+    await service.close();
+  }
+  await rm(folder, {recursive: true, force: true});
+  await rename(aside, folder);
+  return folder;
+}
+
+/** The paths of the pages, in order. */
+export async function listPages(folder: string): Promise<string[]> {
+  const names = await readdir(folder);
+  return names
+    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+    .map((name) => join(folder, name));
+}

@@ -1,0 +1,38 @@
+// One full sweep of the jobs, as the product does it, in a process of its own, so that its memory can be told.
+
+import {createClient} from '../src/api/client.ts';
+import {createTransport} from '../src/api/transport.ts';
+import {createLogger} from '../src/log.ts';
+import {Secret} from '../src/secret.ts';
+import {runSweep} from '../src/sync/sweep.ts';
+import {upsertAccount} from '../src/warehouse/accounts.ts';
+import {openPool} from '../src/warehouse/database.ts';
+import {requestSweep} from '../src/warehouse/sweeps.ts';
+
+const [databaseUrl = '', apiUrl = ''] = process.argv.slice(2);
+const timeZone = 'America/New_York';
+const pool = openPool(databaseUrl, {max: 4, applicationName: 'bench'});
+const transport = createTransport({baseUrl: apiUrl, token: new Secret('bench')});
+const api = createClient(transport);
+const log = createLogger({level: 'warn', secrets: []});
+const {accountId} = await upsertAccount(pool, {name: 'bench', apiUrl: 'bench', timeZone});
+const {sweepId} = await requestSweep(pool, {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'});
+
+const before = await pool.query('SELECT pg_current_wal_lsn() AS lsn');
+const startedAt = performance.now();
+const result = await runSweep({pool, databaseUrl, api, timeZone, log}, sweepId, new AbortController().signal);
+const seconds = (performance.now() - startedAt) / 1000;
+const wal = await pool.query('SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int8 AS bytes', [
+  before.rows[0].lsn,
+]);
+
+process.send?.({
+  result,
+  seconds,
+  walBytes: Number(wal.rows[0].bytes),
+  // Kilobytes on every platform that Node knows.
+  peakMegabytes: process.resourceUsage().maxRSS / 1024,
+});
+await transport.close();
+await pool.end();
+process.exit();

@@ -1,0 +1,147 @@
+// A believable business for the reference service to hold: seasons, repeat customers, technicians with skills and hours,
+// parts and labour, open and finished work. Nobody in it exists.
+
+import pg from 'pg';
+import {UsageError} from '../errors.ts';
+import {makeCustomer} from './business/clients.ts';
+import {copyRows} from './business/copy-rows.ts';
+import {Ledger} from './business/ledger.ts';
+import {makeEmployees, makeOwnerToken} from './business/people.ts';
+import {defaultToday, Plan, type Scale} from './business/plan.ts';
+import type {Row} from './business/row.ts';
+import {makeJob} from './business/work-orders.ts';
+import {installSchema, inTransaction, openDatabase, type Queryable} from './database.ts';
+import {layFoundation} from './foundation.ts';
+
+export interface BusinessOptions {
+  readonly seed: number | string;
+  /** 500 unless told otherwise. */
+  readonly customers?: number;
+  /** Six a customer unless told otherwise. */
+  readonly jobs?: number;
+  /** The day on which the business is looked at, `2026-11-02`; a date that follows from the seed unless told otherwise. */
+  readonly today?: string;
+  /** The zone in which people work; the service's own should be the same. */
+  readonly timeZone?: string;
+}
+
+/** What is in the database. */
+export interface Business {
+  /** False when there was something before, and nothing was written. */
+  readonly isNew: boolean;
+  /** The seed of what is there; null when it was not made up. */
+  readonly seed: string | null;
+  readonly customers: number;
+  readonly jobs: number;
+  /** `2026-11-02`; null when it was not made up. */
+  readonly today: string | null;
+}
+
+const BATCH = 1000;
+const SEED_LOCK = 7_302_115;
+
+/**
+ * Makes a business up, once: a database that holds customers or jobs already is left as it is. The same options give
+ * the same bytes in every list. It is written in one transaction, so it is there as a whole or not at all.
+ * @param database - a connection string, or a pool
+ * @throws {FatalError} the database cannot be used
+ * @throws {UsageError} a count or a date that is none
+ */
+export async function seedBusiness(database: string | pg.Pool, options: BusinessOptions): Promise<Business> {
+  const scale = readScale(options);
+  if (database instanceof pg.Pool) {
+    await installSchema(database);
+    return await seedOnce(database, scale);
+  }
+  const opened = await openDatabase(database);
+  try {
+    return await seedOnce(opened, scale);
+  } finally {
+    await opened.end();
+  }
+}
+
+function readScale({
+  seed,
+  customers = 500,
+  jobs = customers * 6,
+  today,
+  timeZone = 'America/New_York',
+}: BusinessOptions): Scale {
+  if (!Number.isInteger(customers) || customers < 1)
+    throw new UsageError(`customers: expected 1 or more, got ${customers}`);
+  if (!Number.isInteger(jobs) || jobs < 0) throw new UsageError(`jobs: expected 0 or more, got ${jobs}`);
+  return {seed: String(seed), customers, jobs, today: today ?? defaultToday(String(seed)), timeZone};
+}
+
+async function seedOnce(database: pg.Pool, scale: Scale): Promise<Business> {
+  const business = await inTransaction(database, async (client): Promise<Business> => {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [SEED_LOCK]);
+    const there = await findBusiness(client);
+    if (there !== null) return there;
+    await writeBusiness(client, scale);
+    const {seed, customers, jobs, today} = scale;
+    return {isNew: true, seed, customers, jobs, today};
+  });
+  if (business.isNew) await vacuum(database);
+  return business;
+}
+
+/** Lists can then be read from their indexes alone. */
+async function vacuum(database: pg.Pool): Promise<void> {
+  for (const table of ['customers', 'jobs', 'tasks'])
+    await database.query(`VACUUM (ANALYZE) service.${table}`);
+}
+
+async function findBusiness(db: Queryable): Promise<Business | null> {
+  const text = `SELECT business.seed, business.today::text AS today,
+      (SELECT count(*) FROM service.customers WHERE deleted_at IS NULL)::integer AS customers,
+      (SELECT count(*) FROM service.jobs WHERE deleted_at IS NULL)::integer AS jobs,
+      EXISTS (SELECT FROM service.customers) AS is_used
+    FROM (VALUES (0)) AS always LEFT JOIN service.business ON true`;
+  const {rows} = await db.query<Omit<Business, 'isNew'> & {is_used: boolean}>(text);
+  const [found] = rows;
+  if (found === undefined || (found.seed === null && !found.is_used)) return null;
+  const {seed, today, customers, jobs} = found;
+  return {isNew: false, seed, customers, jobs, today};
+}
+
+async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void> {
+  const plan = new Plan(scale);
+  await layFoundation(client, makeOwnerToken(plan));
+  await copyRows(client, makeEmployees(plan));
+  // Jobs first: what they leave with their customers is known only then.
+  const ledger = new Ledger();
+  await copyBatches(client, {count: plan.jobs, make: (index) => makeJob(plan, index, ledger)});
+  await copyBatches(client, {count: plan.customers, make: (index) => makeCustomer(plan, index, ledger)});
+  await finish(client, {plan, scale});
+}
+
+async function copyBatches(
+  client: pg.PoolClient,
+  {count, make}: {readonly count: number; readonly make: (index: number) => readonly Row[]},
+): Promise<void> {
+  for (let start = 0; start < count; start += BATCH) {
+    const rows: Row[] = [];
+    for (let index = start; index < Math.min(count, start + BATCH); index++) rows.push(...make(index));
+    await copyRows(client, rows);
+  }
+}
+
+/** Sequences go on after what was written; the marker says that it is all there; the planner learns how much it is. */
+async function finish(
+  client: pg.PoolClient,
+  {plan, scale}: {readonly plan: Plan; readonly scale: Scale},
+): Promise<void> {
+  const lastJob = Math.max(1, plan.jobNumber(plan.jobs - 1));
+  await client.query(
+    `SELECT setval('service.ids', $1), setval('service.customer_numbers', $2), setval('service.job_numbers', $3, $5),
+       setval('service.employee_numbers', $4)`,
+    [plan.lastId, plan.customerNumber(plan.customers - 1), lastJob, plan.employees, plan.jobs > 0],
+  );
+  await client.query(
+    'INSERT INTO service.business (seed, customers, jobs, today, time_zone) VALUES ($1, $2, $3, $4, $5)',
+    [scale.seed, scale.customers, scale.jobs, scale.today, scale.timeZone],
+  );
+  await client.query('ANALYZE service.job_charges, service.time_entries, service.notes, service.contacts');
+}

@@ -1,0 +1,129 @@
+// The reference service: a person can run it as a demo or a sandbox, and the tests as the other side of the wire.
+
+import type {Temporal} from 'temporal-polyfill';
+import {FatalError} from '../errors.ts';
+import type {Logger} from '../log.ts';
+import {AccountTime} from './account-time.ts';
+import {openDatabase} from './database.ts';
+import {Dialect, type DialectName} from './dialect.ts';
+import {ensureFoundation} from './foundation.ts';
+import {createHttp} from './http.ts';
+import {Lists} from './lists.ts';
+import type {ListOrder, Service} from './records.ts';
+import {XmlWriter} from './xml-write.ts';
+
+export interface ServiceOptions {
+  /** Its own Postgres database; the schema `service` in it is made when it is missing. */
+  readonly databaseUrl: string;
+  /** 0, the default, takes any free port. */
+  readonly port?: number;
+  /** Where it listens; 127.0.0.1 unless told otherwise. */
+  readonly host?: string;
+  /** A path before every other, as real accounts have one: `/acme`. None unless told otherwise. */
+  readonly basePath?: string;
+  readonly dialect?: DialectName;
+  /** Records per page of customers, jobs and tasks: 30 by the specification; the real service was seen with 50 for jobs. */
+  readonly pageSize?: number;
+  /** By number, by number backwards, or last changed first. */
+  readonly order?: ListOrder;
+  /** The account's IANA zone. */
+  readonly timeZone?: string;
+  /** The clock: milliseconds since 1970, or an instant. */
+  readonly now?: () => number | Temporal.Instant;
+  /** False answers without gzip even to who offers it. */
+  readonly compress?: boolean;
+  readonly log?: Logger;
+}
+
+export interface RunningService {
+  /** The base URL, without a slash at its end. */
+  readonly url: string;
+  readonly port: number;
+  /** The API token of the account's owner, the first employee, as it was when the service started. */
+  readonly token: string;
+  /** The present token of an employee: the service's users read it in the employee management, which has no endpoint. */
+  tokenOf(employeeNumber: string | number): Promise<string | null>;
+  /** Answers what has begun, then lets go of the port and the database. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the reference service. What it holds is in its database: a restart loses nothing.
+ * @throws {FatalError} the database cannot be used, or the port is taken
+ * @throws {UsageError} the time zone is not an IANA zone
+ */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const {
+    databaseUrl,
+    host = '127.0.0.1',
+    port = 0,
+    basePath = '',
+    timeZone = 'America/New_York',
+    log,
+  } = options;
+  const time = new AccountTime(timeZone, options.now);
+  const database = await openDatabase(databaseUrl, log);
+  const lists = new Lists(database, databaseUrl, log);
+  const stop = async () => {
+    await lists.close();
+    await database.end();
+  };
+  try {
+    const token = await ensureFoundation(database);
+    await lists.listen();
+    const writer = new XmlWriter(new Dialect(options.dialect ?? 'observed', time));
+    const service: Service = {
+      database,
+      lists,
+      time,
+      writer,
+      pageSize: options.pageSize ?? 30,
+      order: options.order ?? 'number',
+    };
+    const http = createHttp(service, {
+      basePath,
+      compress: options.compress ?? true,
+      ...(log === undefined ? {} : {log}),
+    });
+    await listen(http, {port, host});
+    const address = http.server.address();
+    const taken = typeof address === 'object' && address !== null ? address.port : port;
+    log?.info({port: taken, host}, 'reference service: listening');
+    return {
+      url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}${basePath}`,
+      port: taken,
+      token,
+      tokenOf: (employeeNumber) => selectToken(service, String(employeeNumber)),
+      close: async () => {
+        await http.close();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function listen(
+  http: ReturnType<typeof createHttp>,
+  {port, host}: {readonly port: number; readonly host: string},
+): Promise<void> {
+  try {
+    await http.listen({port, host});
+  } catch (cause) {
+    await http.close();
+    const code = cause instanceof Error && 'code' in cause ? cause.code : null;
+    const reason =
+      code === 'EADDRINUSE'
+        ? 'it is in use. Stop what listens there, or give another port (0 takes any)'
+        : String(cause);
+    throw new FatalError(`reference service: cannot listen on port ${port} of ${host}: ${reason}.`, {cause});
+  }
+}
+
+async function selectToken({database}: Service, employeeNumber: string): Promise<string | null> {
+  const text = 'SELECT token FROM service.employees WHERE employee_number = $1';
+  const {rows} = await database.query<{token: string}>(text, [employeeNumber]);
+  return rows[0]?.token ?? null;
+}

@@ -1,0 +1,66 @@
+import {describe, expect, test} from 'vitest';
+import {Refusal} from '../../src/service/refusal.ts';
+import {readRequest} from '../../src/service/xml-read.ts';
+import {escapeText} from '../../src/service/xml-text.ts';
+
+const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), 'job'));
+
+describe('a payload', () => {
+  test('keeps every text as it is: blanks, zeros, signs, entities, character data', () => {
+    const given = read(
+      '<job><a> 1 </a><b>0012</b><c>+15</c><d>&lt;&amp;&#39;&#x1F415;&quot;</d><e><![CDATA[<&amp;>]]>!</e></job>',
+    );
+    expect(given).toEqual({a: ' 1 ', b: '0012', c: '+15', d: '<&\'🐕"', e: '<&amp;>!'});
+  });
+
+  test('reads dashed and underscored names alike, with or without a declaration', () => {
+    const text =
+      '<?xml version="1.0" encoding="utf-8"?>\n<job><job-type-id>1</job-type-id><po_number>2</po_number></job>\n';
+    expect(read(text)).toEqual({job_type_id: '1', po_number: '2'});
+  });
+
+  test('tells nil, empty and array apart', () => {
+    const text =
+      '<job><a nil="true"/><b/><c></c><d type="array"/><e type="array"><x>1</x><x> 2 </x></e><f nil="false">x</f><g type="array" nil="true"/></job>';
+    expect(read(text)).toEqual({a: null, b: '', c: '', d: [], e: ['1', '2'], f: 'x', g: []});
+  });
+
+  test('turns CRLF into LF as XML asks for, but not the reference to a CR', () => {
+    expect(read('<job><a>x\r\ny&#13;</a></job>')).toEqual({a: 'x\ny\r'});
+  });
+
+  test('may hold comments', () => {
+    expect(read('<job><!-- <!DOCTYPE x> --><a>b<!-- c -->d</a></job>')).toEqual({a: 'bd'});
+  });
+
+  test('with a byte order mark is read', () => {
+    expect(read('\uFEFF<job><a>1</a></job>')).toEqual({a: '1'});
+  });
+
+  test('that is cut anywhere is refused', () => {
+    const text =
+      '<job><name>a &amp; b</name><employee_ids type="array"><employee_id>1</employee_id></employee_ids></job>';
+    for (let end = 0; end < text.length; end++) expect(() => read(text.slice(0, end))).toThrow(Refusal);
+    expect(() => read(text)).not.toThrow();
+  });
+
+  test('that is a bomb is refused at once', () => {
+    const bomb = `<!DOCTYPE job [<!ENTITY a "aaaa"><!ENTITY b "${'&a;'.repeat(50)}">]><job><a>&b;</a></job>`;
+    expect(() => read(bomb)).toThrow('document type');
+    const startedAt = performance.now();
+    expect(() => read('<a>'.repeat(300_000))).toThrow(Refusal);
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  });
+});
+
+describe('a text on its way out', () => {
+  test('has only & < > escaped', () => {
+    expect(escapeText(`a & b < c > d " e ' f \r\n\t é 日本 🐕`)).toBe(
+      `a &amp; b &lt; c &gt; d " e ' f \r\n\t é 日本 🐕`,
+    );
+  });
+
+  test('loses what XML 1.0 cannot carry', () => {
+    expect(escapeText('a\u0000b\u0008c\uFFFEd\uD800e\uDC00f🐕')).toBe('abcdef🐕');
+  });
+});
