@@ -8,5 +8,5 @@ COPY migrations migrations
 # The embedded Postgres writes here when DATABASE_URL is not set.
 RUN mkdir .fieldmirror && chown node:node .fieldmirror
 USER node
-ENTRYPOINT ["node", "src/main.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "src/main.ts"]
 CMD ["start"]

@@ -4,6 +4,7 @@ import {createClient} from '../src/api/client.ts';
 import {createTransport} from '../src/api/transport.ts';
 import {createLogger} from '../src/log.ts';
 import {Secret} from '../src/secret.ts';
+import {PageReader} from '../src/sync/page-reader.ts';
 import {runSweep} from '../src/sync/sweep.ts';
 import {upsertAccount} from '../src/warehouse/accounts.ts';
 import {openPool} from '../src/warehouse/database.ts';
@@ -14,13 +15,18 @@ const timeZone = 'America/New_York';
 const pool = openPool(databaseUrl, {max: 4, applicationName: 'bench'});
 const transport = createTransport({baseUrl: apiUrl, token: new Secret('bench')});
 const api = createClient(transport);
+const pageReader = new PageReader();
 const log = createLogger({level: 'warn', secrets: []});
 const {accountId} = await upsertAccount(pool, {name: 'bench', apiUrl: 'bench', timeZone});
 const {sweepId} = await requestSweep(pool, {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'});
 
 const before = await pool.query('SELECT pg_current_wal_lsn() AS lsn');
 const startedAt = performance.now();
-const result = await runSweep({pool, databaseUrl, api, timeZone, log}, sweepId, new AbortController().signal);
+const result = await runSweep(
+  {pool, databaseUrl, api, pageReader, timeZone, log},
+  sweepId,
+  new AbortController().signal,
+);
 const seconds = (performance.now() - startedAt) / 1000;
 const wal = await pool.query('SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int8 AS bytes', [
   before.rows[0].lsn,
@@ -34,5 +40,6 @@ process.send?.({
   peakMegabytes: process.resourceUsage().maxRSS / 1024,
 });
 await transport.close();
+await pageReader.close();
 await pool.end();
 process.exit();

@@ -1,13 +1,10 @@
-#!/usr/bin/env node
-// The command line: reads arguments, calls the command, turns what is thrown into an exit code.
+#!/usr/bin/env -S node --max-semi-space-size=8
+// The command line: reads arguments, calls the command, turns what is thrown into an exit code. A command's file is
+// loaded when it is called, and its compiled form is kept by Node, so that a short question gets a quick answer.
+// The small young generation halves the memory of a first load and costs it a tenth of its speed.
 
+import {enableCompileCache} from 'node:module';
 import {Command, CommanderError, InvalidArgumentError, Option} from 'commander';
-import {doctor} from './commands/doctor.ts';
-import {migrate} from './commands/migrate.ts';
-import {service} from './commands/service.ts';
-import {start} from './commands/start.ts';
-import {status} from './commands/status.ts';
-import {sync} from './commands/sync.ts';
 import {loadConfig} from './config.ts';
 import {FatalError, RetryableError, UsageError} from './errors.ts';
 
@@ -32,32 +29,41 @@ function buildProgram(): Command {
     .command('start')
     .description('the main job: migrate, then worker and schedules')
     .option('--once', 'one full sweep of every stream, a summary, exit')
-    .action((given) => finish(() => start(config(), {once: given.once === true, ...json()}, signal)));
+    .action((given) =>
+      finish(async () =>
+        (await import('./commands/start.ts')).start(config(), {once: given.once === true, ...json()}, signal),
+      ),
+    );
   program
     .command('sync')
     .description('sweep now, here, with progress; all streams unless some are named')
     .argument('[stream...]', 'customers, jobs, employees, tasks')
     .option('--window <name>', 'only what a filter lets through: today, in_progress, …')
     .option('--record <number>', 'only one record, by its number')
-    .action((streams, given) => finish(() => sync(config(), streams, {...given, ...json(), signal})));
+    .action((streams, given) =>
+      finish(async () =>
+        (await import('./commands/sync.ts')).sync(config(), streams, {...given, ...json(), signal}),
+      ),
+    );
   program
     .command('status')
     .description('health at a glance')
-    .action(() => finish(() => status(config(), json())));
+    .action(() => finish(async () => (await import('./commands/status.ts')).status(config(), json())));
   program
     .command('doctor')
     .description('check every dependency, and say how to mend what is wrong')
-    .action(() => finish(() => doctor(config(), json())));
+    .action(() => finish(async () => (await import('./commands/doctor.ts')).doctor(config(), json())));
   program
     .command('migrate')
     .description("bring the warehouse's schema up to date, and nothing else")
-    .action(() => finish(() => migrate(config(), json())));
+    .action(() => finish(async () => (await import('./commands/migrate.ts')).migrate(config(), json())));
   program
     .command('service')
     .description('the reference service alone: a field-service account with made-up data')
     .option('--port <number>', 'where to listen on 127.0.0.1', readPort, 8085)
     .option('--seed <number>', 'which made-up business', readCount, 1)
     .option('--customers <number>', 'how large a business; six jobs a customer', readCount, 500)
+    .option('--today <date>', 'the day it is looked at (default: one that follows from the seed)')
     .addOption(
       new Option('--dialect <name>', 'how to answer').choices(['observed', 'documented']).default('observed'),
     )
@@ -68,7 +74,11 @@ function buildProgram(): Command {
         .default('number'),
     )
     .option('--database <url>', 'a Postgres database of its own (default: the embedded Postgres)')
-    .action((given) => finish(() => service(config(), {...given, ...json()}, signal)));
+    .action((given) =>
+      finish(async () =>
+        (await import('./commands/service.ts')).service(config(), {...given, ...json()}, signal),
+      ),
+    );
   for (const command of program.commands) command.option('--json', 'print one JSON document instead of text');
   return program;
 }
@@ -130,6 +140,7 @@ function stopOnSignals(): void {
   process.on('SIGTERM', stop);
 }
 
+enableCompileCache();
 stopOnSignals();
 try {
   await buildProgram().parseAsync();

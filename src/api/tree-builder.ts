@@ -40,6 +40,8 @@ export class TreeBuilder {
   #count = 0;
   #text = '';
   #reason: string | null = null;
+  // The depth of the element that the reason speaks of, until its name is known: tags tell it as they close.
+  #reasonDepth = 0;
   // Attributes come before their tag is told: they wait here.
   #type: ValueType = 'text';
   #nil: string | null = null;
@@ -94,6 +96,7 @@ export class TreeBuilder {
       return;
     }
     const value = this.#finish(depth);
+    if (depth === this.#reasonDepth) this.#nameReason(name);
     this.#depth = depth - 1;
     this.#text = '';
     if (depth === this.#recordDepth) this.#endRecord(value);
@@ -103,7 +106,14 @@ export class TreeBuilder {
   /** Notes why the open record cannot be taken; the first reason is kept. */
   spoil(reason: string): void {
     if (!this.isInRecord) throw new BadDocument(`${reason} outside of any record`);
-    this.#reason ??= reason;
+    if (this.#reason !== null) return;
+    this.#reason = reason;
+    this.#reasonDepth = this.#depth;
+  }
+
+  #nameReason(name: string): void {
+    this.#reason = `${toUnderscored(name)}: ${this.#reason}`;
+    this.#reasonDepth = 0;
   }
 
   #closeList(): void {

@@ -10,6 +10,8 @@ export interface ServiceOptions {
   readonly port: number;
   readonly seed: number;
   readonly customers: number;
+  /** The day the business is looked at; one that follows from the seed when not given. */
+  readonly today?: string;
   readonly dialect: 'observed' | 'documented';
   readonly pageSize: number;
   readonly order: 'number' | 'reversed' | 'changed';
@@ -24,7 +26,8 @@ export async function service(config: Config, options: ServiceOptions, signal: A
   try {
     const databaseUrl = options.database ?? (await embedded?.url('service')) ?? '';
     const {timeZone} = config;
-    await seedBusiness(databaseUrl, {seed: options.seed, customers: options.customers, timeZone});
+    const {seed, customers, today} = options;
+    await seedBusiness(databaseUrl, {seed, customers, timeZone, ...(today === undefined ? {} : {today})});
     const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
     const running = await startService({...options, databaseUrl, timeZone, log});
     try {

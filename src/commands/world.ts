@@ -1,6 +1,7 @@
 // What a command stands on, opened in order and closed in reverse: Postgres, the account, the service behind it.
 
 import type pg from 'pg';
+import {Temporal} from 'temporal-polyfill';
 import {type Client, createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
 import type {Config} from '../config.ts';
@@ -9,6 +10,7 @@ import {Secret} from '../secret.ts';
 import {seedBusiness} from '../service/business.ts';
 import {startService} from '../service/server.ts';
 import {allTables} from '../streams/all.ts';
+import {PageReader} from '../sync/page-reader.ts';
 import {type Account, upsertAccount} from '../warehouse/accounts.ts';
 import {openPool} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
@@ -27,6 +29,7 @@ export interface Warehouse {
 /** The warehouse and the account that it mirrors. */
 export interface World extends Warehouse {
   readonly api: Client;
+  readonly pageReader: PageReader;
   readonly account: Account;
   /** Where the data come from, for a person. */
   readonly source: string;
@@ -85,13 +88,15 @@ export async function withWorld<T>(config: Config, use: (world: World) => Promis
     });
     closers.add(() => transport.close());
     const api = createClient(transport);
+    const pageReader = new PageReader();
+    closers.add(() => pageReader.close());
     await checkAccount(api);
     const account = await upsertAccount(warehouse.pool, {
       name: source.name,
       apiUrl: source.apiUrl,
       timeZone: config.timeZone,
     });
-    return await use({...warehouse, api, account, source: source.place});
+    return await use({...warehouse, api, pageReader, account, source: source.place});
   });
 }
 
@@ -154,7 +159,8 @@ async function openDemo(config: Config, closers: Closers, log: Logger): Promise<
   const embedded = await joinEmbedded(config, closers);
   const databaseUrl = await embedded.url('service');
   const {timeZone} = config;
-  await seedBusiness(databaseUrl, {...demo, timeZone});
+  const today = Temporal.Now.plainDateISO(timeZone).toString();
+  await seedBusiness(databaseUrl, {...demo, timeZone, today});
   const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', log});
   closers.add(() => service.close());
   return {

@@ -1,5 +1,4 @@
 import type {Column, Dialect, Writable} from './dialect.ts';
-import type {Fields} from './field.ts';
 import type {Resource} from './resource.ts';
 import {escapeText} from './xml-text.ts';
 
@@ -39,8 +38,6 @@ interface Columns {
   readonly nils: string;
   /** Where each column begins in `nils`; one more for its end. */
   readonly starts: readonly number[];
-  /** What was written of a record, for as long as it lives: a page embeds the same employee many times. */
-  readonly written: WeakMap<Fields, string>;
 }
 
 const HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n';
@@ -97,9 +94,7 @@ export class XmlWriter {
   }
 
   #writeElement({open, close, depth, columns}: Frame, node: Node): string {
-    const fields = columns.written.get(node.fields) ?? writeFields(columns, node);
-    columns.written.set(node.fields, fields);
-    let text = open + fields;
+    let text = open + writeFields(columns, node);
     for (const branch of node.branches) text += this.#writeBranch(branch, depth + 1);
     return text + close;
   }
@@ -147,7 +142,7 @@ function arrange(list: readonly Column[]): Columns {
   const places = new Map(list.map(({name}, place) => [name, place]));
   const wholes = list.flatMap(({writeWhole}, place) => (writeWhole === null ? [] : [place]));
   for (const place of wholes) places.delete(list[place]?.name ?? '');
-  return {list, places, wholes, nils, starts, written: new WeakMap()};
+  return {list, places, wholes, nils, starts};
 }
 
 /** Goes by the fields that are there, not by the columns: of 113 fields of a job some 35 are not nil. */

@@ -4,17 +4,17 @@ import type {Row} from '../warehouse/row.ts';
 import {elementAt, type Layout, layoutOf} from './layout.ts';
 import {type ChildPlan, type Plan, planOf} from './plan.ts';
 import {describe, type Reading, refusal} from './refusal.ts';
-import type {Child, Stream} from './stream.ts';
+import type {Stream} from './stream.ts';
 import {isNumber, NUMBER, readRow} from './table-row.ts';
 import {readValue} from './values.ts';
 
-/** The rows that one record makes: its own, and those of the records embedded in it. */
+/** The rows that one record makes: its own, and those of the records embedded in it. Plain data: it crosses threads. */
 export interface RowSet {
   /** The record's number, as paths know it. */
   readonly number: string;
   readonly row: Row;
-  /** One entry for each kind of child that the record spoke of: what it did not send proves nothing. */
-  readonly children: readonly {readonly child: Child; readonly rows: readonly Row[]}[];
+  /** One entry for each element of children that the record spoke of: what it did not send proves nothing. */
+  readonly children: readonly {readonly element: string; readonly rows: readonly Row[]}[];
 }
 
 /**
@@ -31,10 +31,10 @@ export function readRows(stream: Stream, record: FieldRecord, options: {readonly
   const number = readNumber(plan, elementAt(record, layout.columns[plan.keyColumn]), reading);
   reading.number = number;
   const row = readRow(plan.part, {record, layout, given: readDerived(plan, record, layout)}, reading);
-  const children: {child: Child; rows: Row[]}[] = [];
+  const children: {element: string; rows: Row[]}[] = [];
   for (const [at, childPlan] of plan.children.entries()) {
     const rows = readChildren(childPlan, elementAt(record, layout.elements[at]), {row, reading});
-    if (rows !== null) children.push({child: childPlan.child, rows});
+    if (rows !== null) children.push({element: childPlan.child.element, rows});
   }
   return {number, row, children};
 }

@@ -12,6 +12,9 @@ import type {SweepDeps} from './sweep.ts';
 import {writeBatch} from './write-batch.ts';
 
 const batchRecords = 300;
+/** Records with much inside fill a batch earlier: what is held in memory is bounded by bytes. */
+const batchBytes = 2_000_000;
+/** As many as a batch holds: while one is parsed, the next arrives. */
 const pagesInFlight = 4;
 /** How often an unchanged sweep notes where it stands: each note is a row version, and unchanged costs nothing. */
 const checkpointMs = 5_000;
@@ -64,6 +67,12 @@ function queryOf(stream: Stream, sweep: Sweep): Record<string, string> {
   return {...include, ...filter};
 }
 
+/** Some pages on their way to rows. */
+interface Reading {
+  readonly batch: Promise<ReadBatch>;
+  readonly nextPage: number;
+}
+
 /** The state of one pass: what was seen, what waits to be read, what is being written. */
 class Pass {
   readonly #deps: SweepDeps;
@@ -73,8 +82,10 @@ class Pass {
   #counts: SweepCounts;
   #waiting: CutPage[] = [];
   #waitingRecords = 0;
+  #waitingBytes = 0;
   #nextPage: number;
   #previousBody: Buffer | null = null;
+  #reading: Reading | null = null;
   #writing: Promise<void> = Promise.resolve();
   #checkpointAt = performance.now();
 
@@ -95,13 +106,15 @@ class Pass {
     if (isRepeated || page.hashes?.length === 0) return true;
     this.#waiting.push(page);
     this.#waitingRecords += page.hashes?.length ?? 0;
+    this.#waitingBytes += page.body.length;
+    const isFull = this.#waitingRecords >= batchRecords || this.#waitingBytes >= batchBytes;
     // A page that could not be cut may be the empty one; only reading it tells.
-    if (page.hashes !== null && this.#waitingRecords < batchRecords) return false;
-    return await this.#read();
+    if (page.hashes === null) return await this.#readAll();
+    return isFull ? await this.#readOn() : false;
   }
 
   async finish(): Promise<SweepCounts> {
-    if (this.#waiting.length > 0) await this.#read();
+    await this.#readAll();
     await this.#writing;
     await inTransaction(this.#deps.pool, (client) =>
       saveCheckpoint(client, this.#sweep, {nextPage: this.#nextPage, counts: this.#counts}),
@@ -114,23 +127,40 @@ class Pass {
     await this.#writing.catch(() => {});
   }
 
-  async #read(): Promise<boolean> {
-    const {pool, timeZone} = this.#deps;
+  /** Starts to read what waits, and takes what was read before it. @returns whether the list has ended */
+  async #readOn(): Promise<boolean> {
     const pages = this.#waiting;
     this.#waiting = [];
     this.#waitingRecords = 0;
-    const batch = await readBatch(
-      {stream: this.#stream, accountId: this.#sweep.accountId, timeZone, pool},
-      pages,
-    );
+    this.#waitingBytes = 0;
+    const {pool, timeZone, pageReader} = this.#deps;
+    const place = {stream: this.#stream, accountId: this.#sweep.accountId, timeZone, pool, pageReader};
+    const batch = readBatch(place, pages);
+    // Awaited when its turn comes; until then a failure must not count as nobody's.
+    batch.catch(() => {});
+    const previous = this.#reading;
+    this.#reading = {batch, nextPage: (pages.at(-1)?.page ?? 0) + 1};
+    return await this.#take(previous);
+  }
+
+  async #readAll(): Promise<boolean> {
+    const hasEnded = this.#waiting.length > 0 ? await this.#readOn() : false;
+    const last = this.#reading;
+    this.#reading = null;
+    return (await this.#take(last)) || hasEnded;
+  }
+
+  /** Counts what was read, and starts to write it once what came before is written. @returns whether nothing was new */
+  async #take(reading: Reading | null): Promise<boolean> {
+    if (reading === null) return false;
+    const batch = await reading.batch;
     const seenBefore = this.#seen.size;
     for (const number of batch.numbers) this.#seen.add(number);
     const brought = this.#seen.size - seenBefore;
     this.#count({records: brought, quarantined: batch.bad.length});
     await this.#writing;
-    this.#nextPage = (pages.at(-1)?.page ?? 0) + 1;
+    this.#nextPage = reading.nextPage;
     this.#writing = this.#write(batch, this.#nextPage);
-    // Awaited with the next batch or at the end; until then a failure must not count as nobody's.
     this.#writing.catch(() => {});
     this.#deps.onProgress?.({stream: this.#stream.name, records: this.#counts.records});
     return brought === 0 && batch.bad.length === 0;

@@ -3,13 +3,12 @@
 import type pg from 'pg';
 import {cutList, hashSlice} from '../api/cut.ts';
 import type {Page} from '../api/pages.ts';
-import {readList} from '../api/reader.ts';
-import type {FieldRecord} from '../api/record.ts';
-import {RecordError} from '../errors.ts';
-import {type RowSet, readRows, shapeOf} from '../streams/rows.ts';
-import {redactXml} from '../streams/secrets.ts';
+import {shapeOf} from '../streams/rows.ts';
 import type {Stream} from '../streams/stream.ts';
 import {probeKnown} from '../warehouse/known-records.ts';
+import type {EncodedRowSet} from './encoded-row-set.ts';
+import type {PageReader} from './page-reader.ts';
+import type {BadRecord} from './read-page.ts';
 
 /** One page of a list as it came, cut at its record tags. */
 export interface CutPage {
@@ -20,20 +19,12 @@ export interface CutPage {
   readonly hashes: readonly Buffer[] | null;
 }
 
-/** A record that could not be taken, its secrets already removed. */
-export interface BadRecord {
-  readonly page: number;
-  readonly number: string | null;
-  readonly reason: string;
-  readonly xml: string;
-}
-
 /** What some pages hold, ready to be written. */
 export interface ReadBatch {
-  /** Of every readable record, in the order seen; a record may come twice. */
+  /** Of every readable record; a record may come twice. */
   readonly numbers: readonly string[];
   /** Records that were not known byte for byte; of a record that came twice, the later reading. */
-  readonly rowSets: readonly RowSet[];
+  readonly rowSets: readonly EncodedRowSet[];
   /** The bytes by which each of `rowSets` is known from now on. */
   readonly bytes: ReadonlyMap<string, Buffer>;
   readonly bad: readonly BadRecord[];
@@ -44,9 +35,10 @@ interface Reading {
   readonly accountId: string;
   readonly timeZone: string;
   readonly pool: pg.Pool;
+  readonly pageReader: PageReader;
 }
 
-/** Cuts a page and hashes its slices; costs about a millisecond for a megabyte. */
+/** Cuts a page and hashes its slices; costs about three milliseconds for a megabyte. */
 export function cutPage(stream: Stream, {page, body, contentType}: Page): CutPage {
   const slices = cutList(body, stream);
   return {page, body, contentType, hashes: slices?.map(hashSlice) ?? null};
@@ -57,95 +49,60 @@ export function cutPage(stream: Stream, {page, body, contentType}: Page): CutPag
  * @throws {RetryableError} a page that is not a whole, well-formed list
  */
 export async function readBatch(reading: Reading, pages: readonly CutPage[]): Promise<ReadBatch> {
-  const {stream, accountId, pool} = reading;
-  const hashes = pages.flatMap((page) => page.hashes ?? []);
+  const {stream, accountId, pool, timeZone} = reading;
   const known = await probeKnown(pool, {
     accountId,
     stream: stream.name,
     table: stream.table,
-    shape: shapeOf(stream, reading.timeZone),
-    hashes,
+    shape: shapeOf(stream, timeZone),
+    hashes: pages.flatMap((page) => page.hashes ?? []),
   });
-  const batch = new BatchBuilder(reading);
-  for (const page of pages) {
-    const numbers = page.hashes?.map((hash) => known.get(hash.toString('hex')));
-    if (numbers?.every((number) => number !== undefined)) batch.addKnown(numbers);
-    else batch.addPage(page, numbers ?? []);
+  const parts = await Promise.all(pages.map((page) => readCutPage(reading, page, known)));
+  const rowSets = new Map<string, EncodedRowSet>();
+  const bytes = new Map<string, Buffer>();
+  for (const {rowSet, hash} of parts.flatMap((part) => part.records)) {
+    rowSets.set(rowSet.number, rowSet);
+    if (hash === null) bytes.delete(rowSet.number);
+    else bytes.set(rowSet.number, hash);
   }
-  return batch.finish();
+  return {
+    numbers: parts.flatMap((part) => part.numbers),
+    rowSets: [...rowSets.values()],
+    bytes,
+    bad: parts.flatMap((part) => part.bad),
+  };
 }
 
-class BatchBuilder {
-  readonly #reading: Reading;
-  readonly #numbers: string[] = [];
-  readonly #rowSets = new Map<string, RowSet>();
-  readonly #bytes = new Map<string, Buffer>();
-  readonly #bad: BadRecord[] = [];
-
-  constructor(reading: Reading) {
-    this.#reading = reading;
-  }
-
-  addKnown(numbers: readonly string[]): void {
-    this.#numbers.push(...numbers);
-  }
-
-  /** @param numbers - of the slices that are known; a known slice on an unknown page is parsed, but not written */
-  addPage(page: CutPage, numbers: readonly (string | undefined)[]): void {
-    const {stream} = this.#reading;
-    const thing = `GET ${stream.path}?page=${page.page}`;
-    const {records, bad} = readList(page.body, stream, {thing, contentType: page.contentType});
-    // Only when the cut and the parser saw the same records does a slice's hash speak for a record.
-    const isCutTrue = page.hashes?.length === records.length && bad.length === 0;
-    for (const [at, record] of records.entries()) {
-      const number = isCutTrue ? numbers[at] : undefined;
-      if (number === undefined) this.#addRecord(page.page, record, isCutTrue ? page.hashes?.[at] : undefined);
-      else this.#numbers.push(number);
-    }
-    for (const {reason, xml} of bad) this.#quarantine(page.page, numberIn(xml, stream.key), {reason, xml});
-  }
-
-  finish(): ReadBatch {
-    return {numbers: this.#numbers, rowSets: [...this.#rowSets.values()], bytes: this.#bytes, bad: this.#bad};
-  }
-
-  #addRecord(page: number, record: FieldRecord, bytes: Buffer | undefined): void {
-    const {stream, timeZone} = this.#reading;
-    try {
-      const rowSet = readRows(stream, record, {timeZone});
-      this.#numbers.push(rowSet.number);
-      this.#rowSets.set(rowSet.number, rowSet);
-      if (bytes === undefined) this.#bytes.delete(rowSet.number);
-      else this.#bytes.set(rowSet.number, bytes);
-    } catch (error) {
-      if (!(error instanceof RecordError)) throw error;
-      const number = record.values[record.names.indexOf(stream.key)];
-      this.#quarantine(page, typeof number === 'string' ? number : null, {
-        reason: error.message,
-        xml: writeXml(stream.item, record),
-      });
-    }
-  }
-
-  #quarantine(page: number, number: string | null, found: {reason: string; xml: string}): void {
-    this.#bad.push({page, number, reason: found.reason, xml: redactXml(found.xml)});
-  }
+interface Part {
+  readonly numbers: readonly string[];
+  readonly records: readonly {readonly rowSet: EncodedRowSet; readonly hash: Buffer | null}[];
+  readonly bad: readonly BadRecord[];
 }
 
-/** The number of a record that could not be read, where its XML shows one. */
-function numberIn(xml: string, key: string): string | null {
-  const name = key.replaceAll('_', '[-_]');
-  return new RegExp(`<${name}[^>]*>(\\d+)</`).exec(xml)?.[1] ?? null;
-}
-
-/** The record as XML again, for the person who looks into the quarantine. */
-function writeXml(name: string, value: FieldRecord | string | null): string {
-  if (value === null) return `<${name} nil="true"/>`;
-  if (typeof value === 'string') return `<${name}>${escapeXml(value)}</${name}>`;
-  const inside = value.names.map((child, at) => writeXml(child, value.values[at] ?? null)).join('');
-  return `<${name}>${inside}</${name}>`;
-}
-
-function escapeXml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+/** @param known - hash to number, of what was read before */
+async function readCutPage(
+  reading: Reading,
+  page: CutPage,
+  known: ReadonlyMap<string, string>,
+): Promise<Part> {
+  const {stream, timeZone, pageReader} = reading;
+  const found = page.hashes?.map((hash) => known.get(hash.toString('hex'))) ?? null;
+  const heldNumbers = found?.filter((number) => number !== undefined) ?? [];
+  if (found !== null && heldNumbers.length === found.length)
+    return {numbers: heldNumbers, records: [], bad: []};
+  const {body, contentType} = page;
+  const {isCutTrue, records, bad} = await pageReader.read({
+    page: page.page,
+    body,
+    contentType,
+    stream: stream.name,
+    timeZone,
+    known: found?.map((number) => number !== undefined) ?? null,
+  });
+  const numbers = records.map(({rowSet}) => rowSet.number);
+  return {
+    numbers: isCutTrue ? [...heldNumbers, ...numbers] : numbers,
+    records: records.map(({at, rowSet}) => ({rowSet, hash: isCutTrue ? (page.hashes?.[at] ?? null) : null})),
+    bad,
+  };
 }

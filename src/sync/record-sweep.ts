@@ -6,6 +6,7 @@ import {readRows} from '../streams/rows.ts';
 import {inTransaction} from '../warehouse/database.ts';
 import type {Sweep, SweepCounts} from '../warehouse/sweep.ts';
 import {saveCheckpoint} from '../warehouse/sweeps.ts';
+import {encodeRowSet} from './encoded-row-set.ts';
 import {includeOf} from './list-sweep.ts';
 import type {SweepDeps} from './sweep.ts';
 import {writeBatch} from './write-batch.ts';
@@ -23,7 +24,8 @@ export async function sweepRecord(deps: SweepDeps, sweep: Sweep, signal: AbortSi
       `${stream.name} ${sweep.recordNumber}: expected the record, got ${answer.status} "${answer.words}"`,
     );
   const {body, contentType} = answer;
-  const rowSet = readRows(stream, readOne(body, stream, {thing: `GET ${path}`, contentType}), deps);
+  const record = readOne(body, stream, {thing: `GET ${path}`, contentType});
+  const rowSet = encodeRowSet(stream, readRows(stream, record, deps));
   return await inTransaction(deps.pool, async (client) => {
     const written = await writeBatch(
       client,

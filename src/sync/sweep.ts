@@ -7,6 +7,7 @@ import type {Sweep, SweepCounts} from '../warehouse/sweep.ts';
 import {claimSweep, endSweep, postponeSweep} from '../warehouse/sweeps.ts';
 import {holdLease, leaseMs} from './lease.ts';
 import {sweepList} from './list-sweep.ts';
+import type {PageReader} from './page-reader.ts';
 import {sweepRecord} from './record-sweep.ts';
 
 export interface SweepDeps {
@@ -14,6 +15,7 @@ export interface SweepDeps {
   /** Of the pool, to say in errors where it is; never printed as it stands. */
   readonly databaseUrl: string;
   readonly api: Client;
+  readonly pageReader: PageReader;
   readonly timeZone: string;
   readonly log: Logger;
   /** Told after every batch; for a person who watches. */

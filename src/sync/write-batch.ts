@@ -1,12 +1,12 @@
 import type pg from 'pg';
-import type {RowSet} from '../streams/rows.ts';
 import {shapeOf} from '../streams/rows.ts';
 import type {Child, Stream} from '../streams/stream.ts';
+import type {EncodedRow} from '../warehouse/encoded-row.ts';
 import {rememberKnown} from '../warehouse/known-records.ts';
 import {loadRows, markVanished} from '../warehouse/load.ts';
 import {quarantineRecords, resolveQuarantine} from '../warehouse/quarantine.ts';
-import type {Row} from '../warehouse/row.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
+import type {EncodedRowSet} from './encoded-row-set.ts';
 import type {ReadBatch} from './read-batch.ts';
 
 /** What a batch did to the warehouse: rows of the stream's own table, and children that vanished from their parents. */
@@ -48,15 +48,15 @@ export async function writeBatch(
 async function writeChildren(
   client: pg.ClientBase,
   place: {readonly child: Child; readonly sweep: Sweep},
-  rowSets: readonly RowSet[],
+  rowSets: readonly EncodedRowSet[],
 ): Promise<number> {
   const {child, sweep} = place;
   const {accountId, sweepId} = sweep;
-  const rows: Row[] = [];
+  const rows: EncodedRow[] = [];
   const parents: string[] = [];
   for (const rowSet of rowSets) {
     // A list that the service did not send is no empty list: its parent is not among those asked about.
-    const sent = rowSet.children.find((candidate) => candidate.child === child);
+    const sent = rowSet.children.find((candidate) => candidate.element === child.element);
     if (sent === undefined) continue;
     parents.push(rowSet.number);
     for (const row of sent.rows) rows.push(row);

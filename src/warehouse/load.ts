@@ -1,10 +1,9 @@
 import pg from 'pg';
 import {copyInto} from './copy.ts';
-import {encodeCopyRow} from './copy-text.ts';
+import type {EncodedRow} from './encoded-row.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import {explainRefusal} from './refusal.ts';
-import type {Row} from './row.ts';
-import {findColumn, tableSql} from './table-sql.ts';
+import {tableSql} from './table-sql.ts';
 
 /** On whose behalf rows are written. */
 export interface Batch {
@@ -26,16 +25,13 @@ export interface Family extends Batch {
   readonly parentColumn: string;
   readonly parents: readonly string[];
   /** Every child that any of the parents lists. */
-  readonly kept: readonly Row[];
+  readonly kept: readonly EncodedRow[];
 }
 
 interface Writing {
-  readonly rows: readonly Row[];
+  readonly rows: readonly EncodedRow[];
   readonly batch: Batch;
 }
-
-/** With a leading zero or sign: other integers are normal already. */
-const integer = /^(?:[+-]\d+|0\d+)$/;
 
 interface Held {
   readonly at: number;
@@ -52,10 +48,10 @@ interface Held {
 export async function loadRows(
   client: pg.ClientBase,
   table: MirrorTable,
-  rows: readonly Row[],
+  rows: readonly EncodedRow[],
   batch: Batch,
 ): Promise<LoadCounts> {
-  const given = keepLast(table, rows);
+  const given = keepLast(rows);
   if (given.length === 0) return {inserted: 0, updated: 0, revived: 0, unchanged: 0};
   const held = new Map(
     (await probeHeld(client, table, {rows: given, accountId: batch.accountId})).map((row) => [row.at, row]),
@@ -95,9 +91,9 @@ export async function markVanished(
 async function probeHeld(
   client: pg.ClientBase,
   table: MirrorTable,
-  asked: {readonly rows: readonly Row[]; readonly accountId: string},
+  asked: {readonly rows: readonly EncodedRow[]; readonly accountId: string},
 ): Promise<Held[]> {
-  const values = [asked.accountId, asked.rows.map((row) => row.hash), ...keysOf(table, asked.rows)];
+  const values = [asked.accountId, asked.rows.map((row) => `\\x${row.hash}`), ...keysOf(table, asked.rows)];
   const {rows} = await client.query<Held>(tableSql(table).probe, values);
   return rows;
 }
@@ -114,7 +110,7 @@ async function insertRows(
   if (rows.length === 0) return true;
   await client.query('SAVEPOINT fresh_rows');
   try {
-    await copyInto(client, tableSql(table).copyToTable, encodeRows(rows, batch));
+    await copyInto(client, tableSql(table).copyToTable, joinLines(rows, batch));
   } catch (error) {
     if (!isUniqueViolation(error)) throw explainRefusal(error, table, rows);
     await client.query('ROLLBACK TO SAVEPOINT fresh_rows');
@@ -130,19 +126,18 @@ async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch
   const {createStage, copyToStage, merge} = tableSql(table);
   await client.query(createStage);
   try {
-    await copyInto(client, copyToStage, encodeRows(rows, batch));
+    await copyInto(client, copyToStage, joinLines(rows, batch));
   } catch (error) {
     throw explainRefusal(error, table, rows);
   }
   await client.query(merge);
 }
 
-function encodeRows(rows: readonly Row[], {accountId, sweepId}: Batch): string {
-  return rows
-    .map((row) =>
-      encodeCopyRow([accountId, sweepId, ...row.values, row.attributes, `\\x${row.hash.toString('hex')}`]),
-    )
-    .join('');
+function joinLines(rows: readonly EncodedRow[], {accountId, sweepId}: Batch): string {
+  const owner = `${accountId}\t${sweepId}\t`;
+  let lines = '';
+  for (const {line} of rows) lines += owner + line;
+  return lines;
 }
 
 function isUniqueViolation(error: unknown): boolean {
@@ -153,15 +148,8 @@ function isUniqueViolation(error: unknown): boolean {
  * Of a key given twice the last row, in order of key. One statement must not meet a key twice (Postgres says 21000),
  * and two batches that lock rows in the same order cannot deadlock.
  */
-function keepLast(table: MirrorTable, rows: readonly Row[]): Row[] {
-  const columns = table.key.map((name) => ({name, ...findColumn(table, name)}));
-  const byKey = new Map<string, Row>();
-  for (const row of rows) {
-    const key = columns.map((column) =>
-      normaliseKey(row.values[column.at] ?? null, `${table.name}.${column.name}`),
-    );
-    byKey.set(key.join('\t'), row);
-  }
+function keepLast(rows: readonly EncodedRow[]): EncodedRow[] {
+  const byKey = new Map(rows.map((row) => [row.key.join('\t'), row]));
   const keys = [...byKey.keys()].sort(compareKeys);
   return keys.flatMap((key) => byKey.get(key) ?? []);
 }
@@ -171,19 +159,7 @@ function compareKeys(a: string, b: string): number {
   return a.length - b.length || (a < b ? -1 : 1);
 }
 
-/** `007` and `7` are two texts and one bigint. */
-function normaliseKey(value: string | null, name: string): string {
-  if (value === null)
-    throw new TypeError(
-      `${name}: a row from the service needs its key; without it, it would never be found again`,
-    );
-  return integer.test(value) ? BigInt(value).toString() : value;
-}
-
 /** One array for each key column. */
-function keysOf(table: MirrorTable, rows: readonly Row[]): (string | null)[][] {
-  return table.key.map((column) => {
-    const {at} = findColumn(table, column);
-    return rows.map((row) => row.values[at] ?? null);
-  });
+function keysOf(table: MirrorTable, rows: readonly EncodedRow[]): string[][] {
+  return table.key.map((_, at) => rows.map((row) => row.key[at] ?? ''));
 }

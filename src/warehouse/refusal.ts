@@ -1,7 +1,7 @@
 import pg from 'pg';
 import {RecordError} from '../errors.ts';
+import type {EncodedRow} from './encoded-row.ts';
 import type {MirrorTable} from './mirror-table.ts';
-import type {Row} from './row.ts';
 
 /** Where COPY says it stopped; the value, which follows after a colon, is left where it is. */
 const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
@@ -10,7 +10,7 @@ const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
  * Turns Postgres' refusal of one value in a COPY (class 22: not a number, out of range, no such time) into a
  * RecordError that names table, key and column. Its cause is left out: it quotes the value. Other errors come back.
  */
-export function explainRefusal(error: unknown, table: MirrorTable, rows: readonly Row[]): unknown {
+export function explainRefusal(error: unknown, table: MirrorTable, rows: readonly EncodedRow[]): unknown {
   if (!(error instanceof pg.DatabaseError) || !error.code?.startsWith('22')) return error;
   const [, line, column] = place.exec(error.where ?? '') ?? [];
   const row = rows[Number(line) - 1];

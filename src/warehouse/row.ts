@@ -6,6 +6,6 @@ export interface Row {
   readonly values: readonly (string | null)[];
   /** What no column takes: a JSON object as text, keys sorted. */
   readonly attributes: string;
-  /** Sixteen bytes of SHA-256 over the row's meaning: equal hashes need no write. */
-  readonly hash: Buffer;
+  /** Sixteen bytes of SHA-256 over the row's meaning, as 32 hex digits: equal hashes need no write. */
+  readonly hash: string;
 }

@@ -61,9 +61,9 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     }
   });
 
-  test('has a hash of sixteen bytes', () => {
+  test('has a hash of sixteen bytes, in hex', () => {
     expect(allRows(read(stream, record)).map((row) => row.hash.length)).toEqual(
-      allRows(read(stream, record)).map(() => 16),
+      allRows(read(stream, record)).map(() => 32),
     );
   });
 

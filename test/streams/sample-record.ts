@@ -72,11 +72,10 @@ function sampleFields(table: MirrorTable): Element {
 }
 
 export const read = (stream: Stream, record: Element): RowSet => readRows(stream, record, {timeZone});
-export const hashOf = (stream: Stream, record: Element): string =>
-  read(stream, record).row.hash.toString('hex');
+export const hashOf = (stream: Stream, record: Element): string => read(stream, record).row.hash;
 export const allRows = ({row, children}: RowSet): Row[] => [row, ...children.flatMap((child) => child.rows)];
 export const rowsOf = (rowSet: RowSet, name: string): readonly Row[] | undefined =>
-  rowSet.children.find(({child}) => child.element === name)?.rows;
+  rowSet.children.find(({element}) => element === name)?.rows;
 export const cellOf = (table: MirrorTable, row: Row | undefined, name: string): string | null | undefined =>
   row?.values[table.columns.findIndex((column) => column.name === name)];
 export const childOf = (stream: Stream, name: string): Child => {

@@ -8,6 +8,7 @@ import {createLogger} from '../../src/log.ts';
 import {Secret} from '../../src/secret.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
+import {PageReader} from '../../src/sync/page-reader.ts';
 import {runSweep, type SweepDeps, type SweepResult} from '../../src/sync/sweep.ts';
 import {type Account, upsertAccount} from '../../src/warehouse/accounts.ts';
 import {openPool} from '../../src/warehouse/database.ts';
@@ -68,7 +69,8 @@ export async function openWorld(service: {readonly url: string; readonly token: 
   });
   const account = await upsertAccount(pool, {name: 'test', apiUrl: service.url, timeZone});
   const log = createLogger({level: 'silent', secrets: []});
-  const deps = {pool, databaseUrl: database.url, api: createClient(transport), timeZone, log};
+  const pageReader = new PageReader();
+  const deps = {pool, databaseUrl: database.url, api: createClient(transport), pageReader, timeZone, log};
   const sweep: TestWorld['sweep'] = async (stream, kind = {}) => {
     const mode =
       kind.windowName !== undefined ? 'window' : kind.recordNumber !== undefined ? 'record' : 'full';
@@ -90,6 +92,7 @@ export async function openWorld(service: {readonly url: string; readonly token: 
     },
     close: async () => {
       await transport.close();
+      await pageReader.close();
       await pool.end();
       await database.drop();
     },

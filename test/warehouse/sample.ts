@@ -2,9 +2,9 @@ import {createHash} from 'node:crypto';
 import pg from 'pg';
 import {type Account, upsertAccount} from '../../src/warehouse/accounts.ts';
 import {openPool} from '../../src/warehouse/database.ts';
+import {type EncodedRow, encodeRow} from '../../src/warehouse/encoded-row.ts';
 import {migrate} from '../../src/warehouse/migrate.ts';
 import {type MirrorTable, mirrorTable} from '../../src/warehouse/mirror-table.ts';
-import type {Row} from '../../src/warehouse/row.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 /** A table with a column of every type. */
@@ -89,8 +89,9 @@ export function rowOf(
   table: MirrorTable,
   fields: Readonly<Record<string, string | null>>,
   attributes = '{}',
-): Row {
+): EncodedRow {
   const values = table.columns.map(({name}) => fields[name] ?? null);
   const key = table.key.map((name) => fields[name]).join(',');
-  return {key, values, attributes, hash: hashOf(JSON.stringify([values, attributes]))};
+  const hash = hashOf(JSON.stringify([values, attributes])).toString('hex');
+  return encodeRow(table, {key, values, attributes, hash});
 }
