@@ -1,5 +1,6 @@
 import {z} from 'zod';
-import {runSweep, type SweepDeps} from '../src/sync/sweep.ts';
+import {runSweep} from '../src/sync/sweep.ts';
+import type {SweepDeps} from '../src/sync/sweep-deps.ts';
 import {reportOutcome} from './outcome.ts';
 
 export const queueName = 'sweep';

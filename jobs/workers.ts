@@ -1,6 +1,6 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {FatalError} from '../src/errors.ts';
-import type {SweepDeps} from '../src/sync/sweep.ts';
+import type {SweepDeps} from '../src/sync/sweep-deps.ts';
 import {listSchedules, type Schedule} from '../src/warehouse/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps.ts';
 import type {BellQueue, QueueBackend} from './backend.ts';

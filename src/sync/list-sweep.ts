@@ -1,14 +1,14 @@
 // One pass over a list. Reading and writing overlap: while Postgres takes one batch, the next is fetched, cut and parsed.
 
 import {fetchPages, type Page} from '../api/pages.ts';
-import {FatalError} from '../errors.ts';
 import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {inTransaction} from '../warehouse/database.ts';
 import type {Sweep, SweepCounts} from '../warehouse/sweep.ts';
 import {saveCheckpoint} from '../warehouse/sweeps.ts';
+import {queryOf} from './query.ts';
 import {type CutPage, cutPage, type ReadBatch, readBatch} from './read-batch.ts';
-import type {SweepDeps} from './sweep.ts';
+import type {SweepDeps} from './sweep-deps.ts';
 import {writeBatch} from './write-batch.ts';
 
 const batchRecords = 300;
@@ -51,20 +51,6 @@ async function* askFor(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): Asyn
   } else {
     yield {page: 1, ...(await deps.api.fetchPage(stream.path, query, {signal}))};
   }
-}
-
-/** The query that asks for the related data of a stream. */
-export function includeOf(stream: Stream): Record<string, string> {
-  return stream.include.length > 0 ? {include: stream.include.join(',')} : {};
-}
-
-function queryOf(stream: Stream, sweep: Sweep): Record<string, string> {
-  const include = includeOf(stream);
-  if (sweep.windowName === null) return include;
-  const filter = stream.windows[sweep.windowName];
-  if (filter === undefined)
-    throw new FatalError(`sweep ${sweep.sweepId}: ${stream.name} has no window "${sweep.windowName}"`);
-  return {...include, ...filter};
 }
 
 /** Some pages on their way to rows. */

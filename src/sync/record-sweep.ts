@@ -7,8 +7,8 @@ import {inTransaction} from '../warehouse/database.ts';
 import type {Sweep, SweepCounts} from '../warehouse/sweep.ts';
 import {saveCheckpoint} from '../warehouse/sweeps.ts';
 import {encodeRowSet} from './encoded-row-set.ts';
-import {includeOf} from './list-sweep.ts';
-import type {SweepDeps} from './sweep.ts';
+import {includeOf} from './query.ts';
+import type {SweepDeps} from './sweep-deps.ts';
 import {writeBatch} from './write-batch.ts';
 
 /**

@@ -1,31 +1,11 @@
-import type pg from 'pg';
-import type {Client} from '../api/client.ts';
 import {RetryableError} from '../errors.ts';
-import type {Logger} from '../log.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import type {Sweep, SweepCounts} from '../warehouse/sweep.ts';
 import {claimSweep, endSweep, postponeSweep} from '../warehouse/sweeps.ts';
 import {holdLease, leaseMs} from './lease.ts';
 import {sweepList} from './list-sweep.ts';
-import type {PageReader} from './page-reader.ts';
 import {sweepRecord} from './record-sweep.ts';
-
-export interface SweepDeps {
-  readonly pool: pg.Pool;
-  /** Of the pool, to say in errors where it is; never printed as it stands. */
-  readonly databaseUrl: string;
-  readonly api: Client;
-  readonly pageReader: PageReader;
-  readonly timeZone: string;
-  readonly log: Logger;
-  /** Told after every batch; for a person who watches. */
-  readonly onProgress?: (progress: SweepProgress) => void;
-}
-
-export interface SweepProgress {
-  readonly stream: string;
-  readonly records: number;
-}
+import type {SweepDeps} from './sweep-deps.ts';
 
 export type SweepResult =
   | {readonly outcome: 'not-due'}

@@ -3,7 +3,7 @@
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
-import {isInstalled, startServer} from '../support/redis.ts';
+import {isInstalled, startServer} from '../support/redis-server.ts';
 import {scriptService} from '../support/scripted-service.ts';
 import {openService, type TestService, timeZone} from '../support/world.ts';
 

@@ -103,6 +103,23 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     await expectWarehouseEqualsService(place);
   });
 
+  test('when Postgres ends every session in the middle, it goes on and ends with the same rows', async () => {
+    const place = await openPlace(backend, {pageSize: 5});
+    const running = startCommand(['start', '--once', '--json'], {
+      ...place.env,
+      FIELDMIRROR_LOG_LEVEL: 'info',
+    });
+    await running.prints(/the sweep ended/);
+    await withClient(place.databaseUrl, (client) =>
+      client.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      ),
+    );
+    const ended = await running.ended;
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    await expectWarehouseEqualsService(place);
+  });
+
   test('start stays, tells when what is due, and stops cleanly on Ctrl-C within 10 s', async () => {
     const place = await openPlace(backend);
     const running = startCommand(['start'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});

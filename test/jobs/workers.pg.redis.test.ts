@@ -7,11 +7,12 @@ import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {watchProgress} from '../../src/commands/progress.ts';
 import {watchSweeps} from '../../src/commands/sweeps.ts';
 import {planSchedules} from '../../src/sync/default-schedules.ts';
-import type {SweepDeps} from '../../src/sync/sweep.ts';
+import type {SweepDeps} from '../../src/sync/sweep-deps.ts';
 import {insertSchedules, listSchedules} from '../../src/warehouse/schedules.ts';
 import type {Sweep} from '../../src/warehouse/sweep.ts';
 import {claimSweep, requestSweep} from '../../src/warehouse/sweeps.ts';
-import {emptyRedis, isInstalled, startServer} from '../support/redis.ts';
+import {emptyRedis} from '../support/redis.ts';
+import {isInstalled, startServer} from '../support/redis-server.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
 
 const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])];

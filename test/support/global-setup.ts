@@ -10,7 +10,8 @@ import {allTables} from '../../src/streams/all.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
 import {migrate} from '../../src/warehouse/migrate.ts';
-import {isInstalled, startRedis} from './redis.ts';
+import {startRedis} from './redis.ts';
+import {isInstalled} from './redis-server.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {

@@ -1,0 +1,10 @@
+// npm run torture -- NAME: tests that take too long for every change.
+
+const tortures: Record<string, () => Promise<unknown>> = {kills: () => import('./kills.ts')};
+const name = process.argv[2] ?? '';
+const torture = tortures[name];
+if (torture === undefined) {
+  process.stderr.write(`torture: expected one of ${Object.keys(tortures).join(', ')}, got "${name}"\n`);
+  process.exit(2);
+}
+await torture();
