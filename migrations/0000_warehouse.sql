@@ -567,7 +567,6 @@ CREATE UNIQUE INDEX "jobs_external_key" ON "warehouse"."jobs" USING btree ("acco
 CREATE INDEX "jobs_id_idx" ON "warehouse"."jobs" USING btree ("account_id","id");--> statement-breakpoint
 CREATE INDEX "jobs_customer_number_idx" ON "warehouse"."jobs" USING btree ("account_id","customer_number");--> statement-breakpoint
 CREATE UNIQUE INDEX "job_employees_external_key" ON "warehouse"."job_employees" USING btree ("account_id","external_key") WHERE external_key IS NOT NULL;--> statement-breakpoint
-CREATE INDEX "job_employees_employee_id_idx" ON "warehouse"."job_employees" USING btree ("account_id","employee_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "job_charges_external_key" ON "warehouse"."job_charges" USING btree ("account_id","external_key") WHERE external_key IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "job_charges_job_number_idx" ON "warehouse"."job_charges" USING btree ("account_id","job_number");--> statement-breakpoint
 CREATE UNIQUE INDEX "time_entries_external_key" ON "warehouse"."time_entries" USING btree ("account_id","external_key") WHERE external_key IS NOT NULL;--> statement-breakpoint

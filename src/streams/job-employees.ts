@@ -4,7 +4,6 @@ import {mirrorTable} from '../warehouse/mirror-table.ts';
 export const jobEmployees = mirrorTable('job_employees', {
   comment: 'Who is assigned to which job.',
   key: ['job_number', 'employee_id'],
-  indexes: [['employee_id']],
   columns: [
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
     {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},

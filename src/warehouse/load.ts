@@ -83,7 +83,8 @@ export async function markVanished(
   family: Family,
 ): Promise<number> {
   if (family.parents.length === 0) return 0;
-  const values = [family.accountId, family.sweepId, family.parents, ...keysOf(table, family.kept)];
+  const kept = family.kept.map((row) => row.key.join(','));
+  const values = [family.accountId, family.sweepId, family.parents, kept];
   const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
 }
