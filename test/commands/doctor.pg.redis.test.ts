@@ -2,10 +2,10 @@
 
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {openPlace, type Place} from '../support/place.ts';
+import {createDatabase} from '../support/postgres.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
 import {scriptService} from '../support/scripted-service.ts';
-import {openService, type TestService, timeZone} from '../support/world.ts';
 
 interface Finding {
   readonly what: string;
@@ -13,25 +13,15 @@ interface Finding {
   readonly found: string;
 }
 
-let service: TestService;
-let database: TestDatabase;
-let env: Record<string, string>;
+let place: Place;
+let env: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  service = await openService();
-  database = await createDatabase(inject('warehouseTemplate'));
-  env = {
-    FIELDMIRROR_API_URL: service.url,
-    FIELDMIRROR_API_TOKEN: service.token,
-    FIELDMIRROR_TIME_ZONE: timeZone,
-    DATABASE_URL: database.url,
-  };
+  place = await openPlace({}, inject('warehouseTemplate'));
+  env = place.env;
 });
 
-afterAll(async () => {
-  await service.close();
-  await database.drop();
-});
+afterAll(() => place.close());
 
 async function examine(
   changed: Record<string, string> = {},

@@ -5,10 +5,10 @@ import {afterEach, describe, expect, inject, test} from 'vitest';
 import {allStreams, allTables} from '../../src/streams/all.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {findDifferences} from '../support/compare.ts';
-import {createDatabase} from '../support/postgres.ts';
+import {openPlace, type Place} from '../support/place.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {readTruth} from '../support/truth.ts';
-import {openService, type TestService, timeZone} from '../support/world.ts';
+import {openService} from '../support/world.ts';
 
 const redisUrl = inject('redisUrl');
 const backends = ['postgres', ...(redisUrl === null ? [] : ['redis'])];
@@ -19,24 +19,11 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-interface Place {
-  readonly service: TestService;
-  readonly databaseUrl: string;
-  readonly env: Record<string, string>;
-}
-
-async function openPlace(backend: string, options: Parameters<typeof openService>[0] = {}): Promise<Place> {
-  const service = await openService(options);
-  const database = await createDatabase();
-  closers.push(service.close, database.drop);
-  const env = {
-    FIELDMIRROR_API_URL: service.url,
-    FIELDMIRROR_API_TOKEN: service.token,
-    FIELDMIRROR_TIME_ZONE: timeZone,
-    DATABASE_URL: database.url,
-    ...(backend === 'redis' ? {REDIS_URL: await emptyRedis()} : {}),
-  };
-  return {service, databaseUrl: database.url, env};
+async function openPlaceOn(backend: string, options: Parameters<typeof openPlace>[0] = {}): Promise<Place> {
+  const place = await openPlace(options);
+  closers.push(place.close);
+  const queue: Record<string, string> = backend === 'redis' ? {REDIS_URL: await emptyRedis()} : {};
+  return {...place, env: {...place.env, ...queue}};
 }
 
 async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
@@ -77,7 +64,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
   test.each(dialects)(
     'mirrors the whole account in the %s dialect, and run again writes no row',
     async (dialect) => {
-      const place = await openPlace(backend, {dialect});
+      const place = await openPlaceOn(backend, {dialect});
       const first = await runCommand(['start', '--once', '--json'], place.env);
       expect(first, first.stderr).toMatchObject({code: 0});
       const {streams} = JSON.parse(first.stdout);
@@ -91,7 +78,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
   );
 
   test('killed with -9 in the middle and started again, it ends with the same rows', async () => {
-    const place = await openPlace(backend, {pageSize: 5});
+    const place = await openPlaceOn(backend, {pageSize: 5});
     for (const progress of [/customers/, /jobs/]) {
       const running = startCommand(['start', '--once'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
       await Promise.race([running.prints(progress), running.ended]).catch(() => {});
@@ -104,7 +91,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
   });
 
   test('when Postgres ends every session in the middle, it goes on and ends with the same rows', async () => {
-    const place = await openPlace(backend, {pageSize: 5});
+    const place = await openPlaceOn(backend, {pageSize: 5});
     const running = startCommand(['start', '--once', '--json'], {
       ...place.env,
       FIELDMIRROR_LOG_LEVEL: 'info',
@@ -121,7 +108,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
   });
 
   test('start stays, tells when what is due, and stops cleanly on Ctrl-C within 10 s', async () => {
-    const place = await openPlace(backend);
+    const place = await openPlaceOn(backend);
     const running = startCommand(['start'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
     await running.prints(/jobs nightly[\s\S]*At work/);
     await running.prints(/"stream":"tasks"|the sweep ended/);
@@ -135,7 +122,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
 });
 
 test('a Redis that is down at the start is told, with exit code 3', async () => {
-  const place = await openPlace('postgres');
+  const place = await openPlaceOn('postgres');
   const ended = await runCommand(['start', '--once'], {...place.env, REDIS_URL: 'redis://127.0.0.1:1'});
   expect(ended).toMatchObject({
     code: 3,

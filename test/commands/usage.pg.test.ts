@@ -6,28 +6,18 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
-import {openService, type TestService, timeZone} from '../support/world.ts';
+import {openPlace, type Place} from '../support/place.ts';
+import {createDatabase} from '../support/postgres.ts';
 
-let service: TestService;
-let database: TestDatabase;
-let env: Record<string, string>;
+let place: Place;
+let env: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  service = await openService();
-  database = await createDatabase(inject('warehouseTemplate'));
-  env = {
-    FIELDMIRROR_API_URL: service.url,
-    FIELDMIRROR_API_TOKEN: service.token,
-    FIELDMIRROR_TIME_ZONE: timeZone,
-    DATABASE_URL: database.url,
-  };
+  place = await openPlace({}, inject('warehouseTemplate'));
+  env = place.env;
 });
 
-afterAll(async () => {
-  await service.close();
-  await database.drop();
-});
+afterAll(() => place.close());
 
 describe('what is typed wrongly', () => {
   test.each([

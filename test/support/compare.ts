@@ -1,7 +1,7 @@
 // Compares what the service holds with what the warehouse holds, field by field.
 
-import type pg from 'pg';
 import type {Child, Stream} from '../../src/streams/stream.ts';
+import type {Queryable} from '../../src/warehouse/database.ts';
 import type {Column, MirrorTable} from '../../src/warehouse/mirror-table.ts';
 import type {TrueRecord} from './truth.ts';
 
@@ -17,7 +17,7 @@ const secretName = /pass|token|secret|salt|digest|api_?key/i;
  * @returns one line a difference, empty when both are the same
  */
 export async function findDifferences(
-  client: pg.ClientBase,
+  client: Queryable,
   stream: Stream,
   records: readonly TrueRecord[],
 ): Promise<string[]> {
@@ -83,7 +83,7 @@ function isSame(column: Column | undefined, sent: string | null, held: unknown):
   return held === sent;
 }
 
-async function readRows(client: pg.ClientBase, table: MirrorTable): Promise<HeldRow[]> {
+async function readRows(client: Queryable, table: MirrorTable): Promise<HeldRow[]> {
   const columns = table.columns.map((column) =>
     column.type === 'instant'
       ? `to_char("${column.name}" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "${column.name}"`
