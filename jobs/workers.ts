@@ -19,6 +19,7 @@ export interface Workers {
 
 const sweepsAtOnce = 2;
 const keeperRoundMs = 2_000;
+const ringAgainMs = 10_000;
 const outOfReachMs = 60_000;
 const stopMs = 5_000;
 const dayMs = 86_400_000;
@@ -69,12 +70,15 @@ export async function startWorkers(
   };
 }
 
-/** The fence is in the name of the queue job: a ring for work that a dead worker had taken up is a new one. */
+/**
+ * A ring is heard once, and another one only counts after a while: the queue job of a worker that died holding it stays
+ * locked for a minute, and must not keep the next ring out. A ring too many finds nothing due.
+ */
 async function ringSweep(
   queue: BellQueue,
   due: {readonly sweepId: string; readonly fence: number},
 ): Promise<void> {
-  const jobId = `sweep-${due.sweepId}-${due.fence}`;
+  const jobId = `sweep-${due.sweepId}-${due.fence}-${Math.floor(Date.now() / ringAgainMs)}`;
   await queue.add(sweep.queueName, {sweepId: due.sweepId}, {...sweep.options, jobId});
 }
 

@@ -88,7 +88,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     const last = await runCommand(['start', '--once', '--json'], place.env);
     expect(last, last.stderr).toMatchObject({code: 0});
     await expectWarehouseEqualsService(place);
-  });
+  }, 120_000); // Each start may have to wait for the lease of the one before.
 
   test('when Postgres ends every session in the middle, it goes on and ends with the same rows', async () => {
     const place = await openPlaceOn(backend, {pageSize: 5});
