@@ -28,11 +28,16 @@ export class RecordError extends Error {
 
 /** A person must act: stop the stream, alert. Exit code 3. */
 export class FatalError extends Error {
-  override readonly name = 'FatalError';
+  override readonly name: string = 'FatalError';
 
   constructor(message: string, facts: Facts = {}) {
     super(message, {cause: facts.cause});
   }
+}
+
+/** The service refuses our token: stop the account at once, and ask for nothing more until a person has mended it. */
+export class AccessError extends FatalError {
+  override readonly name = 'AccessError';
 }
 
 /** The command or its configuration is wrong: say so, start nothing. Exit code 2. */

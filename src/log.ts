@@ -9,6 +9,7 @@ export type {Logger} from 'pino';
 
 export interface LogOptions {
   readonly level: string;
+  /** May grow: a token that is opened later is searched for from then on. */
   readonly secrets: readonly Secret[];
   /** Where lines go; standard error unless told otherwise. */
   readonly destination?: DestinationStream;
@@ -18,11 +19,19 @@ export interface LogOptions {
 
 /** A logger whose lines hold none of the given secrets. */
 export function createLogger(options: LogOptions): Logger {
-  const forms = options.secrets.flatMap((secret) => formsOf(secret.reveal()));
+  let forms: readonly string[] = [];
+  let known = 0;
+  const listForms = () => {
+    if (known < options.secrets.length) {
+      forms = options.secrets.flatMap((secret) => formsOf(secret.reveal()));
+      known = options.secrets.length;
+    }
+    return forms;
+  };
   const destination = options.destination ?? chooseDestination(options.isPretty ?? false);
   const scrubbed = {
     write: (line: string) =>
-      destination.write(forms.reduce((text, form) => text.replaceAll(form, '[secret]'), line)),
+      destination.write(listForms().reduce((text, form) => text.replaceAll(form, '[secret]'), line)),
   };
   return pino({level: options.level, base: null}, scrubbed);
 }

@@ -27,6 +27,16 @@ test.each([
   expect(lines.match(/\[secret\]/g)).toHaveLength(3);
 });
 
+test('a secret that becomes known later is searched for from then on', () => {
+  const secrets: Secret[] = [];
+  const lines: string[] = [];
+  const log = createLogger({level: 'info', secrets, destination: {write: (line) => void lines.push(line)}});
+  log.info('nothing is known yet');
+  secrets.push(new Secret(secret));
+  log.info(`sent ${secret}`);
+  expect(lines.join('')).not.toContain(secret);
+});
+
 test('a Secret that is logged whole prints as [secret]', () => {
   expect(linesOf((log) => log.info({token: new Secret('other')}, `${new Secret('other')}`))).not.toContain(
     'other',

@@ -13,7 +13,7 @@ import {
   writeRecord,
 } from './operations.ts';
 import type {FieldRecord} from './record.ts';
-import type {Transport} from './transport.ts';
+import type {Asking, ReadRequest, Transport} from './transport.ts';
 import {type Gone, isGone} from './verdict.ts';
 import type {Resource} from './writable-fields.ts';
 
@@ -71,9 +71,11 @@ export type JobInclude =
   | 'job_status'
   | 'tax_entity';
 
-export interface Call {
-  readonly signal?: AbortSignal;
-}
+/** What every read takes. */
+export type Call = Asking;
+
+/** What every write takes: a write is always urgent, and sent once. */
+export type WriteCall = Pick<Asking, 'signal'>;
 
 /** @see spec "Common list parameters" */
 export interface ListCall<Filters, Include> extends Call {
@@ -104,11 +106,11 @@ export function createClient(transport: Transport) {
   return {
     transport,
     fetchPage: (path: string, query: Readonly<Record<string, string>>, call: Call = {}) =>
-      fetchPage(transport, {path, query, signal: call.signal}),
+      fetchPage(transport, {...call, path, query}),
     customers: createCustomers(transport),
     jobs: createJobs(transport),
     jobCharges: {
-      create: (jobNumber: string, fields: Fields, call: Call = {}) =>
+      create: (jobNumber: string, fields: Fields, call: WriteCall = {}) =>
         createCharge(transport, jobNumber, {fields, call}),
     },
     employees: createEmployees(transport),
@@ -123,7 +125,7 @@ function createCustomers(transport: Transport) {
   return {
     ...createRecords(transport, CUSTOMERS),
     list: (call: ListCall<CustomerFilters, CustomerInclude> = {}) => listPage(transport, CUSTOMERS, call),
-    create: (fields: Fields, call: Call = {}) =>
+    create: (fields: Fields, call: WriteCall = {}) =>
       createRecord(transport, '/customers.xml', {...CUSTOMERS, fields, call}),
   };
 }
@@ -133,9 +135,9 @@ function createJobs(transport: Transport) {
     ...createRecords(transport, JOBS),
     list: (call: ListCall<JobFilters, JobInclude> = {}) => listPage(transport, JOBS, call),
     listOfCustomer: async (customerNumber: string, call: Call = {}): Promise<List | Gone> =>
-      await listRecords(transport, {path: jobsPathOf(customerNumber), names: JOBS, signal: call.signal}),
+      await listRecords(transport, {...call, path: jobsPathOf(customerNumber), names: JOBS}),
     /** Creates a job for a customer. */
-    create: async (customerNumber: string, fields: Fields, call: Call = {}): Promise<WriteResult> =>
+    create: async (customerNumber: string, fields: Fields, call: WriteCall = {}): Promise<WriteResult> =>
       await createRecord(transport, jobsPathOf(customerNumber), {...JOBS, fields, call}),
   };
 }
@@ -146,7 +148,7 @@ function createEmployees(transport: Transport) {
     show,
     update,
     list: (call: Call = {}) => listPage(transport, EMPLOYEES, call),
-    create: (fields: Fields, call: Call = {}) =>
+    create: (fields: Fields, call: WriteCall = {}) =>
       createRecord(transport, '/employees.xml', {...EMPLOYEES, fields, call}),
   };
 }
@@ -156,7 +158,7 @@ function createTasks(transport: Transport) {
     ...createRecords(transport, TASKS),
     list: (call: Call & {readonly page?: number; readonly filters?: TaskFilters} = {}) =>
       listPage(transport, TASKS, call),
-    create: (fields: Fields, call: Call = {}) =>
+    create: (fields: Fields, call: WriteCall = {}) =>
       createRecord(transport, '/tasks.xml', {...TASKS, fields, call}),
   };
 }
@@ -177,8 +179,8 @@ function createRecords(transport: Transport, names: Names) {
   const pathOf = (number: string) => `/${names.list}/${toPathPart(number)}.xml`;
   return {
     show: async (number: string, call: Call = {}): Promise<FieldRecord | Gone> =>
-      await showRecord(transport, {path: pathOf(number), names, signal: call.signal}),
-    update: async (number: string, fields: Fields, call: Call = {}): Promise<WriteResult> =>
+      await showRecord(transport, {...call, path: pathOf(number), names}),
+    update: async (number: string, fields: Fields, call: WriteCall = {}): Promise<WriteResult> =>
       await writeRecord(transport, {
         method: 'PUT',
         path: pathOf(number),
@@ -187,7 +189,7 @@ function createRecords(transport: Transport, names: Names) {
         fields,
         signal: call.signal,
       }),
-    remove: async (number: string, call: Call = {}): Promise<WriteResult> =>
+    remove: async (number: string, call: WriteCall = {}): Promise<WriteResult> =>
       await writeRecord(transport, {
         method: 'DELETE',
         path: pathOf(number),
@@ -207,20 +209,20 @@ function createNested(
   const write = {names, root: names.item};
   return {
     list: async (parentNumber: string, call: Call = {}): Promise<List | Gone> =>
-      await listRecords(transport, {path: `${under(parentNumber)}.xml`, names, signal: call.signal}),
+      await listRecords(transport, {...call, path: `${under(parentNumber)}.xml`, names}),
     show: async (parentNumber: string, id: string, call: Call = {}): Promise<FieldRecord | Gone> =>
-      await showRecord(transport, {
-        path: `${under(parentNumber)}/${toPathPart(id)}.xml`,
-        names,
-        signal: call.signal,
-      }),
-    create: async (parentNumber: string, fields: Fields, call: Call = {}): Promise<WriteResult> =>
+      await showRecord(transport, {...call, path: `${under(parentNumber)}/${toPathPart(id)}.xml`, names}),
+    create: async (parentNumber: string, fields: Fields, call: WriteCall = {}): Promise<WriteResult> =>
       await createRecord(transport, `${under(parentNumber)}.xml`, {...names, fields, call}),
-    update: async ({parentNumber, id}: NestedKey, fields: Fields, call: Call = {}): Promise<WriteResult> => {
+    update: async (
+      {parentNumber, id}: NestedKey,
+      fields: Fields,
+      call: WriteCall = {},
+    ): Promise<WriteResult> => {
       const path = `${under(parentNumber)}/${toPathPart(id)}.xml`;
       return await writeRecord(transport, {...write, method: 'PUT', path, fields, signal: call.signal});
     },
-    remove: async ({parentNumber, id}: NestedKey, call: Call = {}): Promise<WriteResult> => {
+    remove: async ({parentNumber, id}: NestedKey, call: WriteCall = {}): Promise<WriteResult> => {
       const path = `${under(parentNumber)}/${toPathPart(id)}.xml`;
       return await writeRecord(transport, {...write, method: 'DELETE', path, signal: call.signal});
     },
@@ -240,7 +242,7 @@ function jobsPathOf(customerNumber: string): string {
 async function createCharge(
   transport: Transport,
   jobNumber: string,
-  {fields, call}: {readonly fields: Fields; readonly call: Call},
+  {fields, call}: {readonly fields: Fields; readonly call: WriteCall},
 ): Promise<WriteResult> {
   return await createRecord(transport, `/jobs/${toPathPart(jobNumber)}/job_charges.xml`, {
     ...CHARGES,
@@ -252,7 +254,7 @@ async function createCharge(
 async function createRecord(
   transport: Transport,
   path: string,
-  {list, item, fields, call}: Names & {readonly fields: Fields; readonly call: Call},
+  {list, item, fields, call}: Names & {readonly fields: Fields; readonly call: WriteCall},
 ): Promise<WriteResult> {
   return await writeRecord(transport, {
     method: 'POST',
@@ -264,32 +266,21 @@ async function createRecord(
   });
 }
 
-async function listPage(transport: Transport, names: Names, call: ListCall<object, string>): Promise<List> {
-  return await listAll(transport, {
-    path: `/${names.list}.xml`,
-    names,
-    query: toQuery(call),
-    signal: call.signal,
-  });
-}
-
-function toQuery({page, only, include, filters}: ListCall<object, string>): Record<string, string> {
-  return {
+async function listPage(
+  transport: Transport,
+  names: Names,
+  {page, only, include, filters, ...call}: ListCall<object, string>,
+): Promise<List> {
+  const query = {
     ...(page === undefined ? {} : {page: String(page)}),
     ...(only === undefined ? {} : {only: only.join(',')}),
     ...(include === undefined ? {} : {include: include.join(',')}),
     ...Object.fromEntries(Object.entries(filters ?? {}).filter(([, value]) => value !== undefined)),
   };
+  return await listAll(transport, {...call, path: `/${names.list}.xml`, names, query});
 }
 
-async function fetchPage(
-  transport: Transport,
-  request: {
-    readonly path: string;
-    readonly query: Readonly<Record<string, string>>;
-    readonly signal: AbortSignal | undefined;
-  },
-): Promise<RawPage> {
+async function fetchPage(transport: Transport, request: ReadRequest): Promise<RawPage> {
   const answer = await transport.read(request);
   if (isGone(answer)) throw refuseMissing(transport, request.path, answer);
   const {body, bodyBytes, contentType, dateHeader, ms} = answer;

@@ -1,5 +1,10 @@
-import pLimit, {type LimitFunction} from 'p-limit';
+import PQueue from 'p-queue';
 import type {Sleep} from './retry.ts';
+
+/** What a request is for. Those that wait start in this order, first come first served within one. */
+export type Urgency = 'write-back' | 'fresh' | 'full';
+
+const PRIORITIES: Readonly<Record<Urgency, number>> = {'write-back': 2, fresh: 1, full: 0};
 
 export interface LimiterOptions {
   readonly concurrency: number;
@@ -9,57 +14,103 @@ export interface LimiterOptions {
 }
 
 /**
- * What the requests of one account share: how many run at once, and until when none starts at all. `concurrency` may
- * be changed at any time, and holds for the requests not yet started. A `hold` is for all of them: a 429 on one is
- * meant for the account.
+ * What the requests of one account share: how many run at once, which of those that wait is next, and until when none
+ * starts at all. `concurrency` may be changed at any time, and holds for the requests not yet started. A `hold` is for
+ * all of them: a 429 on one is meant for the account.
  */
 export class Limiter {
-  readonly #limit: LimitFunction;
+  readonly #queue: PQueue;
   readonly #options: LimiterOptions;
+  readonly #waiting = new Set<AbortController>();
+  readonly #stop = new AbortController();
   #heldUntil = 0;
+  #isReleasing = false;
 
   constructor(options: LimiterOptions) {
     this.#options = options;
-    this.#limit = pLimit(options.concurrency);
+    this.#queue = new PQueue({concurrency: options.concurrency});
   }
 
   get concurrency(): number {
-    return this.#limit.concurrency;
+    return this.#queue.concurrency;
   }
 
   set concurrency(count: number) {
-    this.#limit.concurrency = count;
+    this.#queue.concurrency = count;
   }
 
-  /** Starts nothing new for so long. */
+  /** Aborted once and for all by `stop`, with its error as the reason. */
+  get stopped(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Starts nothing new for so long; the longest hold counts. */
   hold(ms: number): void {
     this.#heldUntil = Math.max(this.#heldUntil, this.#options.now() + ms);
+    this.#queue.pause();
+    if (this.#waiting.size > 0) void this.#release();
+  }
+
+  /** Starts nothing any more: what waits, and what comes later, fails with this error. What runs goes on. */
+  stop(error: Error): void {
+    this.#stop.abort(error);
+    for (const turn of this.#waiting) turn.abort(this.#stop.signal.reason);
   }
 
   /**
-   * Runs a request when there is room. Once it runs, the signal is its own to heed.
-   * @throws the signal's reason, at once, when it is aborted while the request waits; then it never starts
+   * Runs a request when it is its turn. Once it runs, the signal is its own to heed.
+   * @throws the signal's reason, at once, when it is aborted while the request waits; the error of `stop` likewise. Then
+   *   it never starts
    */
-  async run<T>(request: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async run<T>(
+    request: () => Promise<T>,
+    {
+      urgency = 'fresh',
+      signal,
+    }: {readonly urgency?: Urgency | undefined; readonly signal?: AbortSignal | undefined} = {},
+  ): Promise<T> {
+    this.#stop.signal.throwIfAborted();
     signal?.throwIfAborted();
-    const turn = Promise.withResolvers<T>();
-    const abort = () => turn.reject(signal?.reason);
-    signal?.addEventListener('abort', abort, {once: true});
-    void this.#limit(async () => {
-      try {
-        await this.#waitOut(signal);
-        signal?.throwIfAborted();
-        signal?.removeEventListener('abort', abort);
-        turn.resolve(await request());
-      } catch (error) {
-        turn.reject(error);
-      }
-    });
-    return await turn.promise;
+    // The queue would give up a running request, too, when it hears the signal; so it hears only of the wait.
+    const turn = new AbortController();
+    const leave = () => turn.abort(signal?.reason);
+    const endWait = () => {
+      signal?.removeEventListener('abort', leave);
+      this.#waiting.delete(turn);
+    };
+    signal?.addEventListener('abort', leave, {once: true});
+    this.#waiting.add(turn);
+    const start = async () => {
+      endWait();
+      return await request();
+    };
+    if (this.#queue.isPaused) void this.#release();
+    try {
+      return await this.#queue.add(start, {priority: PRIORITIES[urgency], signal: turn.signal});
+    } finally {
+      endWait();
+    }
   }
 
-  async #waitOut(signal: AbortSignal | undefined): Promise<void> {
-    const ms = this.#heldUntil - this.#options.now();
-    if (ms > 0 && signal?.aborted !== true) await this.#options.sleep(ms, signal);
+  // Only while somebody waits: a hold that nobody meets needs no timer. A hold may be made longer meanwhile.
+  async #release(): Promise<void> {
+    if (this.#isReleasing) return;
+    this.#isReleasing = true;
+    for (let until = 0; until < this.#heldUntil && !this.#stop.signal.aborted; ) {
+      until = this.#heldUntil;
+      await this.#waitUntil(until);
+    }
+    this.#isReleasing = false;
+    this.#queue.start();
+  }
+
+  async #waitUntil(until: number): Promise<void> {
+    const ms = until - this.#options.now();
+    if (ms <= 0) return;
+    try {
+      await this.#options.sleep(ms, this.#stop.signal);
+    } catch (error) {
+      if (!this.#stop.signal.aborted) throw error;
+    }
   }
 }

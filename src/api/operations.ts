@@ -6,17 +6,14 @@ import {encodeDocument, type Fields} from './encoder.ts';
 import {readErrorWords} from './error-words.ts';
 import {type BadRecord, type ElementNames, readList, readOne} from './reader.ts';
 import type {FieldRecord} from './record.ts';
-import type {Transport, WriteRequest} from './transport.ts';
+import type {ReadRequest, Transport, WriteRequest} from './transport.ts';
 import {type Answer, type Gone, isGone} from './verdict.ts';
 import type {Resource} from './writable-fields.ts';
 import type {WriteOutcome} from './write-outcome.ts';
 
 /** A path with what is asked of it. */
-export interface Target {
-  readonly path: string;
+export interface Target extends ReadRequest {
   readonly names: ElementNames;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** A list, or a page of one. `bad` holds records that could not be taken: the list is not complete without them. */

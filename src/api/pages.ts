@@ -1,18 +1,23 @@
-import type {Client, RawPage} from './client.ts';
+import type {Call, Client, RawPage} from './client.ts';
 
 export interface Page extends RawPage {
   /** Its number, from 1. */
   readonly page: number;
 }
 
-export interface PagesOptions {
+export interface PagesOptions extends Omit<Call, 'signal'> {
   readonly path: string;
   /** Filters and includes; `page` is added. */
   readonly query: Readonly<Record<string, string>>;
   /** 1-based; the checkpoint of an interrupted sweep. */
   readonly fromPage: number;
-  /** Pages asked for ahead of the one handed out. What the account allows at once is the limiter's to say. */
+  /** Pages asked for at once, the one awaited included. What the account allows is the limiter's to say. */
   readonly inFlight: number;
+  /**
+   * Pages known to be there. Beyond them one is asked for at a time, and only when the consumer wants it, so that a list
+   * whose length is known costs no request past its end. null or absent: unknown, and all are asked for ahead.
+   */
+  readonly knownPages?: number | null;
 }
 
 /**
@@ -23,23 +28,26 @@ export interface PagesOptions {
  */
 export async function* fetchPages(
   client: Pick<Client, 'fetchPage'>,
-  {path, query, fromPage, inFlight}: PagesOptions,
+  {path, query, fromPage, inFlight, knownPages, urgency, onAttempt}: PagesOptions,
   signal?: AbortSignal,
 ): AsyncGenerator<Page, never, undefined> {
   const stop = new AbortController();
-  const call = {signal: signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal])};
+  const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
   const queue: Promise<Page>[] = [];
-  const ask = async (page: number): Promise<Page> => {
-    const raw = await client.fetchPage(path, {...query, page: String(page)}, call);
-    return {page, ...raw};
+  const ask = (page: number): Promise<Page> => {
+    const call = {signal: either, urgency, onAttempt};
+    const asked = client
+      .fetchPage(path, {...query, page: String(page)}, call)
+      .then((raw) => ({page, ...raw}));
+    // A page beyond the end may fail after the consumer has gone, with nobody left to hear of it.
+    asked.catch(() => {});
+    return asked;
   };
+  const lastAhead = knownPages ?? Number.POSITIVE_INFINITY;
+  let next = fromPage;
   try {
-    for (let next = fromPage; ; next++) {
-      const asked = ask(next);
-      // A page beyond the end may fail after the consumer has gone, with nobody left to hear of it.
-      asked.catch(() => {});
-      queue.push(asked);
-      if (queue.length < inFlight) continue;
+    for (;;) {
+      while (queue.length === 0 || (queue.length < inFlight && next <= lastAhead)) queue.push(ask(next++));
       const first = queue.shift();
       if (first !== undefined) yield await first;
     }

@@ -7,6 +7,7 @@ import {FatalError, RecordError, RetryableError} from '../errors.ts';
 import {decodeText, NotText} from './document-text.ts';
 import {judgeFlaws} from './local-flaw.ts';
 import type {Element, FieldRecord, Value} from './record.ts';
+import type {SeenElements} from './seen-elements.ts';
 import {toUnderscored} from './shape.ts';
 import {BadDocument, type Limits, TooManyRecords, TreeBuilder} from './tree-builder.ts';
 import {replaceForbidden} from './xml-character.ts';
@@ -23,6 +24,8 @@ export interface ReadMeta {
   readonly thing?: string;
   readonly contentType?: string | null;
   readonly limits?: Partial<Limits>;
+  /** Where the fields of every record are noted with the types they were sent with, those of bad records too. */
+  readonly seen?: SeenElements;
 }
 
 /** A record that could not be taken. */
@@ -69,6 +72,7 @@ function parseList(text: string, {list, item}: ElementNames, meta: ReadMeta) {
   parse(text, {
     recordDepth: 2,
     limits: {...DEFAULT_LIMITS, ...meta.limits},
+    seen: meta.seen,
     checkRoot: (name) => expectName(name, [list]),
     checkRecord: (name) => expectName(name, [item]),
     take: (value, reason, slice) => {
@@ -89,6 +93,7 @@ function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): Fie
   parse(text, {
     recordDepth: 1,
     limits: {...DEFAULT_LIMITS, ...meta.limits},
+    seen: meta.seen,
     checkRoot: (name, isArray) => {
       if (isArray) throw new BadDocument(`a list <${printName(name)} type="array">`);
       expectName(name, [item, list]);
@@ -113,6 +118,7 @@ function checkSingle(record: FieldRecord | undefined, {list, item}: ElementNames
 interface Plan {
   readonly recordDepth: 1 | 2;
   readonly limits: Limits;
+  readonly seen: SeenElements | undefined;
   checkRoot(name: string, isArray: boolean): void;
   checkRecord(name: string): void;
   take(value: Value, reason: string | null, slice: () => string): void;
@@ -125,6 +131,7 @@ function parse(text: string, plan: Plan): void {
   const parser = new SaxesParser({position: false, forceXMLVersion: true, defaultXMLVersion: '1.0'});
   let openedAt = 0;
   const builder = new TreeBuilder(plan.recordDepth, plan.limits, {
+    seen: plan.seen,
     root: plan.checkRoot,
     startRecord: (name) => {
       plan.checkRecord(name);

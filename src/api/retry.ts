@@ -20,7 +20,10 @@ export const DEFAULT_RETRY: RetryPolicy = {
   attempts: 4,
   baseMs: 500,
   maxPauseMs: 30_000,
-  sleep: async (ms, signal) => void (await delay(ms, undefined, {signal})),
+  sleep: async (ms, signal) => {
+    // Node's own error would only carry the reason as its cause.
+    await delay(ms, undefined, {signal}).catch(() => signal?.throwIfAborted());
+  },
   random: Math.random,
 };
 

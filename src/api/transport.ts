@@ -1,30 +1,35 @@
 import type {Agent, Dispatcher} from 'undici';
-import {FatalError, RetryableError} from '../errors.ts';
+import {AccessError, FatalError, RetryableError} from '../errors.ts';
 import type {Secret} from '../secret.ts';
 import {type AgentOptions, createAgents} from './agents.ts';
 import {formsOf, toAuthorization} from './authorization.ts';
 import {joinPath, parseBaseUrl} from './base-url.ts';
-import {BadCoding, decodeBody} from './decode-body.ts';
+import {BadCoding} from './decode-body.ts';
 import {readErrorWords} from './error-words.ts';
-import {type Exchange, ExchangeError, exchange} from './exchange.ts';
-import {Limiter} from './limiter.ts';
+import {ExchangeError} from './exchange.ts';
+import {kindOf} from './latency.ts';
+import {Limiter, type Urgency} from './limiter.ts';
 import {toFailureError} from './network-failure.ts';
-import {DEFAULT_RETRY, type RetryPolicy, retry} from './retry.ts';
+import {DEFAULT_RETRY, type RetryPolicy, retry, type Sleep} from './retry.ts';
 import {parseRetryAfter} from './retry-after.ts';
+import {type RawAnswer, type Shared, sendOnce} from './send-once.ts';
+import {DEFAULT_THROTTLE, Throttle, type ThrottleLimits} from './throttle.ts';
 import {type Answer, type Gone, isUnknownRecord, type Refusal, toReadError} from './verdict.ts';
-import {judgeFailure, judgeRefusal, type WriteOutcome} from './write-outcome.ts';
+import {judgeFailure, judgeRefusal, type Refused, type WriteOutcome} from './write-outcome.ts';
 
 export interface TransportOptions extends AgentOptions {
   /** The account's base address; may hold a path. */
   readonly baseUrl: string;
   readonly token: Secret;
   readonly allowHttp?: boolean;
-  /** Requests at once. */
-  readonly concurrency?: number;
+  /** Requests at once, between which the account's own measure is learned. */
+  readonly throttle?: Partial<ThrottleLimits>;
   readonly limits?: Partial<TransportLimits>;
   readonly retry?: Partial<RetryPolicy>;
   /** Milliseconds since 1970, to measure the date of a `Retry-After` by. */
   readonly now?: () => number;
+  /** Milliseconds on a clock that never goes back, to measure answers and holds by. */
+  readonly clock?: () => number;
 }
 
 export interface TransportLimits {
@@ -46,11 +51,19 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   maxHeaders: 200,
 };
 
-export interface ReadRequest {
+/** How a read is asked, whatever it asks for. */
+export interface Asking {
+  readonly signal?: AbortSignal | undefined;
+  /** Its place among the requests that wait; `fresh` when absent. */
+  readonly urgency?: Urgency | undefined;
+  /** Called once for every attempt that was really sent, when it is over. */
+  readonly onAttempt?: (() => void) | undefined;
+}
+
+export interface ReadRequest extends Asking {
   /** Relative to the base address: `/jobs.xml`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal | undefined;
 }
 
 export interface WriteRequest {
@@ -68,11 +81,15 @@ export interface Transport {
   /**
    * Reads, in as many attempts as the policy allows.
    * @throws {RetryableError} 429, 5xx, a failing network, a deadline, a body that does not unpack
-   * @throws {FatalError} 401, 403, a redirect, a certificate not trusted, a body beyond the caps
+   * @throws {AccessError} 401; from then on at once, by every read of this transport, and nothing more is sent
+   * @throws {FatalError} 403, a redirect, a certificate not trusted, a body beyond the caps
    * @throws {RecordError} any other 4xx; and the signal's own reason when it is aborted
    */
   read(request: ReadRequest): Promise<Answer | Gone>;
-  /** Writes, once. What the network and the service do to it is told, not thrown. */
+  /**
+   * Writes, once, before any read that waits. What the network and the service do to it is told, not thrown. After a 401
+   * every write is `refused` with the same `AccessError`, unsent.
+   */
   write(request: WriteRequest): Promise<WriteOutcome>;
   /** Cuts what is under way and closes the connections. */
   close(): Promise<void>;
@@ -93,22 +110,27 @@ class HttpTransport implements Transport {
   readonly #base: URL;
   readonly #token: Secret;
   readonly #authorization: Secret;
-  readonly #limits: TransportLimits;
   readonly #retry: RetryPolicy;
   readonly #now: () => number;
   readonly #agents: {readonly reads: Agent; readonly writes: Agent};
+  readonly #shared: Shared;
+  /** What became of the first request that was answered with 401. */
+  #refused: Refused | null = null;
 
   constructor(options: TransportOptions) {
     this.#base = parseBaseUrl(options.baseUrl, {allowHttp: options.allowHttp ?? false});
     this.#token = options.token;
     this.#authorization = toAuthorization(options.token);
-    this.#limits = {...DEFAULT_TRANSPORT_LIMITS, ...options.limits};
     this.#retry = {...DEFAULT_RETRY, ...options.retry};
     this.#now = options.now ?? Date.now;
     this.#agents = createAgents(options);
     this.host = this.#base.host;
-    const {sleep} = this.#retry;
-    this.limiter = new Limiter({concurrency: options.concurrency ?? 4, now: () => performance.now(), sleep});
+    const limits = {...DEFAULT_TRANSPORT_LIMITS, ...options.limits};
+    const throttle = new Throttle({...DEFAULT_THROTTLE, ...options.throttle});
+    const {concurrency} = throttle;
+    const now = options.clock ?? (() => performance.now());
+    this.limiter = new Limiter({concurrency, now, sleep: this.#retry.sleep});
+    this.#shared = {limits, throttle, limiter: this.limiter, now};
   }
 
   async read(request: ReadRequest): Promise<Answer | Gone> {
@@ -116,29 +138,44 @@ class HttpTransport implements Transport {
     const name = `GET ${request.path}${page === undefined ? '' : `?page=${page}`} at ${this.host}`;
     const run = (attempt: number) => {
       const thing = `${name}, attempt ${attempt} of ${this.#retry.attempts}`;
-      return this.limiter.run(() => this.#readOnce(request, thing), request.signal);
+      return this.limiter.run(() => this.#readOnce(request, thing), request);
     };
-    return await retry(run, this.#retry, request.signal);
+    return await retry(run, {...this.#retry, sleep: this.#pause}, request.signal);
   }
 
   async write(request: WriteRequest): Promise<WriteOutcome> {
     const thing = `${request.method} ${request.path} at ${this.host}`;
+    let isStarted = false;
+    const run = () => {
+      isStarted = true;
+      return this.#writeOnce(request, thing);
+    };
     try {
-      return await this.limiter.run(() => this.#writeOnce(request, thing), request.signal);
+      return await this.limiter.run(run, {urgency: 'write-back', signal: request.signal});
     } catch (error) {
-      if (request.signal?.aborted !== true) throw error;
+      if (isStarted) throw error;
+      const refused = this.#refused;
+      if (refused !== null && error === refused.error) return refused;
       return {outcome: 'not-sent', reason: `${thing}: aborted by us while it waited`};
     }
   }
 
   async close(): Promise<void> {
+    this.limiter.stop(new RetryableError(`${this.host}: the way to it was closed by us; open it again`));
     await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
   }
 
+  // A read that pauses before it is tried again waits, too: a stop is told to it at once.
+  readonly #pause: Sleep = async (ms, signal) => {
+    const {stopped} = this.limiter;
+    await this.#retry.sleep(ms, signal === undefined ? stopped : AbortSignal.any([signal, stopped]));
+  };
+
   async #readOnce(request: ReadRequest, thing: string): Promise<Answer | Gone> {
     const options = this.#compose('GET', request.path, {query: request.query ?? {}});
+    const kind = kindOf('GET', request.path, request.query);
     try {
-      const answer = await this.#exchange(this.#agents.reads, options, request.signal);
+      const answer = await sendOnce(this.#shared, options, {...request, agent: this.#agents.reads, kind});
       if (answer.status === 200 && !isHtml(answer)) return answer;
       return this.#judge(this.#toRefusal(answer, thing));
     } catch (error) {
@@ -150,21 +187,23 @@ class HttpTransport implements Transport {
   }
 
   #judge(refusal: Refusal): Gone {
-    if (refusal.retryAfterMs !== null)
-      this.limiter.hold(Math.min(refusal.retryAfterMs, this.#retry.maxPauseMs));
-    if (!isUnknownRecord(refusal)) throw toReadError(refusal);
-    return {gone: true, status: refusal.status, words: refusal.words.text};
+    this.#heed(refusal);
+    if (isUnknownRecord(refusal)) return {gone: true, status: refusal.status, words: refusal.words.text};
+    throw this.#latch(toReadError(refusal), refusal);
   }
 
   async #writeOnce(request: WriteRequest, thing: string): Promise<WriteOutcome> {
     const options = this.#compose(request.method, request.path, {body: request.body});
+    const {signal} = request;
     try {
-      const answer = await this.#exchange(this.#agents.writes, options, request.signal);
+      const kind = kindOf(request.method, request.path);
+      const answer = await sendOnce(this.#shared, options, {agent: this.#agents.writes, kind, signal});
       if (answer.status >= 200 && answer.status < 300 && !isHtml(answer)) return {outcome: 'done', answer};
       const refusal = this.#toRefusal(answer, thing);
-      if (refusal.retryAfterMs !== null)
-        this.limiter.hold(Math.min(refusal.retryAfterMs, this.#retry.maxPauseMs));
-      return judgeRefusal(refusal);
+      this.#heed(refusal);
+      const outcome = judgeRefusal(refusal);
+      if (outcome.outcome !== 'refused') return outcome;
+      return {...outcome, error: this.#latch(outcome.error, refusal)};
     } catch (error) {
       if (error instanceof ExchangeError) return judgeFailure(thing, error);
       if (!(error instanceof BadCoding)) throw error;
@@ -174,6 +213,18 @@ class HttpTransport implements Transport {
         status: null,
       };
     }
+  }
+
+  #heed({retryAfterMs}: Refusal): void {
+    if (retryAfterMs !== null) this.limiter.hold(retryAfterMs);
+  }
+
+  /** Stops the account at its first 401, whose error is everybody's from then on. */
+  #latch(error: Error, {status, words}: Refusal): Error {
+    if (!(error instanceof AccessError)) return error;
+    this.#refused ??= {outcome: 'refused', status, words: words.text, isGone: false, error};
+    this.limiter.stop(this.#refused.error);
+    return this.#refused.error;
   }
 
   #compose(
@@ -196,27 +247,7 @@ class HttpTransport implements Transport {
     };
   }
 
-  async #exchange(
-    agent: Agent,
-    options: Dispatcher.DispatchOptions,
-    signal?: AbortSignal,
-  ): Promise<Answer & {retryAfter: string | undefined}> {
-    const startedAt = performance.now();
-    const got = await exchange(agent, options, {...this.#limits, signal});
-    const body = await decodeBody(got.body, headerOf(got, 'content-encoding') ?? '', this.#limits);
-    return {
-      status: got.status,
-      body,
-      contentType: headerOf(got, 'content-type') ?? null,
-      dateHeader: headerOf(got, 'date') ?? null,
-      location: headerOf(got, 'location') ?? null,
-      retryAfter: headerOf(got, 'retry-after'),
-      bodyBytes: got.body.length,
-      ms: performance.now() - startedAt,
-    };
-  }
-
-  #toRefusal(answer: Answer & {retryAfter: string | undefined}, thing: string): Refusal {
+  #toRefusal(answer: RawAnswer, thing: string): Refusal {
     const words = readErrorWords(answer.body, answer.contentType, formsOf(this.#token));
     return {
       thing,
@@ -225,11 +256,6 @@ class HttpTransport implements Transport {
       retryAfterMs: parseRetryAfter(answer.retryAfter, this.#now()),
     };
   }
-}
-
-function headerOf({headers}: Exchange, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === 'string' ? value : value?.[0];
 }
 
 // A captive portal answers everything with 200 and its own page.

@@ -1,6 +1,7 @@
 import type {Element, Value} from './record.ts';
+import {maxSeenDepth, type SeenElements} from './seen-elements.ts';
 import {extendShape, namesOf, type Shape, startShape, toUnderscored} from './shape.ts';
-import {isOfType, readValueType, type ValueType} from './value-type.ts';
+import {ARRAY, isOfType, readValueType, TEXT, type ValueType} from './value-type.ts';
 
 /** How much of a document is taken. Beyond `depth` and `records` it is refused, beyond `valueLength` one record is. */
 export interface Limits {
@@ -36,6 +37,7 @@ export class TreeBuilder {
   readonly #limits: Limits;
   readonly #recordDepth: number;
   readonly #sink: Sink;
+  readonly #seen: SeenElements | null;
   #depth = 0;
   #count = 0;
   #text = '';
@@ -43,7 +45,7 @@ export class TreeBuilder {
   // The depth of the element that the reason speaks of, until its name is known: tags tell it as they close.
   #reasonDepth = 0;
   // Attributes come before their tag is told: they wait here.
-  #type: ValueType = 'text';
+  #type: ValueType = TEXT;
   #nil: string | null = null;
   // One entry per depth. An element gets lists only when a child comes: most are leaves.
   readonly #types: ValueType[] = [];
@@ -51,11 +53,15 @@ export class TreeBuilder {
   readonly #values: (Value[] | null)[] = [];
   readonly #shapes: (Shape | null)[] = [];
   readonly #names: (string[] | null)[] = [];
+  // Types of the children so far, a list per depth used over and over; only the first ones are of the open element.
+  readonly #childTypes: number[][] = [];
 
-  constructor(recordDepth: 1 | 2, limits: Limits, sink: Sink) {
+  /** @param sink.seen - where the fields of records and of what they embed are noted */
+  constructor(recordDepth: 1 | 2, limits: Limits, sink: Sink & {readonly seen?: SeenElements | undefined}) {
     this.#recordDepth = recordDepth;
     this.#limits = limits;
     this.#sink = sink;
+    this.#seen = sink.seen ?? null;
   }
 
   /** True while a record is open: what is wrong then is wrong with that record. */
@@ -73,14 +79,14 @@ export class TreeBuilder {
     if (depth > this.#limits.depth)
       throw new BadDocument(`elements nested deeper than ${this.#limits.depth}`);
     if (depth > 1) this.#checkBlank();
-    if (depth === 1) this.#sink.root(name, this.#type === 'array');
+    if (depth === 1) this.#sink.root(name, this.#type === ARRAY);
     if (depth === this.#recordDepth) this.#startRecord(name);
     this.#depth = depth;
     this.#text = '';
     this.#types[depth] = this.#type;
     this.#nils[depth] = this.#nil;
     this.#values[depth] = null;
-    this.#type = 'text';
+    this.#type = TEXT;
     this.#nil = null;
   }
 
@@ -95,7 +101,7 @@ export class TreeBuilder {
       this.#closeList();
       return;
     }
-    const value = this.#finish(depth);
+    const value = this.#finish(depth, name);
     if (depth === this.#reasonDepth) this.#nameReason(name);
     this.#depth = depth - 1;
     this.#text = '';
@@ -144,26 +150,36 @@ export class TreeBuilder {
     if (!isBlank(this.#text)) this.spoil('text mixed with elements');
   }
 
-  #finish(depth: number): Value {
+  #finish(depth: number, name: string): Value {
     const values = this.#values[depth];
-    const type = this.#types[depth] ?? 'text';
+    const type = this.#types[depth] ?? TEXT;
     const nil = this.#nils[depth] ?? null;
-    if (values !== null && values !== undefined) return this.#finishElement(depth, values);
+    if (values !== null && values !== undefined) return this.#finishElement(depth, name, values);
     if (nil !== null && nil !== 'false') return this.#finishNil(nil);
-    if (type === 'array') return this.#finishEmptyArray();
-    if (type !== 'text' && !isOfType(type, this.#text)) this.#spoilByType(type);
+    if (type === ARRAY) return this.#finishEmptyArray();
+    if (type !== TEXT && !isOfType(type, this.#text)) this.#spoilByType(type);
     return this.#text;
   }
 
-  #finishElement(depth: number, values: readonly Value[]): Element {
-    const type = this.#types[depth] ?? 'text';
+  #finishElement(depth: number, name: string, values: readonly Value[]): Element {
+    const type = this.#types[depth] ?? TEXT;
     const nil = this.#nils[depth] ?? null;
     this.#checkBlank();
     if (nil !== null && nil !== 'false') this.#spoilByNil(nil);
-    if (type !== 'text' && type !== 'array') this.spoil(`elements inside an element of type ${type}`);
+    if (type !== TEXT && type !== ARRAY) this.spoil(`elements inside an element of type ${type.name}`);
     const shape = this.#shapes[depth] ?? null;
     const names = shape === null ? (this.#names[depth] ?? []) : namesOf(shape);
-    return {names, values, isArray: type === 'array'};
+    if (this.#seen !== null)
+      this.#noteSeen(this.#seen, {depth, name, names: shape === null || type === ARRAY ? null : names});
+    return {names, values, isArray: type === ARRAY};
+  }
+
+  #noteSeen(
+    seen: SeenElements,
+    {depth, name, names}: {depth: number; name: string; names: readonly string[] | null},
+  ): void {
+    const below = depth - this.#recordDepth;
+    if (below <= maxSeenDepth) seen.note(names, this.#childTypes[depth] ?? [], {depth: below, name});
   }
 
   #finishNil(nil: string): null {
@@ -184,7 +200,9 @@ export class TreeBuilder {
 
   #spoilByType(type: ValueType): void {
     this.spoil(
-      this.#text === '' ? `type ${type}, but empty and not nil` : `a text that is not of its type ${type}`,
+      this.#text === ''
+        ? `type ${type.name}, but empty and not nil`
+        : `a text that is not of its type ${type.name}`,
     );
   }
 
@@ -193,13 +211,25 @@ export class TreeBuilder {
     if (values === null || values === undefined) {
       this.#values[depth] = [value];
       this.#shapes[depth] = extendShape(startShape(), name);
+      this.#childTypes[depth] ??= [];
+      this.#addType(depth, 0, value);
       return;
     }
+    this.#addType(depth, values.length, value);
     values.push(value);
     const shape = this.#shapes[depth] ?? null;
     const next = shape === null ? null : extendShape(shape, name);
     if (next === null) this.#addName(depth, shape, name);
     this.#shapes[depth] = next;
+  }
+
+  // Nil without a type may be anything.
+  #addType(depth: number, at: number, value: Value): void {
+    const types = this.#childTypes[depth];
+    const type = this.#types[depth + 1];
+    if (types === undefined || type === undefined) return;
+    if (value === null) types[at] = type === TEXT ? 0 : type.bit;
+    else types[at] = typeof value === 'string' ? type.bit : ARRAY.bit;
   }
 
   // Too many children for a shape: from here on the names are a list of this element's own.

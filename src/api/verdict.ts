@@ -1,8 +1,10 @@
 // What the status of an answer means for the caller. The two tables of this file, of reads and of writes, differ in one
 // thing: after a write whose fate is not certain nobody may simply try again.
 
-import {FatalError, RecordError, RetryableError} from '../errors.ts';
+import {AccessError, FatalError, RecordError, RetryableError} from '../errors.ts';
 import type {ErrorWords} from './error-words.ts';
+import type {ExchangeFailure} from './exchange.ts';
+import type {Load} from './throttle.ts';
 
 /** An answer, unpacked. */
 export interface Answer {
@@ -38,6 +40,8 @@ export interface Refusal {
   readonly words: ErrorWords;
   readonly retryAfterMs: number | null;
 }
+
+const TIME_OUT = /^(?:ETIMEDOUT|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)$/;
 
 const UNKNOWN_RECORD = /^Invalid (?:customer|job|employee|task|(?:customer |job )?note|time[ _-]entry)\.$/i;
 
@@ -81,15 +85,26 @@ export function toWriteError(refusal: Refusal): Error | null {
   return new RecordError(`${thing}: ${got}; the service refused it and nothing was written`);
 }
 
+/** What an answer's status tells of the load; 504 is a time-out that a gateway tells us of. */
+export function loadOfStatus(status: number): Load {
+  if (status === 429 || status === 503 || status === 504) return 'too-much';
+  return status >= 200 && status < 300 ? 'in-time' : 'unknown';
+}
+
+/** What it tells of the load that there is no whole answer: a time-out of any kind is too much. */
+export function loadOfFailure({kind, code}: ExchangeFailure): Load {
+  return kind === 'deadline' || TIME_OUT.test(code) ? 'too-much' : 'unknown';
+}
+
 // 408 and 425 are the server's "not now"; a success other than 200 on a read is no list we know.
 function isPassing(status: number): boolean {
   return status < 300 || status >= 500 || status === 429 || status === 408 || status === 425;
 }
 
 function toAccessError({thing, status, words}: Refusal): FatalError {
-  const step =
-    status === 401
-      ? 'check the token and the base address; a changed password changes the token'
-      : 'check what the employee of this token may do';
-  return new FatalError(`${thing}: expected access, got ${status} (${words.text}); ${step}`);
+  const got = `${thing}: expected access, got ${status} (${words.text})`;
+  if (status !== 401) return new FatalError(`${got}; check what the employee of this token may do`);
+  return new AccessError(
+    `${got}; check the token and the base address (a changed password changes the token): until then nothing more is asked of this account`,
+  );
 }

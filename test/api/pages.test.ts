@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import type {RawPage} from '../../src/api/client.ts';
-import {fetchPages} from '../../src/api/pages.ts';
+import type {Call, RawPage} from '../../src/api/client.ts';
+import {fetchPages, type PagesOptions} from '../../src/api/pages.ts';
 import {RetryableError} from '../../src/errors.ts';
 
 type Ask = (page: number, signal: AbortSignal | undefined) => Promise<string>;
@@ -12,7 +12,7 @@ function clientOf(ask: Ask) {
   const fetchPage = async (
     _path: string,
     query: Readonly<Record<string, string>>,
-    call: {signal?: AbortSignal} = {},
+    call: Call = {},
   ): Promise<RawPage> => {
     const page = Number(query.page);
     asked.push(page);
@@ -70,6 +70,54 @@ describe('pages', () => {
       expect(Math.max(...asked)).toBe(page + 3);
       if (page === 5) break;
     }
+  });
+
+  describe('of a list whose length is known', () => {
+    const known = {...OPTIONS, knownPages: 6};
+
+    /** What has been asked when each page comes. */
+    async function askedBy(options: PagesOptions, lastPage: number): Promise<number[]> {
+      const {client, asked} = clientOf(async (page) => String(page));
+      const most: number[] = [];
+      for await (const {page} of fetchPages(client, options)) {
+        most.push(Math.max(...asked));
+        if (page === lastPage) break;
+      }
+      expect(asked).toEqual(asked.map((_, index) => options.fromPage + index));
+      return most;
+    }
+
+    test('are asked for ahead up to the last that is known, and not one beyond', async () => {
+      expect(await askedBy(known, 6)).toEqual([4, 5, 6, 6, 6, 6]);
+    });
+
+    test('are asked for one by one beyond it', async () => {
+      expect(await askedBy(known, 9)).toEqual([4, 5, 6, 6, 6, 6, 7, 8, 9]);
+    });
+
+    test('are asked for one by one when the sweep goes on past it, or when none is known', async () => {
+      expect(await askedBy({...known, fromPage: 8}, 10)).toEqual([8, 9, 10]);
+      expect(await askedBy({...known, knownPages: 0}, 3)).toEqual([1, 2, 3]);
+    });
+
+    test('are asked for as ever when the length is unknown', async () => {
+      expect(await askedBy({...known, knownPages: null}, 3)).toEqual([4, 5, 6]);
+    });
+  });
+
+  test('are asked for with the urgency of the sweep, and their attempts are told to it', async () => {
+    const calls: Call[] = [];
+    const client = {
+      fetchPage: async (_path: string, _query: object, call: Call = {}): Promise<RawPage> => {
+        calls.push(call);
+        return {body: Buffer.alloc(0), bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
+      },
+    };
+    const onAttempt = () => {};
+    for await (const {page} of fetchPages(client, {...OPTIONS, urgency: 'full', onAttempt}))
+      if (page === 1) break;
+    expect(calls).toHaveLength(4);
+    for (const call of calls) expect(call).toMatchObject({urgency: 'full', onAttempt});
   });
 
   test('that the consumer no longer wants are cut and waited for', async () => {

@@ -1,6 +1,5 @@
 import {Temporal} from 'temporal-polyfill';
 import {describe, expect, test} from 'vitest';
-import {isTimeZone, suggestTimeZone} from '../../src/api/time-zone.ts';
 import {formatTime, parseTime, TIME_SHAPES} from '../../src/api/times.ts';
 import {RecordError} from '../../src/errors.ts';
 
@@ -149,33 +148,6 @@ test('every local minute of the skipped hour is refused, and no other', () => {
     }
   }
   expect(refused).toEqual(Array.from({length: 60}, (_, n) => `3/8/26 02:${String(n).padStart(2, '0')}am`));
-});
-
-describe('a zone', () => {
-  test.each(['America/New_York', 'UTC', 'Asia/Kathmandu', 'US/Eastern'])('%s is one', (name) => {
-    expect(isTimeZone(name)).toBe(true);
-  });
-
-  test.each(['EST5', 'New York', '+05:00', '-0500', '', 'Nope/Zone', 'America/New_York '])(
-    '%j is none',
-    (name) => {
-      expect(isTimeZone(name)).toBe(false);
-    },
-  );
-
-  test.each([
-    ['EST5', 'America/New_York'],
-    ['Eastern', 'America/New_York'],
-    ['Pacific Standard Time', 'America/Los_Angeles'],
-    ['new york', 'America/New_York'],
-    ['America/NewYork', 'America/New_York'],
-    ['Europe/Berln', 'Europe/Berlin'],
-    ['US/Chicago', 'America/Chicago'],
-    ['qwertyuiop', null],
-    ['', null],
-  ])('%j suggests %s', (name, zone) => {
-    expect(suggestTimeZone(name)).toBe(zone);
-  });
 });
 
 function changesOf(timeZone: string): {at: number; backMinutes: number}[] {

@@ -1,6 +1,7 @@
 import {gzipSync} from 'node:zlib';
 import {describe, expect, test} from 'vitest';
-import {FatalError, RecordError, RetryableError} from '../../src/errors.ts';
+import {AccessError, FatalError, RecordError, RetryableError} from '../../src/errors.ts';
+import {gateSleep, turnOfLoop} from './gates.ts';
 import {makeJobPage} from './job-page.ts';
 import {CANARY, openTransport} from './open-transport.ts';
 import {always, answerOf, EMPTY_LIST, ENCODED, failureOf} from './read-outcome.ts';
@@ -87,7 +88,7 @@ describe('a status is an error typed by what to do next', () => {
   ])('401 %j needs a person, at once', async (body, words) => {
     const {server, transport} = await always(401, body);
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
-    expect(error).toBeInstanceOf(FatalError);
+    expect(error).toBeInstanceOf(AccessError);
     expect(error.message).toContain(
       `GET /jobs.xml at ${transport.host}, attempt 1 of 4: expected access, got 401 (${words}); check the token`,
     );
@@ -96,7 +97,9 @@ describe('a status is an error typed by what to do next', () => {
 
   test('403 needs a person', async () => {
     const {transport} = await always(403);
-    expect(await failureOf(transport.read({path: '/jobs.xml'}))).toBeInstanceOf(FatalError);
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(FatalError);
+    expect(error).not.toBeInstanceOf(AccessError);
   });
 
   test.each([301, 302, 303, 307, 308])(
@@ -160,39 +163,75 @@ describe('a status is an error typed by what to do next', () => {
 });
 
 describe('Retry-After', () => {
-  test.each<[string, number | null, number[]]>([
-    ['7', 7_000, [7_000, 7_000, 7_000]],
-    ['0', 0, [250, 500, 1_000]],
-    ['Sat, 04 Jan 2031 14:00:09 GMT', 9_000, [9_000, 9_000, 9_000]],
-    ['Sat, 04 Jan 2031 13:00:00 GMT', 0, [250, 500, 1_000]],
-    ['soon', null, [250, 500, 1_000]],
-    ['-5', null, [250, 500, 1_000]],
-    ['999999999999999999999', 300_000, []],
-    ['3600', 300_000, []],
-    ['Sat, 04 Jan 2131 14:00:09 GMT', 300_000, []],
-  ])('%s asks for %s ms, capped', async (header, retryAfterMs, waits) => {
-    const server = await startServer((response) => {
-      response.writeHead(429, {'retry-after': header});
-      response.end();
+  describe.each([429, 503])('with %i', (status) => {
+    test.each<[string, number | null, number[]]>([
+      ['7', 7_000, [7_000, 7_000, 7_000]],
+      ['0', 0, [250, 500, 1_000]],
+      ['Sat, 04 Jan 2031 14:00:09 GMT', 9_000, [9_000, 9_000, 9_000]],
+      ['Sat, 04 Jan 2031 13:00:00 GMT', 0, [250, 500, 1_000]],
+      ['soon', null, [250, 500, 1_000]],
+      ['-5', null, [250, 500, 1_000]],
+      ['999999999999999999999', 300_000, []],
+      ['3600', 300_000, []],
+      ['Sat, 04 Jan 2131 14:00:09 GMT', 300_000, []],
+    ])('%s asks for %s ms, capped', async (header, retryAfterMs, waits) => {
+      const server = await startServer((response) => {
+        response.writeHead(status, {'retry-after': header});
+        response.end();
+      });
+      const transport = openTransport(server.url, {now: () => Date.parse('Sat, 04 Jan 2031 14:00:00 GMT')});
+      const error = await failureOf(transport.read({path: '/jobs.xml'}));
+      expect(error).toBeInstanceOf(RetryableError);
+      expect(error).toHaveProperty('retryAfterMs', retryAfterMs);
+      // The limiter holds the account as well: its pauses are among these.
+      for (const wait of waits) expect(transport.pauses).toContain(wait);
+      expect(server.seen).toHaveLength(waits.length + 1);
     });
-    const transport = openTransport(server.url, {now: () => Date.parse('Sat, 04 Jan 2031 14:00:00 GMT')});
-    const error = await failureOf(transport.read({path: '/jobs.xml'}));
-    expect(error).toBeInstanceOf(RetryableError);
-    expect(error).toHaveProperty('retryAfterMs', retryAfterMs);
-    // The limiter holds the account as well; with pauses that take no time its share shows as remainders of them.
-    for (const wait of waits) expect(transport.pauses).toContain(wait);
-    expect(server.seen).toHaveLength(waits.length + 1);
+
+    test('on one request holds the others of the account', async () => {
+      const server = await startServer((response, _, count) => {
+        if (count === 1) response.writeHead(status, {'retry-after': '20'});
+        response.end(EMPTY_LIST);
+      });
+      const {sleep, slept, wake} = gateSleep();
+      const transport = openTransport(server.url, {clock: () => 0, retry: {attempts: 1, sleep}});
+      await failureOf(transport.read({path: '/jobs.xml'}));
+      const read = transport.read({path: '/tasks.xml'});
+      const write = transport.write({method: 'DELETE', path: '/tasks/7.xml'});
+      await turnOfLoop();
+      expect(slept).toEqual([20_000]);
+      expect(server.seen).toHaveLength(1);
+      wake();
+      await Promise.all([read, write]);
+      expect(server.seen).toHaveLength(3);
+    });
+
+    test('holds for all that it asks, up to the cap, even where a read would rather fail than wait', async () => {
+      const server = await startServer((response) => {
+        response.writeHead(status, {'retry-after': '120'});
+        response.end();
+      });
+      const transport = openTransport(server.url, {clock: () => 0});
+      await failureOf(transport.read({path: '/jobs.xml'}));
+      expect(transport.pauses).toEqual([]);
+      await failureOf(transport.read({path: '/tasks.xml'}));
+      expect(transport.pauses).toEqual([120_000]);
+    });
   });
 
-  test('on one request holds the others of the account', async () => {
-    const server = await startServer((response, _, count) => {
-      if (count === 1) response.writeHead(429, {'retry-after': '20'});
-      response.end(EMPTY_LIST);
+  test('on a write holds the reads of the account', async () => {
+    const server = await startServer((response, {method}) => {
+      if (method === 'DELETE') response.writeHead(429, {'retry-after': '20'});
+      response.end(method === 'DELETE' ? '<errors><error>Later.</error></errors>' : EMPTY_LIST);
     });
-    const transport = openTransport(server.url, {retry: {attempts: 1}});
-    await failureOf(transport.read({path: '/jobs.xml'}));
-    await transport.read({path: '/tasks.xml'});
-    expect(transport.pauses).toHaveLength(1);
-    expect(transport.pauses[0]).toBeGreaterThan(19_000);
+    const {sleep, slept, wake} = gateSleep();
+    const transport = openTransport(server.url, {clock: () => 0, retry: {sleep}});
+    await transport.write({method: 'DELETE', path: '/tasks/7.xml'});
+    const read = transport.read({path: '/tasks.xml'});
+    await turnOfLoop();
+    expect(slept).toEqual([20_000]);
+    expect(server.seen).toHaveLength(1);
+    wake();
+    await read;
   });
 });

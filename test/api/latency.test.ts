@@ -1,0 +1,63 @@
+import {describe, expect, test} from 'vitest';
+import {kindOf, Latency} from '../../src/api/latency.ts';
+
+/** Takes in one answer after another; true when the last of them is slow. */
+function takeIn(latency: Latency, running: number, answers: readonly number[], kind = 'list'): boolean {
+  return answers.map((ms) => latency.isSlow(kind, ms, running)).at(-1) ?? false;
+}
+
+const eight = (ms: number) => Array.from({length: 8}, () => ms);
+
+describe('latency', () => {
+  test('is slow beyond twice the best, when more requests run than at the best', () => {
+    const latency = new Latency();
+    takeIn(latency, 4, eight(1_000));
+    expect(takeIn(latency, 8, eight(1_900))).toBe(false);
+    expect(takeIn(latency, 8, eight(2_100))).toBe(true);
+  });
+
+  test('is never slow by less than half a second', () => {
+    const latency = new Latency();
+    takeIn(latency, 4, eight(1));
+    expect(takeIn(latency, 8, eight(500))).toBe(false);
+    expect(takeIn(latency, 8, eight(502))).toBe(true);
+  });
+
+  test('that rises without more requests is how the service is now', () => {
+    const latency = new Latency();
+    takeIn(latency, 8, eight(300));
+    expect(takeIn(latency, 8, eight(3_000))).toBe(false);
+    expect(takeIn(latency, 16, eight(5_000))).toBe(false);
+    expect(takeIn(latency, 16, eight(7_000))).toBe(true);
+  });
+
+  test('about as good with fewer requests makes more of them the suspect', () => {
+    const latency = new Latency();
+    takeIn(latency, 8, eight(300));
+    takeIn(latency, 4, eight(320));
+    expect(takeIn(latency, 8, eight(3_000))).toBe(true);
+  });
+
+  test('is judged by the middle of eight answers, not by one', () => {
+    const latency = new Latency();
+    takeIn(latency, 4, eight(300));
+    expect(takeIn(latency, 8, [9_000, 300, 300, 9_000, 300, 9_000, 300, 300])).toBe(false);
+    latency.forgetRecent();
+    expect(takeIn(latency, 8, eight(9_000).slice(1))).toBe(false);
+    expect(takeIn(latency, 8, [9_000])).toBe(true);
+  });
+
+  test('of one kind says nothing about another', () => {
+    const latency = new Latency();
+    takeIn(latency, 1, eight(10), 'record');
+    expect(takeIn(latency, 8, eight(3_000), 'list')).toBe(false);
+  });
+
+  test.each([
+    ['GET', '/jobs/17.xml', {include: 'notes'}, 'GET /jobs/N.xml?include'],
+    ['GET', '/jobs.xml', {page: '9', include: 'notes'}, 'GET /jobs.xml?include&page'],
+    ['PUT', '/jobs/17/notes/4.xml', {}, 'PUT /jobs/N/notes/N.xml?'],
+  ])('%s %s %j is of the kind that its numbers and values do not change', (method, path, query, kind) => {
+    expect(kindOf(method, path, query)).toBe(kind);
+  });
+});

@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import {describe, expect, test} from 'vitest';
+import {
+  type Begun,
+  DEFAULT_THROTTLE,
+  type Load,
+  Throttle,
+  type ThrottleLimits,
+} from '../../src/api/throttle.ts';
+
+const KIND = 'GET /jobs.xml';
+
+/** A throttle, and requests that keep it full: each that ends makes room for the next. */
+function fullThrottle(limits: Partial<ThrottleLimits> = {}) {
+  const throttle = new Throttle({...DEFAULT_THROTTLE, ...limits});
+  const running: Begun[] = [];
+  let nowMs = 0;
+  const fill = () => {
+    while (running.length < throttle.concurrency) running.push(throttle.begin(nowMs));
+  };
+  fill();
+  /** Ends the oldest ones, so many, each after so long, and fills up. */
+  const end = (count: number, load: Load = 'in-time', ms = 50) => {
+    for (let n = 0; n < count; n++) {
+      const begun = running.shift();
+      if (begun === undefined) throw new Error('nothing is running');
+      nowMs = Math.max(nowMs, begun.atMs + ms);
+      throttle.end(begun, {load, kind: KIND}, begun.atMs + ms);
+      fill();
+    }
+    return throttle.concurrency;
+  };
+  return {throttle, running, end};
+}
+
+/** Grows it to so many at once. */
+function grownTo(concurrency: number) {
+  const full = fullThrottle({max: concurrency});
+  while (full.throttle.concurrency < concurrency) full.end(1);
+  return full;
+}
+
+describe('the throttle of an account', () => {
+  test('begins modestly', () => {
+    expect(new Throttle(DEFAULT_THROTTLE).concurrency).toBe(4);
+    expect(new Throttle({...DEFAULT_THROTTLE, max: 2}).concurrency).toBe(2);
+  });
+
+  test('grows by one after as many answers in time as are allowed at once', () => {
+    const {end} = fullThrottle();
+    expect(end(3)).toBe(4);
+    expect(end(1)).toBe(5);
+    expect(end(4)).toBe(5);
+    expect(end(1)).toBe(6);
+  });
+
+  test('grows up to its most and no further', () => {
+    const {end} = fullThrottle({max: 6});
+    expect(end(100)).toBe(6);
+  });
+
+  test('does not grow on answers that came while there was room for more', () => {
+    const throttle = new Throttle(DEFAULT_THROTTLE);
+    for (let n = 0; n < 100; n++) throttle.end(throttle.begin(n), {load: 'in-time', kind: KIND}, n + 1);
+    expect(throttle.concurrency).toBe(4);
+  });
+
+  test('halves when there was too much, down to one', () => {
+    const {throttle, running, end} = grownTo(9);
+    const levels: number[] = [];
+    while (levels.length < 5) {
+      levels.push(end(1, 'too-much'));
+      // Those that began before end, too, and say nothing new.
+      end(running.length, 'unknown');
+    }
+    expect(levels).toEqual([4, 2, 1, 1, 1]);
+    expect(throttle.concurrency).toBe(1);
+  });
+
+  test('halves once for a burst of refusals: what began before does not count again', () => {
+    const {end} = grownTo(16);
+    expect(end(16, 'too-much')).toBe(8);
+    expect(end(1, 'too-much')).toBe(4);
+  });
+
+  test('does not grow on answers to what began before the halving', () => {
+    const {end} = grownTo(8);
+    expect(end(1, 'too-much')).toBe(4);
+    expect(end(7)).toBe(4);
+    expect(end(4)).toBe(5);
+  });
+
+  test('grows again from where it fell', () => {
+    const {end} = grownTo(8);
+    end(8, 'too-much');
+    expect(end(4)).toBe(5);
+    expect(end(5)).toBe(6);
+  });
+
+  test('neither grows nor halves on what says nothing about the load', () => {
+    expect(fullThrottle().end(100, 'unknown')).toBe(4);
+  });
+
+  test('halves when answers become slow as it grows, and finds what the service bears', () => {
+    // A service that works on five at once, in 400 ms each: more of them only wait for one another.
+    const {throttle, running, end} = fullThrottle();
+    let most = 0;
+    const levels: number[] = [];
+    for (let n = 0; n < 2_000; n++) {
+      levels.push(end(1, 'in-time', 400 * Math.max(1, running.length / 5)));
+      most = Math.max(most, throttle.concurrency);
+    }
+    expect(most).toBeGreaterThanOrEqual(8);
+    expect(most).toBeLessThanOrEqual(13);
+    expect(Math.min(...levels.slice(500))).toBeGreaterThanOrEqual(4);
+  });
+
+  test('does not mind milliseconds, however many times the best they are', () => {
+    const {end} = fullThrottle();
+    end(20, 'in-time', 1);
+    expect(end(1_000, 'in-time', 200)).toBe(16);
+  });
+
+  test('stays within its bounds, grows by one and halves once a round, whatever happens', () => {
+    const step = fc.record({
+      isBegin: fc.boolean(),
+      which: fc.nat(),
+      load: fc.constantFrom<Load>('in-time', 'in-time', 'in-time', 'too-much', 'unknown'),
+      ms: fc.nat({max: 5_000}),
+      kind: fc.constantFrom('a', 'b'),
+    });
+    const limits = fc.record({initial: fc.integer({min: 1, max: 20}), max: fc.integer({min: 1, max: 20})});
+    fc.assert(
+      fc.property(limits, fc.array(step, {maxLength: 400}), (bounds, steps) => {
+        const throttle = new Throttle(bounds);
+        const running: {begun: Begun; halvings: number}[] = [];
+        let halvings = 0;
+        for (const [nowMs, {isBegin, which, load, ms, kind}] of steps.entries()) {
+          if (isBegin || running.length === 0) {
+            running.push({begun: throttle.begin(nowMs), halvings});
+            continue;
+          }
+          const [ended] = running.splice(which % running.length, 1);
+          if (ended === undefined) continue;
+          const before = throttle.concurrency;
+          throttle.end(ended.begun, {load, kind}, ended.begun.atMs + ms);
+          const after = throttle.concurrency;
+          expect(after).toBeGreaterThanOrEqual(1);
+          expect(after).toBeLessThanOrEqual(bounds.max);
+          if (load === 'unknown' || ended.halvings !== halvings) expect(after).toBe(before);
+          else if (load === 'too-much') expect(after).toBe(Math.max(1, Math.floor(before / 2)));
+          else expect([before, before + 1, Math.max(1, Math.floor(before / 2))]).toContain(after);
+          if (load === 'too-much' && ended.halvings === halvings) halvings++;
+          else if (after < before) halvings++;
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,228 @@
+import {describe, expect, test} from 'vitest';
+import {createClient} from '../../src/api/client.ts';
+import {fetchPages} from '../../src/api/pages.ts';
+import {startGatedServer} from './gates.ts';
+import {openTransport} from './open-transport.ts';
+import {EMPTY_LIST, failureOf} from './read-outcome.ts';
+import {startRawServer, startServer} from './scripted-server.ts';
+
+/**
+ * Reads so often, from a server that answers only when as many requests lie before it as are allowed at once.
+ * @param statusOf - of the answer with this number, from 1
+ * @returns how many lay before the server as each request came; for each refusal, how many had come, and were allowed
+ */
+async function observe(reads: number, statusOf: (count: number) => number) {
+  const open: (() => void)[] = [];
+  const atOnce: number[] = [];
+  const refusals: {arrivals: number; allowed: number}[] = [];
+  let answered = 0;
+  let unsettled = reads;
+  const server = await startServer((response) => {
+    atOnce.push(
+      open.push(() => {
+        response.statusCode = statusOf(++answered);
+        if (response.statusCode !== 200) refusals.push({arrivals: atOnce.length, allowed: allowed()});
+        response.end(EMPTY_LIST);
+      }),
+    );
+    pump();
+  });
+  const transport = openTransport(server.url, {clock: () => 0});
+  const allowed = () => transport.limiter.concurrency;
+  const pump = () => {
+    if (open.length >= Math.min(allowed(), unsettled)) open.shift()?.();
+  };
+  const read = async () => {
+    await transport.read({path: '/jobs.xml', onAttempt: pump});
+    unsettled--;
+    pump();
+  };
+  await Promise.all(Array.from({length: reads}, read));
+  return {atOnce, refusals};
+}
+
+describe('the concurrency of an account', () => {
+  test('is seen to grow at the server while it answers in time, up to sixteen', async () => {
+    const {atOnce} = await observe(200, () => 200);
+    expect(atOnce.slice(0, 4)).toEqual([1, 2, 3, 4]);
+    expect(Math.max(...atOnce)).toBe(16);
+  });
+
+  test.each([503, 429, 504])('is seen to halve after a %i, and to grow again', async (status) => {
+    const {atOnce, refusals} = await observe(120, (count) => (count === 20 ? status : 200));
+    const [refusal] = refusals;
+    if (refusal === undefined) throw new Error('nothing was refused');
+    const after = atOnce.slice(refusal.arrivals);
+    expect(Math.max(...atOnce.slice(0, refusal.arrivals))).toBe(refusal.allowed);
+    expect(refusal.allowed).toBeGreaterThan(5);
+    const half = Math.floor(refusal.allowed / 2);
+    expect(after.slice(0, half)).toEqual(Array.from({length: half}, () => half));
+    expect(Math.max(...after)).toBeGreaterThan(refusal.allowed);
+  });
+
+  test('halves when answers become slow by the clock of the transport', async () => {
+    const clock = {ms: 0};
+    const server = await startServer((response) => {
+      clock.ms += 10_000;
+      response.end(EMPTY_LIST);
+    });
+    const transport = openTransport(server.url, {clock: () => clock.ms, throttle: {max: 4}});
+    const read = (count: number) =>
+      Promise.all(Array.from({length: count}, () => transport.read({path: '/jobs.xml'})));
+    for (let n = 0; n < 8; n++) await read(1);
+    expect(transport.limiter.concurrency).toBe(4);
+    await read(20);
+    expect(transport.limiter.concurrency).toBeLessThan(4);
+  });
+
+  test('halves when a request times out, connected or not', async () => {
+    const server = await startRawServer(() => {});
+    const limits = {timeoutMs: 50};
+    const retry = {attempts: 1};
+    for (const [url, options] of [
+      [server.url, {}],
+      ['https://nowhere.example', {lookup: () => {}}],
+    ] as const) {
+      const transport = openTransport(url, {limits, retry, ...options});
+      await failureOf(transport.read({path: '/jobs.xml'}));
+      expect(transport.limiter.concurrency).toBe(2);
+    }
+  });
+
+  test('halves when a write is refused for now', async () => {
+    const server = await startServer((response) => {
+      response.statusCode = 429;
+      response.end();
+    });
+    const transport = openTransport(server.url);
+    await transport.write({method: 'DELETE', path: '/tasks/7.xml'});
+    expect(transport.limiter.concurrency).toBe(2);
+  });
+
+  test.each([400, 404, 422, 500, 502])('does not change on %i', async (status) => {
+    const server = await startServer((response) => {
+      response.statusCode = status;
+      response.end();
+    });
+    const transport = openTransport(server.url, {retry: {attempts: 1}});
+    const reads = Array.from({length: 40}, () => transport.read({path: '/jobs.xml'}));
+    await Promise.allSettled(reads);
+    expect(transport.limiter.concurrency).toBe(4);
+  });
+});
+
+describe('urgency', () => {
+  test('is the order in which the server sees what waits: write-back, fresh, full', async () => {
+    const server = await startGatedServer();
+    const transport = openTransport(server.url, {throttle: {max: 1}});
+    const api = createClient(transport);
+    const calls = [
+      api.jobs.list({page: 1, urgency: 'full'}),
+      api.jobs.list({page: 2, urgency: 'full'}),
+      api.customers.list({page: 1}),
+      api.fetchPage('/jobs.xml', {page: '3'}, {urgency: 'full'}),
+      api.employees.list({urgency: 'fresh'}),
+      api.tasks.remove('7'),
+    ];
+    const seen: string[] = [];
+    for (const _ of calls) {
+      const held = await server.next();
+      seen.push(held.seen.url);
+      held.answer(
+        200,
+        held.seen.method === 'DELETE' ? '' : EMPTY_LIST.replaceAll('jobs', listOf(held.seen.url)),
+      );
+    }
+    await Promise.all(calls);
+    expect(seen).toEqual([
+      '/jobs.xml?page=1',
+      '/tasks/7.xml',
+      '/customers.xml?page=1',
+      '/employees.xml',
+      '/jobs.xml?page=2',
+      '/jobs.xml?page=3',
+    ]);
+  });
+
+  test('lets a window through between the pages of a full sweep', async () => {
+    const server = await startGatedServer();
+    const api = createClient(openTransport(server.url, {throttle: {max: 2}}));
+    const options = {path: '/jobs.xml', query: {}, fromPage: 1, inFlight: 10, urgency: 'full'} as const;
+    const sweep = fetchPages(api, options);
+    const firstPage = sweep.next();
+    const [first, second] = [await server.next(), await server.next()];
+    const window = api.fetchPage('/tasks.xml', {});
+    first.answer();
+    await firstPage;
+    const third = await server.next();
+    expect(third.seen.url).toBe('/tasks.xml');
+    third.answer();
+    await window;
+    second.answer();
+    await sweep.return(undefined as never);
+  });
+});
+
+describe('attempts', () => {
+  /** Counts the attempts of what is done, and those that the server saw. */
+  async function count(
+    statuses: readonly number[],
+    act: (api: ReturnType<typeof createClient>, onAttempt: () => void) => Promise<unknown>,
+  ) {
+    const server = await startServer((response, _, n) => {
+      response.writeHead(statuses[n - 1] ?? 200, {'content-type': 'application/xml'});
+      response.end(EMPTY_LIST);
+    });
+    let attempts = 0;
+    await act(createClient(openTransport(server.url)), () => attempts++).catch(() => {});
+    return {attempts, seen: server.seen.length};
+  }
+
+  test('are told one by one, those that failed too', async () => {
+    const list = (api: ReturnType<typeof createClient>, onAttempt: () => void) => api.jobs.list({onAttempt});
+    expect(await count([], list)).toEqual({attempts: 1, seen: 1});
+    expect(await count([503, 500], list)).toEqual({attempts: 3, seen: 3});
+    expect(await count([503, 503, 503, 503], list)).toEqual({attempts: 4, seen: 4});
+  });
+
+  test('are told by every kind of read', async () => {
+    const acts: ((api: ReturnType<typeof createClient>, onAttempt: () => void) => Promise<unknown>)[] = [
+      (api, onAttempt) => api.fetchPage('/jobs.xml', {}, {onAttempt}),
+      (api, onAttempt) => api.transport.read({path: '/jobs/7.xml', query: {include: 'notes'}, onAttempt}),
+      (api, onAttempt) => api.jobs.show('7', {onAttempt}),
+      (api, onAttempt) => api.jobs.listOfCustomer('7', {onAttempt}),
+      (api, onAttempt) => api.jobNotes.list('7', {onAttempt}),
+      (api, onAttempt) => api.jobNotes.show('7', '8', {onAttempt}),
+    ];
+    for (const act of acts) expect(await count([404], act)).toEqual({attempts: 1, seen: 1});
+  });
+
+  test('of pages asked for ahead are told, also where nobody took them', async () => {
+    const server = await startGatedServer();
+    const api = createClient(openTransport(server.url));
+    let attempts = 0;
+    const options = {path: '/jobs.xml', query: {}, fromPage: 1, inFlight: 4, onAttempt: () => attempts++};
+    const sweep = fetchPages(api, options);
+    const first = sweep.next();
+    const held = [await server.next(), await server.next(), await server.next(), await server.next()];
+    held[0]?.answer();
+    await first;
+    await sweep.return(undefined as never);
+    expect(attempts).toBe(4);
+    expect(server.seen).toHaveLength(4);
+  });
+
+  test('that never left this machine are not told', async () => {
+    let attempts = 0;
+    const onAttempt = () => attempts++;
+    const nobody = openTransport('http://127.0.0.1:1');
+    await failureOf(nobody.read({path: '/jobs.xml', onAttempt}));
+    const signal = AbortSignal.abort(new Error('enough'));
+    await failureOf(nobody.read({path: '/jobs.xml', signal, onAttempt}));
+    expect(attempts).toBe(0);
+  });
+});
+
+function listOf(url: string): string {
+  return /^\/(\w+)\.xml/.exec(url)?.[1] ?? 'jobs';
+}
