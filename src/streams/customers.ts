@@ -122,6 +122,9 @@ export const customers: Stream = {
   item: 'customer',
   key: 'customer_number',
   isPaged: true,
+  takesOnly: true,
+  isCountedPerAccount: true,
+  isDeletable: true,
   include: ['contacts', 'notes', 'tax_entity'],
   table,
   children: [

@@ -97,6 +97,9 @@ export const jobs: Stream = {
   item: 'job',
   key: 'job_number',
   isPaged: true,
+  takesOnly: true,
+  isCountedPerAccount: true,
+  isDeletable: true,
   include: [
     'customer',
     'employees',

@@ -13,6 +13,12 @@ export interface Stream {
   /** The field that paths know a record by. */
   readonly key: string;
   readonly isPaged: boolean;
+  /** Whether the list can be asked for single fields, by `only`. */
+  readonly takesOnly: boolean;
+  /** True where the account counts its records from 1; false where all accounts share one sequence. */
+  readonly isCountedPerAccount: boolean;
+  /** False where a record may leave its list, but never goes. */
+  readonly isDeletable: boolean;
   /** Related data to ask for with every record. */
   readonly include: readonly string[];
   readonly table: MirrorTable;
@@ -40,4 +46,11 @@ export interface Child {
   readonly isLink?: boolean;
   /** True where they exist only in their parent and vanish from its list; false for look-ups that many records share. */
   readonly isOwned: boolean;
+}
+
+/** The column of an owned child's table that names its parent. @throws {TypeError} none does */
+export function parentColumnOf({table, parentColumns}: Child): string {
+  const [column] = Object.keys(parentColumns);
+  if (column === undefined) throw new TypeError(`${table.name}: owned by a parent, but no column names it`);
+  return column;
 }

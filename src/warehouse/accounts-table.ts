@@ -1,7 +1,11 @@
-import {bigint, pgSchema, text, timestamp, unique} from 'drizzle-orm/pg-core';
+import {sql} from 'drizzle-orm';
+import {bigint, check, pgSchema, text, timestamp, unique} from 'drizzle-orm/pg-core';
+import {bytea} from './bytea.ts';
 import {commentTable} from './commented-table.ts';
 
 export const sync = pgSchema('sync');
+
+const instant = () => timestamp({withTimezone: true, mode: 'string'});
 
 export const accounts = sync.table(
   'accounts',
@@ -10,9 +14,22 @@ export const accounts = sync.table(
     name: text().notNull(),
     api_url: text().notNull(),
     time_zone: text().notNull(),
-    created_at: timestamp({withTimezone: true, mode: 'string'}).notNull().defaultNow(),
+    created_at: instant().notNull().defaultNow(),
+    sealed_token: bytea(),
+    key_id: text(),
+    state: text().notNull().default('active'),
+    state_reason: text(),
+    state_since: instant().notNull().defaultNow(),
   },
-  (table) => [unique('accounts_name_key').on(table.name)],
+  (table) => [
+    unique('accounts_name_key').on(table.name),
+    check('accounts_state_check', sql`${table.state} IN ('active', 'paused', 'stopped')`),
+    check(
+      'accounts_state_reason_check',
+      sql`${table.state} <> 'stopped' OR ${table.state_reason} IS NOT NULL`,
+    ),
+    check('accounts_sealed_token_check', sql`(${table.sealed_token} IS NULL) = (${table.key_id} IS NULL)`),
+  ],
 );
 
 export const accountsTable = commentTable(accounts, 'Accounts at the field service that are mirrored here.', {
@@ -21,4 +38,10 @@ export const accountsTable = commentTable(accounts, 'Accounts at the field servi
   api_url: 'Base address of the account at the service.',
   time_zone: 'IANA zone in which the account writes times without an offset.',
   created_at: 'When the account was added here.',
+  sealed_token:
+    'The API token, sealed with a key that is not in this database; null where the environment gives it.',
+  key_id: 'Which key sealed the token.',
+  state: 'active, paused (by a person) or stopped (the service refuses its token).',
+  state_reason: 'Why it is paused or stopped, and the next step.',
+  state_since: 'When it came into this state.',
 });

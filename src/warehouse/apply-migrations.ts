@@ -5,6 +5,7 @@ import type pg from 'pg';
 import {sync} from './accounts-table.ts';
 import {commentTable} from './commented-table.ts';
 import {applyComments, commentsOf} from './comments.ts';
+import {historyComments} from './history-comments.ts';
 import {migrationsFolder} from './migration-check.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import {syncTables} from './sync-tables.ts';
@@ -27,5 +28,8 @@ export async function applyMigrations(client: pg.PoolClient, tables: readonly Mi
     migrationsSchema: 'sync',
     migrationsTable: 'migrations',
   });
-  await applyComments(client, [...tables.map(commentsOf), ...syncTables, migrationsTable]);
+  const commented = [...tables.map(commentsOf), ...syncTables, migrationsTable];
+  await applyComments(client, commented, historyComments(tables));
+  // The views of mart show every column there is, each with its comment.
+  await client.query('SELECT sync.build_mart()');
 }

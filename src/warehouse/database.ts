@@ -87,9 +87,25 @@ export async function inTransaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
+  return await runWhole(pool, 'BEGIN', work);
+}
+
+/** The same for a transaction that writes what the service sent: triggers tell it from edits of anybody else. */
+export async function inSweepTransaction<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  return await runWhole(pool, `BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`, work);
+}
+
+async function runWhole<T>(
+  pool: pg.Pool,
+  begin: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await runTransaction(pool, work);
+      return await runTransaction(pool, begin, work);
     } catch (error) {
       if (attempt < transactionAttempts && isRerunnable(error)) continue;
       throw explainDatabaseError(error, pool.options.connectionString ?? '');
@@ -97,10 +113,14 @@ export async function inTransaction<T>(
   }
 }
 
-async function runTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+async function runTransaction<T>(
+  pool: pg.Pool,
+  begin: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect();
   try {
-    await client.query('BEGIN');
+    await client.query(begin);
     const result = await work(client);
     await commit(client);
     client.release();

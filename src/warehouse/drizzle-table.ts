@@ -7,6 +7,7 @@ import {
   boolean,
   doublePrecision,
   index,
+  integer,
   jsonb,
   numeric,
   type PgColumn,
@@ -59,6 +60,7 @@ function buildColumns(columns: readonly Column[]): Record<string, PgColumnBuilde
     _changed_at: timestamp({withTimezone: true, mode: 'string'}).notNull().defaultNow(),
     _deleted_at: timestamp({withTimezone: true, mode: 'string'}),
     _sweep_id: bigint({mode: 'bigint'}),
+    _page: integer(),
   };
 }
 

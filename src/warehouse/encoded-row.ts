@@ -8,15 +8,18 @@ export interface EncodedRow {
   /** The values of the table's key columns, in order. */
   readonly key: readonly string[];
   readonly hash: string;
-  /** Columns, attributes and hash as a line for COPY; whose row it is and which sweep wrote it is put before it. */
+  /** Columns, attributes, hash and page as a line for COPY; whose row it is and which sweep wrote it is put before it. */
   readonly line: string;
 }
 
 /** With a leading zero or sign: other integers are normal already. */
 const integer = /^(?:[+-]\d+|0\d+)$/;
 
-/** @throws {TypeError} a row without its key, which would never be found again */
-export function encodeRow(table: MirrorTable, row: Row): EncodedRow {
+/**
+ * @param page - the page on which the row's record stood; null when it was asked for by its number
+ * @throws {TypeError} a row without its key, which would never be found again
+ */
+export function encodeRow(table: MirrorTable, row: Row, page: number | null = null): EncodedRow {
   const {values, attributes, hash} = row;
   const key = table.key.map((name) => {
     const value = values[findColumn(table, name).at] ?? null;
@@ -24,5 +27,9 @@ export function encodeRow(table: MirrorTable, row: Row): EncodedRow {
     // `007` and `7` are two texts and one bigint.
     return integer.test(value) ? BigInt(value).toString() : value;
   });
-  return {key, hash, line: encodeCopyRow([...values, attributes, `\\x${hash}`])};
+  return {
+    key,
+    hash,
+    line: encodeCopyRow([...values, attributes, `\\x${hash}`, page === null ? null : String(page)]),
+  };
 }

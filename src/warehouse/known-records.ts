@@ -14,8 +14,8 @@ export interface KnownScope {
 }
 
 /**
- * Finds which bytes were read and accepted before, and still have their row: one that was marked deleted or removed by
- * hand is not known, so it comes back. An index probe: no lock, no WAL.
+ * Finds which bytes were read and accepted before, and still have their row as the service sent it: one that was marked
+ * deleted, edited or removed by hand is not known, so the record is read again. An index probe: no lock, no WAL.
  * @returns hash as hex to number of the record
  */
 export async function probeKnown(
@@ -45,7 +45,8 @@ function probeSql(table: MirrorTable): string {
             WHERE account_id = $1 AND stream = $2 AND bytes_hash = page.bytes_hash AND shape = $3 OFFSET 0) AS known
      CROSS JOIN LATERAL (
            SELECT FROM ${nameTable(table)}
-            WHERE account_id = $1 AND ${pg.escapeIdentifier(key)} = known.number AND _deleted_at IS NULL OFFSET 0) AS held`;
+            WHERE account_id = $1 AND ${pg.escapeIdentifier(key)} = known.number AND _deleted_at IS NULL
+              AND _hash IS NOT NULL OFFSET 0) AS held`;
 }
 
 /**
@@ -67,5 +68,20 @@ export async function rememberKnown(
          ON CONFLICT (account_id, stream, number) DO UPDATE
         SET bytes_hash = EXCLUDED.bytes_hash, shape = EXCLUDED.shape`,
     [accountId, stream, shape, numbers, hashes],
+  );
+}
+
+/**
+ * Forgets the bytes of records that were read in another way than from a list: their rows may now say something else
+ * than those bytes did, and the list may say again what it said before. Call it in the transaction that writes the rows.
+ */
+export async function forgetKnown(
+  client: pg.ClientBase,
+  read: {readonly accountId: string; readonly stream: string; readonly numbers: readonly string[]},
+): Promise<void> {
+  if (read.numbers.length === 0) return;
+  await client.query(
+    'DELETE FROM sync.known_records WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])',
+    [read.accountId, read.stream, read.numbers],
   );
 }

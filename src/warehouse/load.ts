@@ -124,8 +124,8 @@ async function insertRows(
 /** Inserts or updates rows by way of a stage, because COPY cannot update. */
 async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch}: Writing): Promise<void> {
   if (rows.length === 0) return;
-  const {createStage, copyToStage, merge} = tableSql(table);
-  await client.query(createStage);
+  const {emptyStage, copyToStage, merge} = tableSql(table);
+  await client.query(emptyStage);
   try {
     await copyInto(client, copyToStage, joinLines(rows, batch));
   } catch (error) {

@@ -39,7 +39,8 @@ export const ownColumns: Readonly<Record<string, string>> = {
   _first_seen_at: 'When the row came into this warehouse.',
   _changed_at: 'When the row last changed in this warehouse.',
   _deleted_at: 'When the row was found to be gone at the service; null while it lives.',
-  _sweep_id: 'The sweep that last wrote the row: sync.sweeps.',
+  _sweep_id: 'The sweep that last wrote the row: sync.sweeps; null when somebody else wrote it.',
+  _page: 'The page of that sweep on which the record stood; null when it was asked for by its number.',
 };
 
 /**

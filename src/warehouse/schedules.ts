@@ -32,6 +32,9 @@ const columns = `
   schedule_id AS "scheduleId", account_id AS "accountId", name, stream, mode, window_name AS "windowName",
   every_ms::double precision AS "everyMs", next_due_at AS "nextDueAt", last_rung_at AS "lastRungAt"`;
 
+const isActive = `EXISTS (
+  SELECT FROM sync.accounts AS account WHERE account.account_id = schedules.account_id AND account.state = 'active')`;
+
 /** Makes the schedules that the account does not have by that name; those it has stay as a person may have changed them. */
 export async function insertSchedules(
   db: Queryable,
@@ -54,23 +57,76 @@ export async function insertSchedules(
   );
 }
 
-/** The schedules of an account, the next due first; with `isDue` only those whose time has come. */
+/**
+ * The schedules of an account, the next due first; with `isDue` only those whose time has come, and none unless the
+ * account is active.
+ */
 export async function listSchedules(
   db: Queryable,
   asked: {readonly accountId: string; readonly isDue?: boolean},
 ): Promise<Schedule[]> {
+  if (asked.isDue === true) return await listDueSchedules(db, [asked.accountId]);
+  const {rows} = await db.query<Schedule>(
+    `SELECT ${columns} FROM sync.schedules WHERE account_id = $1 ORDER BY next_due_at, schedule_id`,
+    [asked.accountId],
+  );
+  return rows;
+}
+
+/** The schedules whose time has come, of those accounts that are active, the longest due first. */
+export async function listDueSchedules(db: Queryable, accountIds: readonly string[]): Promise<Schedule[]> {
   const {rows} = await db.query<Schedule>(
     `SELECT ${columns} FROM sync.schedules
-      WHERE account_id = $1 AND (NOT $2 OR next_due_at <= now())
+      WHERE account_id = ANY ($1) AND next_due_at <= now() AND ${isActive}
       ORDER BY next_due_at, schedule_id`,
-    [asked.accountId, asked.isDue ?? false],
+    [accountIds],
+  );
+  return rows;
+}
+
+/** The schedules of every active account, whoever serves it. */
+export async function listActiveSchedules(db: Queryable): Promise<Schedule[]> {
+  const {rows} = await db.query<Schedule>(
+    `SELECT ${columns} FROM sync.schedules WHERE ${isActive} ORDER BY schedule_id`,
+  );
+  return rows;
+}
+
+/** A schedule that should have run. */
+export interface OverdueSchedule extends Schedule {
+  readonly accountName: string;
+  /** Since when it waits, an instant as ISO text: to be rung, or for somebody to take up what was rung. */
+  readonly waitsSince: string;
+}
+
+/**
+ * The schedules of active accounts that have not run for two of their intervals: nobody rang them, or nobody took up
+ * the sweep that was rung.
+ * @param accountIds - of these accounts only; of all when not given
+ */
+export async function listOverdueSchedules(
+  db: Queryable,
+  accountIds?: readonly string[],
+): Promise<OverdueSchedule[]> {
+  const {rows} = await db.query<OverdueSchedule>(
+    `SELECT held.*, account.name AS "accountName", least(held."nextDueAt", sweep.due_at) AS "waitsSince"
+       FROM (SELECT ${columns} FROM sync.schedules) AS held
+       JOIN sync.accounts AS account ON account.account_id = held."accountId" AND account.state = 'active'
+       LEFT JOIN sync.sweeps AS sweep
+              ON sweep.account_id = held."accountId" AND sweep.stream = held.stream AND sweep.mode = held.mode
+             AND sweep.window_name IS NOT DISTINCT FROM held."windowName" AND sweep.state = 'due'
+      WHERE ($1::bigint[] IS NULL OR held."accountId" = ANY ($1))
+        AND (held."nextDueAt" + held."everyMs" * interval '1 millisecond' < now()
+             OR sweep.due_at + 2 * held."everyMs" * interval '1 millisecond' < now())
+      ORDER BY held."scheduleId"`,
+    [accountIds ?? null],
   );
   return rows;
 }
 
 /**
  * Turns a schedule that is due into a sweep; both are committed together, so no ring is lost and none counts twice.
- * @returns the sweep, or null when the schedule is not due or gone
+ * @returns the sweep, or null when the schedule is not due, gone, or of an account that is not active
  */
 export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
   return await inTransaction(pool, async (client) => {
@@ -86,7 +142,7 @@ export async function noteScheduleRung(client: pg.ClientBase, scheduleId: string
         SET last_rung_at = now(),
             next_due_at = next_due_at + every_ms * interval '1 millisecond'
                         * (1 + floor(extract(epoch FROM now() - next_due_at) * 1000 / every_ms))::double precision
-      WHERE schedule_id = $1 AND next_due_at <= now()
+      WHERE schedule_id = $1 AND next_due_at <= now() AND ${isActive}
   RETURNING ${columns}`,
     [scheduleId],
   );

@@ -3,7 +3,10 @@ export type SweepMode = 'full' | 'window' | 'record';
 export type SweepState = 'due' | 'running' | SweepEnd;
 
 /** How a sweep ends. */
-export type SweepEnd = 'certified' | 'uncertified' | 'failed';
+export type SweepEnd = 'certified' | 'uncertified' | 'stopped' | 'failed';
+
+/** Where a sweep goes on: with the first pass, with the second and its questions, or with approved tombstones. */
+export type SweepStage = 'read' | 'verify' | 'approved';
 
 /** What a sweep did so far; each is explained by the comment of its column. */
 export interface SweepCounts {
@@ -11,12 +14,51 @@ export interface SweepCounts {
   readonly pages: number;
   readonly bytes: number;
   readonly records: number;
+  readonly known: number;
+  readonly asked: number;
   readonly inserted: number;
   readonly updated: number;
   readonly unchanged: number;
   readonly revived: number;
+  readonly tombstoned: number;
   readonly vanished: number;
   readonly quarantined: number;
+}
+
+/** How a first pass came to its end; only an empty page, or an answer that is the whole list, ends it as it should. */
+export type ListEnd = 'empty-page' | 'whole-answer' | 'repeated-page' | 'nothing-new';
+
+/** What came of asking for records by their number. */
+export interface Asked {
+  readonly asked: number;
+  readonly found: number;
+  readonly gone: number;
+}
+
+/** What a sweep saw and asked: what its end state rests on. */
+export interface Evidence {
+  readonly firstPass?: {readonly lastPage: number; readonly endedBy: ListEnd; readonly numbers: number};
+  readonly secondPass?: {
+    readonly pages: number;
+    readonly numbers: number;
+    /** Numbers that the first pass had not seen. */
+    readonly missed: number;
+    /** Whether every page held the same numbers as in the first pass. */
+    readonly isQuiet: boolean;
+  };
+  /** Numbers that only the second pass saw. */
+  readonly missed?: Asked;
+  /** Numbers that only the first pass saw. */
+  readonly lost?: Asked;
+  /** Live rows that no pass saw. */
+  readonly unseen?: Asked;
+  /** Numbers inside the known range that were never seen; `left` are still to be asked. */
+  readonly gaps?: Asked & {readonly left: number};
+  /** Numbers just outside the known range. */
+  readonly edges?: Asked;
+  readonly liveRows?: number;
+  /** How many tombstones one sweep may write. */
+  readonly tombstoneLimit?: number;
 }
 
 /** What is to be swept. */
@@ -38,6 +80,7 @@ export interface Sweep extends SweepTarget {
   readonly dueAt: string;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
+  readonly stage: SweepStage;
   /** The page to go on with. */
   readonly nextPage: number;
   /** How often it was taken up: who holds an older number may not write. */
@@ -48,6 +91,9 @@ export interface Sweep extends SweepTarget {
   readonly counts: SweepCounts;
   readonly reasons: readonly string[];
   readonly error: string | null;
+  readonly evidence: Evidence;
+  /** When a person let its tombstones through. */
+  readonly approvedAt: string | null;
 }
 
 /** What proves that a sweep is still ours. */
@@ -59,10 +105,13 @@ export const countNames = [
   'pages',
   'bytes',
   'records',
+  'known',
+  'asked',
   'inserted',
   'updated',
   'unchanged',
   'revived',
+  'tombstoned',
   'vanished',
   'quarantined',
 ] as const satisfies readonly (keyof SweepCounts)[];
@@ -71,5 +120,6 @@ export const countNames = [
 export const sweepColumns = `
   sweep_id AS "sweepId", account_id AS "accountId", stream, mode, window_name AS "windowName",
   record_number AS "recordNumber", state, requested_by AS "requestedBy", due_at AS "dueAt", started_at AS "startedAt",
-  ended_at AS "endedAt", next_page AS "nextPage", fence, lease_until AS "leaseUntil", failures,
-  json_build_object(${countNames.map((name) => `'${name}', ${name}`).join(', ')}) AS counts, reasons, error`;
+  ended_at AS "endedAt", stage, next_page AS "nextPage", fence, lease_until AS "leaseUntil", failures,
+  json_build_object(${countNames.map((name) => `'${name}', ${name}`).join(', ')}) AS counts, reasons, error, evidence,
+  approved_at AS "approvedAt"`;

@@ -1,5 +1,5 @@
 import {sql} from 'drizzle-orm';
-import {bigint, check, index, integer, text, timestamp, uniqueIndex} from 'drizzle-orm/pg-core';
+import {bigint, check, index, integer, jsonb, text, timestamp, uniqueIndex} from 'drizzle-orm/pg-core';
 import {accounts, sync} from './accounts-table.ts';
 import {commentTable} from './commented-table.ts';
 
@@ -22,6 +22,7 @@ export const sweeps = sync.table(
     due_at: instant().notNull().defaultNow(),
     started_at: instant(),
     ended_at: instant(),
+    stage: text().notNull().default('read'),
     next_page: integer().notNull().default(1),
     fence: integer().notNull().default(0),
     lease_until: instant(),
@@ -30,20 +31,26 @@ export const sweeps = sync.table(
     pages: count(),
     bytes: count(),
     records: count(),
+    known: count(),
+    asked: count(),
     inserted: count(),
     updated: count(),
     unchanged: count(),
     revived: count(),
+    tombstoned: count(),
     vanished: count(),
     quarantined: count(),
     reasons: text().array().notNull().default(sql`'{}'::text[]`),
     error: text(),
+    evidence: jsonb().notNull().default(sql`'{}'::jsonb`),
+    approved_at: instant(),
+    approved_by: text(),
   },
   (table) => [
     check('sweeps_mode_check', sql`${table.mode} IN ('full', 'window', 'record')`),
     check(
       'sweeps_state_check',
-      sql`${table.state} IN ('due', 'running', 'certified', 'uncertified', 'failed')`,
+      sql`${table.state} IN ('due', 'running', 'certified', 'uncertified', 'stopped', 'failed')`,
     ),
     check('sweeps_requested_by_check', sql`${table.requested_by} IN ('schedule', 'command')`),
     check('sweeps_window_name_check', sql`(${table.window_name} IS NOT NULL) = (${table.mode} = 'window')`),
@@ -60,12 +67,18 @@ export const sweeps = sync.table(
     check('sweeps_error_check', sql`${table.state} <> 'failed' OR ${table.error} IS NOT NULL`),
     check(
       'sweeps_reasons_check',
-      sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' ELSE true END`,
+      sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' WHEN 'stopped' THEN ${table.reasons} <> '{}' ELSE true END`,
+    ),
+    check('sweeps_stage_check', sql`${table.stage} IN ('read', 'verify', 'approved')`),
+    check('sweeps_stopped_check', sql`${table.state} <> 'stopped' OR ${table.mode} = 'full'`),
+    check(
+      'sweeps_approved_check',
+      sql`(${table.approved_at} IS NOT NULL) = (${table.stage} = 'approved') AND (${table.approved_at} IS NULL) = (${table.approved_by} IS NULL)`,
     ),
     check('sweeps_next_page_check', sql`${table.next_page} >= 1`),
     check(
       'sweeps_counts_check',
-      sql`least(${table.fence}, ${table.failures}, ${table.requests}, ${table.pages}, ${table.bytes}, ${table.records}, ${table.inserted}, ${table.updated}, ${table.unchanged}, ${table.revived}, ${table.vanished}, ${table.quarantined}) >= 0`,
+      sql`least(${table.fence}, ${table.failures}, ${table.requests}, ${table.pages}, ${table.bytes}, ${table.records}, ${table.known}, ${table.asked}, ${table.inserted}, ${table.updated}, ${table.unchanged}, ${table.revived}, ${table.tombstoned}, ${table.vanished}, ${table.quarantined}) >= 0`,
     ),
     // The lock against two sweeps of the same thing: it holds whatever the queue does.
     uniqueIndex('sweeps_unfinished_key')
@@ -91,11 +104,14 @@ export const sweepsTable = commentTable(
     mode: 'full: every record; window: what a filter lets through; record: one record by its number.',
     window_name: 'Name of the filter of a window sweep.',
     record_number: 'Number of the record that a record sweep asks for.',
-    state: 'due, running, certified (proven complete), uncertified (ended, for the reasons given) or failed.',
+    state:
+      'due, running, certified (proven complete), uncertified (ended, for the reasons given), stopped (a person must approve its tombstones) or failed.',
     requested_by: 'Who asked for it: schedule or command.',
     due_at: 'From when on it may run.',
     started_at: 'When it was taken up for the first time.',
     ended_at: 'When it came to its end.',
+    stage:
+      'Checkpoint: read (the first pass), verify (the second, and questions by number) or approved (its tombstones are written).',
     next_page: 'Checkpoint: the page it goes on with; all before it are in the warehouse.',
     fence: 'How often it was taken up; who holds an older number may not write any more.',
     lease_until: 'Until when its present worker owns it, unless renewed; by the clock of this database.',
@@ -103,14 +119,20 @@ export const sweepsTable = commentTable(
     requests: 'Requests sent to the service.',
     pages: 'Pages read.',
     bytes: 'Bytes of the bodies read, decompressed.',
-    records: 'Records read; a record that came twice counts twice.',
-    inserted: 'Rows that were new, children included.',
-    updated: 'Rows whose meaning had changed, children included.',
-    unchanged: 'Rows that were read and needed no write, children included.',
-    revived: 'Rows that had been marked deleted and came back.',
+    records: 'Different records read.',
+    known: 'Records that came byte for byte as before, and so were not parsed.',
+    asked: 'Records asked for by their number.',
+    inserted: 'Records whose row was new.',
+    updated: 'Records whose row had changed.',
+    unchanged: 'Records whose row needed no write.',
+    revived: 'Records whose row had been marked deleted and came back.',
+    tombstoned: 'Rows marked deleted because the service said of their number that it is gone.',
     vanished: 'Children marked deleted because their parent no longer lists them.',
     quarantined: 'Records that could not be read or taken.',
     reasons: 'Why the sweep is not certified.',
     error: 'What went wrong last, and the next step.',
+    evidence: 'What the sweep saw and asked: what its end state rests on.',
+    approved_at: 'When a person let its tombstones through.',
+    approved_by: 'Database user who let them through.',
   },
 );

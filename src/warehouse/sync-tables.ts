@@ -3,6 +3,8 @@ import {bigint, check, index, integer, primaryKey, text, timestamp, unique} from
 import {accounts, accountsTable, sync} from './accounts-table.ts';
 import {bytea} from './bytea.ts';
 import {type CommentedTable, commentTable} from './commented-table.ts';
+import {absentNumbersTable, sightingsTable, tombstonesTable} from './evidence-tables.ts';
+import {fieldEventsTable, fieldsTable} from './field-tables.ts';
 import {sweeps, sweepsTable} from './sweeps-table.ts';
 
 const instant = () => timestamp({withTimezone: true, mode: 'string'});
@@ -127,4 +129,9 @@ export const syncTables: readonly CommentedTable[] = [
   schedulesTable,
   quarantineTable,
   knownRecordsTable,
+  sightingsTable,
+  tombstonesTable,
+  absentNumbersTable,
+  fieldsTable,
+  fieldEventsTable,
 ];

@@ -6,7 +6,7 @@ import {hashOf, machines, openWorld, parts, rowOf, type World} from './sample.ts
 
 let world: World;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openWorld({keepsHistory: true});
 });
 afterAll(() => world?.close());
 
@@ -58,6 +58,16 @@ describe('known records', () => {
   test('are not known when their row was removed by hand', async () => {
     await world.pool.query('DELETE FROM warehouse.machines WHERE machine_number = 1');
     expect([...(await probe(['one', 'two'])).values()]).toEqual(['2']);
+  });
+
+  test('are not known when somebody edited their row', async () => {
+    await world.pool.query(`UPDATE warehouse.machines SET name = 'edited' WHERE machine_number = 1`);
+    expect([...(await probe(['one', 'two'])).values()]).toEqual(['2']);
+  });
+
+  test('are known though somebody wrote to their row what it held', async () => {
+    await world.pool.query('UPDATE warehouse.machines SET name = name');
+    expect([...(await probe(['one', 'two'])).values()].sort()).toEqual(['1', '2']);
   });
 
   test('are not known when a field has got a column since', async () => {

@@ -25,6 +25,7 @@ afterEach(async () => {
 });
 
 const ours = `('warehouse', 'sync')`;
+const commented = `('warehouse', 'history', 'mart', 'sync')`;
 
 describe('migrate', () => {
   test('makes every table as the code declares it, column by column', async () => {
@@ -48,17 +49,20 @@ describe('migrate', () => {
     expect(rows.map((row) => row.made).sort()).toEqual(expected.sort());
   });
 
-  test('gives every schema, table and column its comment', async () => {
+  test('gives every schema, table, view, function and column its comment', async () => {
     await migrate(pool, allTables);
     const {rows} = await pool.query(
       `SELECT n.nspname AS bare FROM pg_namespace AS n
-        WHERE n.nspname IN ${ours} AND coalesce(obj_description(n.oid, 'pg_namespace'), '') = ''
+        WHERE n.nspname IN ${commented} AND coalesce(obj_description(n.oid, 'pg_namespace'), '') = ''
         UNION ALL
        SELECT format('%s.%s.%s', n.nspname, c.relname, a.attname)
          FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
          JOIN (SELECT attrelid, attnum, attname FROM pg_attribute WHERE attnum > 0
                UNION ALL SELECT oid, 0, '' FROM pg_class) AS a ON a.attrelid = c.oid
-        WHERE n.nspname IN ${ours} AND c.relkind = 'r' AND coalesce(CASE a.attnum WHEN 0 THEN obj_description(c.oid, 'pg_class') ELSE col_description(c.oid, a.attnum) END, '') = ''`,
+        WHERE n.nspname IN ${commented} AND c.relkind IN ('r', 'v') AND coalesce(CASE a.attnum WHEN 0 THEN obj_description(c.oid, 'pg_class') ELSE col_description(c.oid, a.attnum) END, '') = ''
+        UNION ALL
+       SELECT p.oid::regprocedure::text FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname IN ${commented} AND coalesce(obj_description(p.oid, 'pg_proc'), '') = ''`,
     );
     expect(rows).toEqual([]);
     const {rows: some} = await pool.query(
@@ -78,6 +82,9 @@ describe('migrate', () => {
     await migrate(pool, allTables, true);
     expect(await read()).toEqual(before);
     await pool.query(`COMMENT ON TABLE warehouse.jobs IS 'something else'`);
+    await pool.query(`COMMENT ON VIEW history.jobs IS NULL`);
+    await pool.query(`COMMENT ON COLUMN history.jobs.name IS 'something else'`);
+    await pool.query(`COMMENT ON FUNCTION history.jobs_as_of IS 'something else'`);
     await migrate(pool, allTables, true);
     const texts = (rows: {description: string}[]) => rows.map((row) => row.description);
     expect(texts(await read())).toEqual(texts(before));

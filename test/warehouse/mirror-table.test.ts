@@ -26,7 +26,14 @@ describe('mirrorTable', () => {
       'parent',
       'attributes',
     ]);
-    expect(names.slice(6)).toEqual(['_hash', '_first_seen_at', '_changed_at', '_deleted_at', '_sweep_id']);
+    expect(names.slice(6)).toEqual([
+      '_hash',
+      '_first_seen_at',
+      '_changed_at',
+      '_deleted_at',
+      '_sweep_id',
+      '_page',
+    ]);
   });
 
   test('names its constraints and leads each with the account', () => {

@@ -43,11 +43,15 @@ export interface World {
   close(): Promise<void>;
 }
 
-export async function openWorld(): Promise<World> {
+/** @param options.keepsHistory - whether the two tables have it, as all real ones do */
+export async function openWorld(options: {readonly keepsHistory?: boolean} = {}): Promise<World> {
   const database = await createDatabase();
   const pool = openPool(database.url, {max: 8, applicationName: 'test'});
   await migrate(pool, []);
-  for (const table of [machines, parts]) await createTable(pool, table);
+  for (const table of [machines, parts]) {
+    await createTable(pool, table);
+    if (options.keepsHistory === true) await pool.query('SELECT history.keep($1)', [table.name]);
+  }
   const account = await upsertAccount(pool, {
     name: 'acme',
     apiUrl: 'https://example.com/acme',
@@ -77,7 +81,8 @@ async function createTable(pool: pg.Pool, table: MirrorTable): Promise<void> {
       row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, account_id bigint NOT NULL, external_key text,
       ${columns.join(', ')}, attributes jsonb NOT NULL DEFAULT '{}', _hash bytea,
       _first_seen_at timestamptz NOT NULL DEFAULT now(), _changed_at timestamptz NOT NULL DEFAULT now(),
-      _deleted_at timestamptz, _sweep_id bigint, UNIQUE (account_id, ${table.key.join(', ')}))`);
+      _deleted_at timestamptz, _sweep_id bigint, _page integer,
+      CONSTRAINT ${table.name}_key UNIQUE (account_id, ${table.key.join(', ')}))`);
 }
 
 export function hashOf(text: string): Buffer {

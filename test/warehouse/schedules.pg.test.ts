@@ -1,12 +1,15 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {listAccounts, readAccount, upsertAccount} from '../../src/warehouse/accounts.ts';
+import {pauseAccount, resumeAccount, stopAccount} from '../../src/warehouse/accounts.ts';
 import {
   insertSchedules,
+  listActiveSchedules,
+  listDueSchedules,
+  listOverdueSchedules,
   listSchedules,
   type SchedulePlan,
   takeDueSchedule,
 } from '../../src/warehouse/schedules.ts';
-import {listDueSweeps} from '../../src/warehouse/sweeps.ts';
+import {claimSweep, listDueSweeps} from '../../src/warehouse/sweeps.ts';
 import {openWorld, type World} from './sample.ts';
 
 let world: World;
@@ -83,7 +86,7 @@ describe('schedules', () => {
     const scheduleId = await only();
     const rung = await Promise.all(Array.from({length: 10}, () => takeDueSchedule(world.pool, scheduleId)));
     expect(rung.filter((sweep) => sweep !== null)).toHaveLength(1);
-    expect(await listDueSweeps(world.pool, world.account.accountId)).toHaveLength(1);
+    expect(await listDueSweeps(world.pool, [world.account.accountId], 2)).toHaveLength(1);
   });
 
   test('that are not due, or not there, make none', async () => {
@@ -108,20 +111,46 @@ describe('schedules', () => {
   );
 });
 
-describe('accounts', () => {
-  test('are known by their name, and take a new address or zone', async () => {
-    const moved = {name: 'acme', apiUrl: 'https://example.com/moved', timeZone: 'America/New_York'};
-    expect(await upsertAccount(world.pool, moved)).toEqual({...world.account, ...moved});
-    expect(await readAccount(world.pool, 'acme')).toMatchObject(moved);
-    expect(await readAccount(world.pool, 'nobody')).toBeNull();
-    expect(await listAccounts(world.pool)).toHaveLength(1);
+describe('schedules of an account that is not active', () => {
+  const states = {paused: pauseAccount, stopped: stopAccount};
+
+  test.each(Object.entries(states))('(%s) are not due and make no sweep', async (_state, leave) => {
+    await insert(nightly);
+    const {accountId} = world.account;
+    await leave(world.pool, accountId, 'for a test');
+    expect(await list(true)).toEqual([]);
+    expect(await listDueSchedules(world.pool, [accountId])).toEqual([]);
+    expect(await takeDueSchedule(world.pool, await only())).toBeNull();
+    expect(await listActiveSchedules(world.pool)).toEqual([]);
+    expect(await listOverdueSchedules(world.pool)).toEqual([]);
+    await resumeAccount(world.pool, accountId);
+    expect(await listDueSchedules(world.pool, [accountId])).toHaveLength(1);
+    expect(await listActiveSchedules(world.pool)).toHaveLength(1);
+    expect(await takeDueSchedule(world.pool, await only())).toMatchObject({state: 'due'});
+  });
+});
+
+describe('a schedule is overdue', () => {
+  const overdue = async () => (await listOverdueSchedules(world.pool)).map(({name}) => name);
+  const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+
+  test('when nobody rang it for two intervals, and not before', async () => {
+    await insert({...window, firstDueAt: ago(0.9 * hourMs)});
+    expect(await overdue()).toEqual([]);
+    await world.pool.query('UPDATE sync.schedules SET next_due_at = $1', [ago(1.1 * hourMs)]);
+    expect(await listOverdueSchedules(world.pool, [world.account.accountId])).toMatchObject([
+      {name: 'jobs today', accountName: 'acme', everyMs: hourMs, waitsSince: expect.stringMatching(/Z$/)},
+    ]);
+    expect(await listOverdueSchedules(world.pool, ['999999'])).toEqual([]);
   });
 
-  test('that are the same are not written', async () => {
-    const {name, apiUrl, timeZone} = await upsertAccount(world.pool, {...world.account});
-    const read = async () => (await world.pool.query('SELECT xmin FROM sync.accounts')).rows;
-    const before = await read();
-    await upsertAccount(world.pool, {name, apiUrl, timeZone});
-    expect(await read()).toEqual(before);
+  test('when it was rung but nobody took up the sweep for two intervals', async () => {
+    await insert({...window, firstDueAt: ago(1000)});
+    const sweep = await takeDueSchedule(world.pool, await only());
+    expect(await overdue()).toEqual([]);
+    await world.pool.query('UPDATE sync.sweeps SET due_at = $1', [ago(2.1 * hourMs)]);
+    expect(await overdue()).toEqual(['jobs today']);
+    await claimSweep(world.pool, sweep?.sweepId ?? '', 60_000);
+    expect(await overdue()).toEqual([]);
   });
 });

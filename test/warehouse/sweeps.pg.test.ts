@@ -5,6 +5,7 @@ import {loadRows} from '../../src/warehouse/load.ts';
 import {countRows, listLatestSweeps, readStatus} from '../../src/warehouse/status.ts';
 import type {Claim, Sweep, SweepCounts} from '../../src/warehouse/sweep.ts';
 import {
+  approveSweep,
   claimSweep,
   endSweep,
   listDueSweeps,
@@ -30,10 +31,13 @@ const counts: SweepCounts = {
   pages: 1,
   bytes: 5_000_000_000,
   records: 30,
+  known: 7,
+  asked: 6,
   inserted: 10,
   updated: 5,
   unchanged: 14,
   revived: 1,
+  tombstoned: 2,
   vanished: 3,
   quarantined: 4,
 };
@@ -44,6 +48,8 @@ const request = (more: Partial<SweepRequest> = {}) => {
 };
 const checkpoint = (claim: Claim, nextPage = 5) =>
   inTransaction(world.pool, (client) => saveCheckpoint(client, claim, {nextPage, counts}));
+
+const listDue = (perAccount = 2) => listDueSweeps(world.pool, [world.account.accountId], perAccount);
 
 async function claim(sweepId: string): Promise<Sweep> {
   const sweep = await claimSweep(world.pool, sweepId, leaseMs);
@@ -79,8 +85,11 @@ describe('a request', () => {
       counts: {records: 0, bytes: 0},
       reasons: [],
       error: null,
+      stage: 'read',
+      evidence: {},
+      approvedAt: null,
     });
-    expect(await listDueSweeps(world.pool, world.account.accountId)).toEqual([sweep]);
+    expect(await listDue()).toEqual([sweep]);
     expect(await readSweep(world.pool, sweep.sweepId)).toEqual(sweep);
   });
 
@@ -147,14 +156,14 @@ describe('a claim', () => {
     const {sweepId} = await request();
     await claim(sweepId);
     expect(await claimSweep(world.pool, sweepId, leaseMs)).toBeNull();
-    expect(await listDueSweeps(world.pool, world.account.accountId)).toEqual([]);
+    expect(await listDue()).toEqual([]);
   });
 
   test('succeeds when the lease ran out; the old worker can write nothing any more', async () => {
     const {sweepId} = await request();
     const old = await claim(sweepId);
     await expire(sweepId);
-    expect(await listDueSweeps(world.pool, world.account.accountId)).toHaveLength(1);
+    expect(await listDue()).toHaveLength(1);
     const taken = await claim(sweepId);
     expect(taken).toMatchObject({fence: 2, startedAt: old.startedAt});
     expect(await renewLease(world.pool, {...old, leaseMs})).toBe(false);
@@ -226,6 +235,7 @@ describe('an end', () => {
       {state: 'uncertified', reasons: ['one pass only', 'two in quarantine']},
       {reasons: ['one pass only', 'two in quarantine']},
     ],
+    [{state: 'stopped', reasons: ['too much is gone']}, {reasons: ['too much is gone']}],
     [{state: 'failed', error: 'the token was refused'}, {error: 'the token was refused'}],
   ] as const)('is kept with its evidence: %o', async (end, kept) => {
     const {sweepId} = await request();
@@ -233,11 +243,12 @@ describe('an end', () => {
     const sweep = await readSweep(world.pool, sweepId);
     expect(sweep).toMatchObject({state: end.state, leaseUntil: null, ...kept});
     expect(sweep?.endedAt).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-    expect(await listDueSweeps(world.pool, world.account.accountId)).toEqual([]);
+    expect(await listDue()).toEqual([]);
   });
 
   test.each([
     {state: 'uncertified'},
+    {state: 'stopped'},
     {state: 'failed'},
     {state: 'certified', reasons: ['but']},
     {state: 'certified', error: 'but'},
@@ -277,5 +288,68 @@ describe('status', () => {
     const status = await readStatus(world.pool, accountId, [{name: 'machines', table: machines}]);
     expect(status).toEqual([{stream: 'machines', rows: 2, sweeps: [second, window], quarantined: 0}]);
     expect(await listLatestSweeps(world.pool, '999')).toEqual([]);
+  });
+});
+
+describe('what is due', () => {
+  const windows = ['today', 'tomorrow', 'this_week', 'in_progress'];
+
+  test('of one account is no more than it may have under way, and fresh work comes first', async () => {
+    await request();
+    for (const windowName of windows) await request({mode: 'window', windowName});
+    expect((await listDue(3)).map(({windowName}) => windowName)).toEqual(windows.slice(0, 3));
+    const [first] = await listDue(3);
+    await claim(first?.sweepId ?? '');
+    expect(await listDue(3)).toHaveLength(2);
+    expect((await listDue(9)).at(-1)).toMatchObject({mode: 'full'});
+  });
+
+  test('of many accounts is taken in turn', async () => {
+    const {rows} = await world.pool.query<{id: string}>(
+      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'http://other', 'UTC') RETURNING account_id AS id`,
+    );
+    const other = rows[0]?.id ?? '';
+    for (const windowName of windows) await request({mode: 'window', windowName});
+    await request({accountId: other});
+    const due = await listDueSweeps(world.pool, [world.account.accountId, other], 2);
+    expect(due.map(({accountId}) => accountId === other)).toEqual([false, true, false]);
+  });
+
+  test('of an account that is paused is nothing, and nothing of it can be claimed', async () => {
+    const {sweepId} = await request();
+    const set = (state: string) => world.pool.query('UPDATE sync.accounts SET state = $1', [state]);
+    await set('paused');
+    expect(await listDue()).toEqual([]);
+    expect(await claimSweep(world.pool, sweepId, leaseMs)).toBeNull();
+    await set('active');
+    expect(await listDue()).toHaveLength(1);
+  });
+});
+
+describe('an approval', () => {
+  async function stop(): Promise<string> {
+    const {sweepId} = await request();
+    await endSweep(world.pool, await claim(sweepId), {state: 'stopped', reasons: ['too much is gone']});
+    return sweepId;
+  }
+
+  test('makes a stopped sweep due again, and says when and by whom', async () => {
+    const sweepId = await stop();
+    expect(await approveSweep(world.pool, sweepId)).toMatchObject({
+      state: 'due',
+      stage: 'approved',
+      reasons: [],
+      endedAt: null,
+      approvedAt: expect.stringMatching(/Z$/),
+    });
+    expect(await listDue()).toMatchObject([{sweepId}]);
+  });
+
+  test('is refused for a sweep that is not stopped, or that a later one has overtaken', async () => {
+    const sweepId = await stop();
+    const later = await request();
+    expect(await approveSweep(world.pool, later.sweepId)).toBeNull();
+    await endSweep(world.pool, await claim(later.sweepId), {state: 'certified'});
+    expect(await approveSweep(world.pool, sweepId)).toBeNull();
   });
 });

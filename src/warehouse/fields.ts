@@ -1,0 +1,149 @@
+import type pg from 'pg';
+import {countFilled} from './filled-shares.ts';
+
+/** A field as a sweep meets it, for the first time or with a type that is new to the sweep. */
+export interface SeenField {
+  /** The warehouse table whose records bear it. */
+  readonly table: string;
+  /** With underscores. */
+  readonly field: string;
+  /** The column that takes it; null where it is kept in attributes, or dropped. */
+  readonly column: string | null;
+  /** As in sync.fields.types; null where it was nil and named no type. */
+  readonly type: string | null;
+  /** Whether its record named types at all: only then is `text` more than the lack of one. */
+  readonly isTyped: boolean;
+}
+
+/** What a sweep saw of the fields of its stream. */
+export interface FieldSweep {
+  readonly accountId: string;
+  readonly stream: string;
+  readonly sweepId: string;
+}
+
+/**
+ * Notes fields that a sweep has met, in the caller's transaction and in one statement: unknown ones are listed, known
+ * ones were seen just now, a type that is new is added. Events say what that changes:
+ * - `new`: unknown so far, of a table and a stream that were swept before: a first discovery is no flood of news;
+ * - `returned`: it had vanished;
+ * - `retyped`: a type it never had. The documented dialect names no types, so a `text` among fields without any is not
+ *   taken for one, and the first types of a table that had none are no news either; nor is the first type of a field
+ *   that was always nil.
+ */
+export async function rememberFields(
+  client: pg.ClientBase,
+  seen: FieldSweep & {readonly fields: readonly SeenField[]},
+): Promise<void> {
+  const {accountId, stream, sweepId, fields} = seen;
+  if (fields.length === 0) return;
+  await client.query(rememberSql, [
+    accountId,
+    stream,
+    sweepId,
+    fields.map((field) => field.table),
+    fields.map((field) => field.field),
+    fields.map((field) => field.column),
+    fields.map((field) => field.type),
+    fields.map((field) => field.isTyped),
+  ]);
+}
+
+/** A type that only an attribute can tell. */
+const isTold = (type: string) => `${type} <> ALL ('{text,nested,secret}')`;
+
+/** Everything is judged by what was held before: a statement does not see its own writes. */
+const rememberSql = `
+  WITH seen AS (
+    SELECT table_name, field, max(column_name) AS column_name, bool_or(is_typed) AS is_typed,
+           coalesce(array_agg(type ORDER BY at) FILTER (WHERE type IS NOT NULL), '{}') AS types
+      FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[]) WITH ORDINALITY
+        AS seen (table_name, field, column_name, type, is_typed, at)
+     GROUP BY table_name, field
+  ), past AS (
+    SELECT held.table_name, coalesce(bool_or(${isTold('type')}), false) AS was_typed
+      FROM sync.fields AS held LEFT JOIN LATERAL unnest(held.types) AS type ON true
+     WHERE held.account_id = $1 AND held.table_name = ANY ($4)
+     GROUP BY held.table_name
+  ), judged AS (
+    SELECT seen.*, held.field IS NOT NULL AS is_held, coalesce(held.types, '{}') AS held_types, held.vanished_at,
+           past.table_name IS NOT NULL AS is_table_known, coalesce(past.was_typed, false) AS was_typed,
+           ARRAY(
+             SELECT type FROM unnest(seen.types) WITH ORDINALITY AS sent (type, at)
+              WHERE type <> ALL (coalesce(held.types, '{}'))
+                AND (type <> 'text' OR seen.is_typed OR coalesce(held.types, '{}') = '{}')
+              ORDER BY at
+           ) AS added
+      FROM seen
+      LEFT JOIN sync.fields AS held
+        ON held.account_id = $1 AND held.table_name = seen.table_name AND held.field = seen.field
+      LEFT JOIN past ON past.table_name = seen.table_name
+  ), written AS (
+    INSERT INTO sync.fields AS held (account_id, table_name, field, stream, types, column_name, last_sweep_id)
+    SELECT $1, table_name, field, $2, added, column_name, $3 FROM judged ORDER BY table_name, field
+        ON CONFLICT (account_id, table_name, field) DO UPDATE
+       SET stream = EXCLUDED.stream, last_seen_at = now(), last_sweep_id = EXCLUDED.last_sweep_id, vanished_at = NULL,
+           types = held.types || ARRAY(SELECT type FROM unnest(EXCLUDED.types) AS type WHERE type <> ALL (held.types)),
+           column_name = CASE WHEN held.promoted_as IS NULL THEN EXCLUDED.column_name END
+  ), sent AS (
+    SELECT *, array_to_string(added, ', ') AS news,
+           CASE WHEN 'secret' = ANY (types) THEN 'a secret: dropped, never stored'
+                WHEN column_name IS NULL THEN 'kept in attributes'
+                ELSE 'kept in the column ' || column_name END AS place
+      FROM judged
+  )
+  INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
+  SELECT $1, table_name, field, kind, detail, $3
+    FROM sent
+   CROSS JOIN LATERAL (VALUES
+           (1, 'new', NOT is_held AND is_table_known AND EXISTS (
+                 SELECT FROM sync.sweeps
+                  WHERE account_id = $1 AND stream = $2 AND mode = 'full'
+                    AND state IN ('certified', 'uncertified', 'stopped')),
+            CASE WHEN added = '{}' OR 'secret' = ANY (added) THEN place ELSE 'sent as ' || news || '; ' || place END),
+           (2, 'returned', vanished_at IS NOT NULL,
+            'seen again; missed since ' || to_char(vanished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')),
+           (3, 'retyped', is_held AND is_typed AND was_typed AND held_types <> '{}' AND added <> '{}',
+            'sent as ' || news || '; before as ' || array_to_string(held_types, ', '))
+         ) AS event (at, kind, has_happened, detail)
+   WHERE has_happened
+   ORDER BY table_name, field, at`;
+
+/**
+ * Draws the conclusions of a full sweep that has read its list to the end, in the transaction that ends it.
+ *
+ * Fields that no record bears any more have `vanished`, but only where every record was parsed: a record skipped by its
+ * bytes bears what it bore, and says so to nobody. A table of which no record came tells nothing of its fields. When
+ * they were seen counts, not by which sweep: a window may run meanwhile.
+ *
+ * Where rows were written the filled shares are counted anew, over the live rows.
+ * @param ended.parsedAll - every record of the sweep was parsed, in whichever process
+ * @param ended.wroteRows - a row of one of the stream's tables was written
+ */
+export async function settleFields(
+  client: pg.ClientBase,
+  ended: FieldSweep & {readonly parsedAll: boolean; readonly wroteRows: boolean},
+): Promise<void> {
+  const {accountId, stream, sweepId, parsedAll, wroteRows} = ended;
+  if (parsedAll) await client.query(vanishSql, [accountId, stream, sweepId]);
+  if (wroteRows) await countFilled(client, ended);
+}
+
+const vanishSql = `
+  WITH sweep AS (
+    SELECT started_at FROM sync.sweeps WHERE sweep_id = $3
+  ), vanished AS (
+    UPDATE sync.fields AS held SET vanished_at = now()
+      FROM sweep
+     WHERE held.account_id = $1 AND held.stream = $2 AND held.vanished_at IS NULL
+       AND held.last_seen_at < sweep.started_at
+       AND EXISTS (
+             SELECT FROM sync.fields AS other
+              WHERE other.account_id = $1 AND other.stream = $2 AND other.table_name = held.table_name
+                AND other.last_seen_at >= sweep.started_at)
+ RETURNING held.table_name, held.field, held.last_seen_at
+  )
+  INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
+  SELECT $1, table_name, field, 'vanished',
+         'no record bears it any more; last seen ' || to_char(last_seen_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'), $3
+    FROM vanished ORDER BY table_name, field`;

@@ -1,0 +1,104 @@
+import pg from 'pg';
+import type {Queryable} from './database.ts';
+import {keyOf} from './held-numbers.ts';
+import type {MirrorTable} from './mirror-table.ts';
+import type {SweepMode, SweepState} from './sweep.ts';
+
+/** The sweep that wrote a version; mode, state and start are null when its own row is no longer kept. */
+export interface SweepWriter {
+  readonly kind: 'sweep';
+  readonly sweepId: string;
+  readonly mode: SweepMode | null;
+  readonly windowName: string | null;
+  readonly state: SweepState | null;
+  readonly startedAt: string | null;
+  /** Where the record stood; null when it was asked for by its number. */
+  readonly page: number | null;
+}
+
+/** Whoever else wrote a version, or removed a row. */
+export interface EditWriter {
+  readonly kind: 'edit';
+  /** Database user; null when it was not noted. */
+  readonly writtenBy: string | null;
+  readonly application: string | null;
+}
+
+/** One version of a row. Instants are ISO 8601 in UTC, with all their digits. */
+export interface Version {
+  readonly rowId: string;
+  readonly validFrom: string;
+  /** When it was superseded, or its row removed; null while it holds. */
+  readonly validTo: string | null;
+  /** True where the version says that the record is gone at the service. */
+  readonly isDeleted: boolean;
+  readonly writer: SweepWriter | EditWriter;
+  /** Who removed the row, where no later version follows because somebody did. */
+  readonly remover: EditWriter | null;
+  /** Every field by its name: those with a column, null included, and those kept in attributes. */
+  readonly fields: ReadonlyMap<string, unknown>;
+}
+
+interface Found extends Record<string, unknown> {
+  readonly _row_id: string;
+  readonly _valid_from: string;
+  readonly _valid_to: string | null;
+  readonly _is_deleted: boolean;
+  readonly _sweep: SweepWriter | null;
+  readonly _edit: EditWriter;
+  readonly _removal: EditWriter | null;
+  readonly _attributes: Readonly<Record<string, unknown>>;
+}
+
+/** Every version of the rows that had this number in the account, the newest first. */
+export async function readVersions(
+  db: Queryable,
+  table: MirrorTable,
+  record: {readonly accountId: string; readonly number: string},
+): Promise<Version[]> {
+  const {rows} = await db.query<Found>(versionsSql(table), [record.accountId, record.number, table.name]);
+  const names = fieldColumns(table);
+  return rows.map((row) => ({
+    rowId: row._row_id,
+    validFrom: row._valid_from,
+    validTo: row._valid_to,
+    isDeleted: row._is_deleted,
+    writer: row._sweep ?? row._edit,
+    remover: row._removal,
+    fields: new Map([...names.map((name) => [name, row[name]] as const), ...Object.entries(row._attributes)]),
+  }));
+}
+
+/** The columns that hold something of the record's own, the ERP's key among them. */
+export function fieldColumns(table: MirrorTable): string[] {
+  return [...table.columns.map((column) => column.name), 'external_key'];
+}
+
+// Our own names begin with an underscore here too, so that none is a field's.
+function versionsSql(table: MirrorTable): string {
+  const columns = fieldColumns(table).map((name) => `version.${pg.escapeIdentifier(name)}`);
+  return `
+    SELECT version.row_id AS _row_id, version.valid_from AS _valid_from, version.valid_to AS _valid_to,
+           version._deleted_at IS NOT NULL AS _is_deleted, version.attributes AS _attributes,
+           CASE WHEN version._sweep_id IS NOT NULL THEN json_build_object(
+             'kind', 'sweep', 'sweepId', version._sweep_id::text, 'mode', sweep.mode, 'windowName', sweep.window_name,
+             'state', sweep.state, 'startedAt', ${isoText('sweep.started_at')}, 'page', version._page) END AS _sweep,
+           json_build_object('kind', 'edit', 'writtenBy', edit.written_by, 'application', edit.application) AS _edit,
+           CASE WHEN removal.row_id IS NOT NULL THEN json_build_object(
+             'kind', 'edit', 'writtenBy', removal.written_by, 'application', removal.application) END AS _removal,
+           ${columns.join(', ')}
+      FROM history.${pg.escapeIdentifier(table.name)} AS version
+      LEFT JOIN sync.sweeps AS sweep ON sweep.sweep_id = version._sweep_id
+      LEFT JOIN history.edits AS edit
+             ON edit.row_id = version.row_id AND edit.table_name = $3 AND edit.at = version.valid_from
+      LEFT JOIN history.edits AS removal
+             ON removal.row_id = version.row_id AND removal.table_name = $3 AND removal.at = version.valid_to
+            AND removal.kind = 'delete'
+     WHERE version.account_id = $1 AND version.${keyOf(table)} = $2
+     ORDER BY version.valid_from DESC, version.row_id DESC`;
+}
+
+/** Inside JSON an instant is written by Postgres, and with an offset. */
+function isoText(column: string): string {
+  return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}
