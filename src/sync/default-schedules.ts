@@ -6,6 +6,8 @@ const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 /** Full sweeps run when nobody works: from three in the morning at the account, one stream after the other. */
 const nightlyHour = 3;
+/** Many accounts of one zone do not all begin at three, but spread over this long. */
+const nightSpreadMs = 2 * hourMs;
 const nightly: readonly StreamName[] = ['customers', 'jobs', 'tasks'];
 const windows: readonly {stream: StreamName; window: string; everyMs: number}[] = [
   {stream: 'jobs', window: 'in_progress', everyMs: 5 * minuteMs},
@@ -13,6 +15,8 @@ const windows: readonly {stream: StreamName; window: string; everyMs: number}[] 
   {stream: 'jobs', window: 'tomorrow', everyMs: 15 * minuteMs},
   {stream: 'jobs', window: 'this_week', everyMs: 30 * minuteMs},
   {stream: 'tasks', window: 'open', everyMs: 10 * minuteMs},
+  {stream: 'tasks', window: 'today', everyMs: 10 * minuteMs},
+  {stream: 'tasks', window: 'this_week', everyMs: 30 * minuteMs},
 ];
 
 /**
@@ -20,9 +24,12 @@ const windows: readonly {stream: StreamName; window: string; everyMs: number}[] 
  * @param now - the present moment
  * @param timeZone - the account's IANA zone. The nightly hour is fixed in UTC by today's offset: a change of clocks
  *   moves it by an hour and never skips or repeats it
+ * @param accountId - accounts come round at different moments, each always at its own
  */
-export function planSchedules(now: Date, timeZone: string): SchedulePlan[] {
-  const night = nextNight(now, timeZone).getTime();
+export function planSchedules(now: Date, timeZone: string, accountId = '0'): SchedulePlan[] {
+  const share = shareOf(accountId);
+  const night = nextNight(now, timeZone).getTime() + Math.floor(share * nightSpreadMs);
+  const next = (everyMs: number) => new Date(now.getTime() + Math.ceil(everyMs * (1 - share))).toISOString();
   const full = nightly.map((stream, at) => ({
     name: `${stream} nightly`,
     stream,
@@ -37,7 +44,7 @@ export function planSchedules(now: Date, timeZone: string): SchedulePlan[] {
     mode: 'full' as const,
     windowName: null,
     everyMs: hourMs,
-    firstDueAt: new Date(now.getTime() + hourMs).toISOString(),
+    firstDueAt: next(hourMs),
   };
   const fresh = windows.map(({stream, window, everyMs}) => ({
     name: `${stream} ${window}`,
@@ -45,16 +52,26 @@ export function planSchedules(now: Date, timeZone: string): SchedulePlan[] {
     mode: 'window' as const,
     windowName: window,
     everyMs,
-    firstDueAt: new Date(now.getTime() + everyMs).toISOString(),
+    firstDueAt: next(everyMs),
   }));
   return [...full, employees, ...fresh];
 }
 
+/** 0 ≤ x < 1; accounts one after the other are spread evenly, however many there are: by the golden ratio. */
+function shareOf(accountId: string): number {
+  return (Number(accountId) * 0.618_033_988_749_895) % 1;
+}
+
 function nextNight(now: Date, timeZone: string): Date {
-  const hour = Number(
-    new Intl.DateTimeFormat('en', {timeZone, hour: 'numeric', hourCycle: 'h23'}).format(now),
-  );
-  const minutesPast = now.getTime() % hourMs;
-  const hoursAhead = (nightlyHour - hour + 24) % 24 || 24;
-  return new Date(now.getTime() - minutesPast + hoursAhead * hourMs);
+  const clock = new Intl.DateTimeFormat('en', {
+    timeZone,
+    hour: 'numeric',
+    minute: 'numeric',
+    hourCycle: 'h23',
+  });
+  const parts = clock.formatToParts(now);
+  const read = (type: string) => Number(parts.find((part) => part.type === type)?.value);
+  const aheadMs = nightlyHour * hourMs - read('hour') * hourMs - read('minute') * minuteMs;
+  const night = now.getTime() - (now.getTime() % minuteMs) + aheadMs;
+  return new Date(aheadMs > 0 ? night : night + dayMs);
 }

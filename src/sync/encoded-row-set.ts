@@ -1,5 +1,5 @@
 import type {RowSet} from '../streams/rows.ts';
-import type {Stream} from '../streams/stream.ts';
+import type {Child, Stream} from '../streams/stream.ts';
 import {type EncodedRow, encodeRow} from '../warehouse/encoded-row.ts';
 
 /** The rows that one record makes, ready for the loader. */
@@ -11,20 +11,24 @@ export interface EncodedRowSet {
   readonly children: readonly {readonly element: string; readonly rows: readonly EncodedRow[]}[];
 }
 
-export function encodeRowSet(stream: Stream, {number, row, children}: RowSet): EncodedRowSet {
+/** @param page - the page on which the record stood; null when it was asked for by its number */
+export function encodeRowSet(
+  stream: Stream,
+  {number, row, children}: RowSet,
+  page: number | null,
+): EncodedRowSet {
   return {
     number,
-    row: encodeRow(stream.table, row),
-    children: children.map(({element, rows}) => ({element, rows: encodeChildren(stream, element, rows)})),
+    row: encodeRow(stream.table, row, page),
+    children: children.map(({element, rows}) => {
+      const {table} = findChild(stream, element);
+      return {element, rows: rows.map((child) => encodeRow(table, child, page))};
+    }),
   };
 }
 
-function encodeChildren(
-  stream: Stream,
-  element: string,
-  rows: RowSet['children'][number]['rows'],
-): EncodedRow[] {
+function findChild(stream: Stream, element: string): Child {
   const child = stream.children.find((candidate) => candidate.element === element);
   if (child === undefined) throw new TypeError(`${stream.name} has no children in ${element}`);
-  return rows.map((row) => encodeRow(child.table, row));
+  return child;
 }

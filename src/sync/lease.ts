@@ -2,9 +2,6 @@ import type pg from 'pg';
 import type {Sweep} from '../warehouse/sweep.ts';
 import {renewLease} from '../warehouse/sweeps.ts';
 
-/** A sweep is ours for this long by the database's clock; a killed process gives it back by silence. */
-export const leaseMs = 15_000;
-
 /**
  * Does the work while the sweep's lease is renewed beside it. The signal given to the work aborts when the caller's
  * does, or when the lease was lost to somebody else.
@@ -12,8 +9,13 @@ export const leaseMs = 15_000;
 export async function holdLease<T>(
   pool: pg.Pool,
   sweep: Sweep,
-  hold: {readonly signal: AbortSignal; readonly work: (signal: AbortSignal) => Promise<T>},
+  hold: {
+    readonly leaseMs: number;
+    readonly signal: AbortSignal;
+    readonly work: (signal: AbortSignal) => Promise<T>;
+  },
 ): Promise<T> {
+  const {leaseMs} = hold;
   const lost = new AbortController();
   const renewal = setInterval(async () => {
     // A failed renewal is no loss yet: the fence decides with the next batch, and the next renewal may succeed.

@@ -1,18 +1,30 @@
 import {FatalError} from '../errors.ts';
 import type {Stream} from '../streams/stream.ts';
-import type {Sweep} from '../warehouse/sweep.ts';
+import type {SweepTarget} from '../warehouse/sweep.ts';
 
 /** The query that asks for the related data of a stream. */
 export function includeOf(stream: Stream): Record<string, string> {
   return stream.include.length > 0 ? {include: stream.include.join(',')} : {};
 }
 
-/** The query of a sweep's list: the related data, and the filter of its window. */
-export function queryOf(stream: Stream, sweep: Sweep): Record<string, string> {
+/** The query of a sweep's first pass: the related data, and the filter of its window. */
+export function queryOf(
+  stream: Stream,
+  {windowName}: Pick<SweepTarget, 'windowName'>,
+): Record<string, string> {
   const include = includeOf(stream);
-  if (sweep.windowName === null) return include;
-  const filter = stream.windows[sweep.windowName];
-  if (filter === undefined)
-    throw new FatalError(`sweep ${sweep.sweepId}: ${stream.name} has no window "${sweep.windowName}"`);
+  if (windowName === null) return include;
+  const filter = stream.windows[windowName];
+  if (filter === undefined) throw new FatalError(`${stream.name}: there is no window "${windowName}"`);
   return {...include, ...filter};
+}
+
+/** The query of its second pass: the numbers and nothing else, where the list can be asked for single fields. */
+export function keyQueryOf(stream: Stream): Record<string, string> {
+  return stream.takesOnly ? {only: stream.key} : {};
+}
+
+/** The path of one record. */
+export function pathOf(stream: Stream, number: string): string {
+  return `${stream.path.replace(/\.xml$/, '')}/${number}.xml`;
 }

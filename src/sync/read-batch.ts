@@ -7,6 +7,7 @@ import {shapeOf} from '../streams/rows.ts';
 import type {Stream} from '../streams/stream.ts';
 import {probeKnown} from '../warehouse/known-records.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
+import type {PageFields} from './page-fields.ts';
 import type {PageReader} from './page-reader.ts';
 import type {BadRecord} from './read-page.ts';
 
@@ -21,13 +22,17 @@ export interface CutPage {
 
 /** What some pages hold, ready to be written. */
 export interface ReadBatch {
-  /** Of every readable record; a record may come twice. */
-  readonly numbers: readonly string[];
+  /** Of every readable record, page by page; a record may come twice. */
+  readonly pages: readonly {readonly page: number; readonly numbers: readonly string[]}[];
+  /** Records whose bytes were known, and so were not parsed. */
+  readonly known: number;
   /** Records that were not known byte for byte; of a record that came twice, the later reading. */
   readonly rowSets: readonly EncodedRowSet[];
   /** The bytes by which each of `rowSets` is known from now on. */
   readonly bytes: ReadonlyMap<string, Buffer>;
   readonly bad: readonly BadRecord[];
+  /** What the parsed pages sent. */
+  readonly fields: readonly PageFields[];
 }
 
 interface Reading {
@@ -66,17 +71,22 @@ export async function readBatch(reading: Reading, pages: readonly CutPage[]): Pr
     else bytes.set(rowSet.number, hash);
   }
   return {
-    numbers: parts.flatMap((part) => part.numbers),
+    pages: parts.map(({page, numbers}) => ({page, numbers})),
+    known: parts.reduce((sum, part) => sum + part.known, 0),
     rowSets: [...rowSets.values()],
     bytes,
     bad: parts.flatMap((part) => part.bad),
+    fields: parts.flatMap((part) => part.fields),
   };
 }
 
 interface Part {
+  readonly page: number;
+  readonly known: number;
   readonly numbers: readonly string[];
   readonly records: readonly {readonly rowSet: EncodedRowSet; readonly hash: Buffer | null}[];
   readonly bad: readonly BadRecord[];
+  readonly fields: readonly PageFields[];
 }
 
 /** @param known - hash to number, of what was read before */
@@ -89,9 +99,9 @@ async function readCutPage(
   const found = page.hashes?.map((hash) => known.get(hash.toString('hex'))) ?? null;
   const heldNumbers = found?.filter((number) => number !== undefined) ?? [];
   if (found !== null && heldNumbers.length === found.length)
-    return {numbers: heldNumbers, records: [], bad: []};
+    return {page: page.page, known: found.length, numbers: heldNumbers, records: [], bad: [], fields: []};
   const {body, contentType} = page;
-  const {isCutTrue, records, bad} = await pageReader.read({
+  const {isCutTrue, records, bad, fields} = await pageReader.read({
     page: page.page,
     body,
     contentType,
@@ -101,8 +111,11 @@ async function readCutPage(
   });
   const numbers = records.map(({rowSet}) => rowSet.number);
   return {
+    page: page.page,
+    known: isCutTrue ? heldNumbers.length : 0,
     numbers: isCutTrue ? [...heldNumbers, ...numbers] : numbers,
     records: records.map(({at, rowSet}) => ({rowSet, hash: isCutTrue ? (page.hashes?.[at] ?? null) : null})),
     bad,
+    fields,
   };
 }

@@ -1,11 +1,13 @@
 import {readList} from '../api/reader.ts';
 import type {FieldRecord} from '../api/record.ts';
+import {SeenElements} from '../api/seen-elements.ts';
 import {RecordError} from '../errors.ts';
 import {findStream} from '../streams/all.ts';
 import {readRows} from '../streams/rows.ts';
 import {redactXml} from '../streams/secrets.ts';
 import type {Stream} from '../streams/stream.ts';
 import {type EncodedRowSet, encodeRowSet} from './encoded-row-set.ts';
+import {listPageFields, type PageFields} from './page-fields.ts';
 
 /** A page to be read. Plain data, and so is what comes of it: both cross threads. */
 export interface PageTask {
@@ -20,7 +22,8 @@ export interface PageTask {
 
 /** A record that could not be taken, its secrets already removed. */
 export interface BadRecord {
-  readonly page: number;
+  /** Null where it was asked for by its number. */
+  readonly page: number | null;
   readonly number: string | null;
   readonly reason: string;
   readonly xml: string;
@@ -32,6 +35,8 @@ export interface PageContent {
   /** The records whose bytes were not known, with their place in the page. */
   readonly records: readonly {readonly at: number; readonly rowSet: EncodedRowSet}[];
   readonly bad: readonly BadRecord[];
+  /** Which fields the page sent, and of which types; those of known and of bad records too. */
+  readonly fields: readonly PageFields[];
 }
 
 /**
@@ -42,7 +47,12 @@ export function readPage(task: PageTask): PageContent {
   const {page, known, contentType, timeZone} = task;
   const stream = findStream(task.stream);
   const body = Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength);
-  const {records, bad} = readList(body, stream, {thing: `GET ${stream.path}?page=${page}`, contentType});
+  const seen = new SeenElements();
+  const {records, bad} = readList(body, stream, {
+    thing: `GET ${stream.path}?page=${page}`,
+    contentType,
+    seen,
+  });
   const isCutTrue = known?.length === records.length && bad.length === 0;
   const read: {at: number; rowSet: EncodedRowSet}[] = [];
   const refused: BadRecord[] = bad.map(({reason, xml}) => ({
@@ -54,13 +64,13 @@ export function readPage(task: PageTask): PageContent {
   for (const [at, record] of records.entries()) {
     if (isCutTrue && known?.[at] === true) continue;
     try {
-      read.push({at, rowSet: encodeRowSet(stream, readRows(stream, record, {timeZone}))});
+      read.push({at, rowSet: encodeRowSet(stream, readRows(stream, record, {timeZone}), page)});
     } catch (error) {
       if (!(error instanceof RecordError)) throw error;
       refused.push({page, ...describeRefused(stream, record), reason: error.message});
     }
   }
-  return {isCutTrue, records: read, bad: refused};
+  return {isCutTrue, records: read, bad: refused, fields: listPageFields(stream, seen)};
 }
 
 function describeRefused(stream: Stream, record: FieldRecord): {number: string | null; xml: string} {

@@ -1,39 +1,44 @@
-import {readOne} from '../api/reader.ts';
-import {isGone} from '../api/verdict.ts';
 import {RecordError} from '../errors.ts';
-import {findStream} from '../streams/all.ts';
-import {readRows} from '../streams/rows.ts';
-import {inTransaction} from '../warehouse/database.ts';
-import type {Sweep, SweepCounts} from '../warehouse/sweep.ts';
-import {saveCheckpoint} from '../warehouse/sweeps.ts';
-import {encodeRowSet} from './encoded-row-set.ts';
-import {includeOf} from './query.ts';
-import type {SweepDeps} from './sweep-deps.ts';
-import {writeBatch} from './write-batch.ts';
+import {inSweepTransaction} from '../warehouse/database.ts';
+import {isLive} from '../warehouse/held-numbers.ts';
+import {endSweep} from '../warehouse/sweeps.ts';
+import {keepAnswers} from '../warehouse/tombstones.ts';
+import {type Answers, askNumbers} from './ask-numbers.ts';
+import {type Ended, pass, type SweepRun} from './sweep-run.ts';
+import {markGone} from './write-tombstones.ts';
 
 /**
- * Asks for one record by its number and brings it into the warehouse.
- * @throws {RecordError} the service says that there is no such record; the row, if there is one, stays as it is
+ * Asks for one record by its number and brings it into the warehouse; one that is held and gone gets its tombstone.
+ * @throws {RecordError} there is no such record and no row of it, or what came cannot be taken
  */
-export async function sweepRecord(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): Promise<SweepCounts> {
-  const stream = findStream(sweep.stream);
-  const path = `${stream.path.replace(/\.xml$/, '')}/${sweep.recordNumber}.xml`;
-  const answer = await deps.api.transport.read({path, query: includeOf(stream), signal});
-  if (isGone(answer))
-    throw new RecordError(
-      `${stream.name} ${sweep.recordNumber}: expected the record, got ${answer.status} "${answer.words}"`,
-    );
-  const {body, contentType} = answer;
-  const record = readOne(body, stream, {thing: `GET ${path}`, contentType});
-  const rowSet = encodeRowSet(stream, readRows(stream, record, deps));
-  return await inTransaction(deps.pool, async (client) => {
-    const written = await writeBatch(
-      client,
-      {stream, sweep, timeZone: deps.timeZone},
-      {numbers: [rowSet.number], rowSets: [rowSet], bytes: new Map(), bad: []},
-    );
-    const counts = {...sweep.counts, ...written, requests: 1, pages: 1, bytes: body.length, records: 1};
-    await saveCheckpoint(client, sweep, {nextPage: 1, counts});
+export async function sweepRecord(run: SweepRun): Promise<Ended> {
+  const {deps, sweep, stream} = run;
+  const number = sweep.recordNumber ?? '';
+  const isHeld = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});
+  const about = {accountId: sweep.accountId, stream: stream.name, sweepId: sweep.sweepId};
+  for await (const answers of askNumbers(run, [number], async (client, {gone, askedAt}) => {
+    if (isHeld) await keepAnswers(client, {...about, gone, askedAt});
+  })) {
+    checkAnswer(run, answers, isHeld);
+  }
+  const done = await inSweepTransaction(deps.pool, async (client) => {
+    const counts = await markGone(client, run);
+    await endSweep(client, sweep, {state: 'certified', counts: run.tally.with(counts)});
+    await pass(run, 'end-written');
     return counts;
   });
+  run.tally.add(done);
+  await pass(run, 'end-committed');
+  return {state: 'certified', reasons: [], evidence: {}};
+}
+
+function checkAnswer({sweep, stream}: SweepRun, answers: Answers, isHeld: boolean): void {
+  const {found, gone, unclear} = answers;
+  const thing = `${stream.name} ${sweep.recordNumber}`;
+  const [absent] = gone;
+  if (absent !== undefined && !isHeld)
+    throw new RecordError(`${thing}: expected the record, got ${absent.status} "${absent.words}"`);
+  if (unclear[0] !== undefined) throw new RecordError(unclear[0]);
+  if (found.length + gone.length === 0)
+    throw new RecordError(`${thing}: the record came and could not be taken; it is in sync.quarantine`);
 }

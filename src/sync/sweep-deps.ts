@@ -2,21 +2,37 @@ import type pg from 'pg';
 import type {Client} from '../api/client.ts';
 import type {Logger} from '../log.ts';
 import type {PageReader} from './page-reader.ts';
+import type {SweepStep} from './sweep-step.ts';
+
+/** The way to one account at the service. */
+export interface AccountApi {
+  readonly api: Client;
+  /** IANA zone in which the account writes times without an offset. */
+  readonly timeZone: string;
+}
 
 /** What a sweep stands on. */
 export interface SweepDeps {
   readonly pool: pg.Pool;
   /** Of the pool, to say in errors where it is; never printed as it stands. */
   readonly databaseUrl: string;
-  readonly api: Client;
+  /**
+   * Opens the way to an account, the same one at every call.
+   * @throws {FatalError} nobody knows its token here
+   */
+  readonly openAccount: (accountId: string) => Promise<AccountApi>;
   readonly pageReader: PageReader;
-  readonly timeZone: string;
   readonly log: Logger;
   /** Told after every batch; for a person who watches. */
   readonly onProgress?: (progress: SweepProgress) => void;
+  /** Told as a sweep comes by each of its steps; a test may end the process there. */
+  readonly onStep?: (step: SweepStep) => Promise<void>;
+  /** How long a sweep is ours by the database's clock, unless renewed. */
+  readonly leaseMs?: number;
 }
 
 export interface SweepProgress {
+  readonly accountId: string;
   readonly stream: string;
   readonly records: number;
 }

@@ -1,18 +1,33 @@
-import {RetryableError} from '../errors.ts';
+import {AccessError, RetryableError} from '../errors.ts';
+import {findStream} from '../streams/all.ts';
+import {stopAccount} from '../warehouse/accounts.ts';
+import {inTransaction} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import type {Sweep, SweepCounts} from '../warehouse/sweep.ts';
 import {claimSweep, endSweep, postponeSweep} from '../warehouse/sweeps.ts';
-import {holdLease, leaseMs} from './lease.ts';
-import {sweepList} from './list-sweep.ts';
+import {sweepApproved} from './approved-sweep.ts';
+import {FieldSightings} from './field-sightings.ts';
+import {sweepFull} from './full-sweep.ts';
+import {holdLease} from './lease.ts';
 import {sweepRecord} from './record-sweep.ts';
 import type {SweepDeps} from './sweep-deps.ts';
+import type {Ended, SweepRun} from './sweep-run.ts';
+import {Tally} from './tally.ts';
+import {sweepWindow} from './window-sweep.ts';
 
 export type SweepResult =
   | {readonly outcome: 'not-due'}
-  | {readonly outcome: 'ended'; readonly state: 'uncertified'; readonly counts: SweepCounts}
+  | {
+      readonly outcome: 'ended';
+      readonly state: Ended['state'];
+      readonly reasons: readonly string[];
+      readonly counts: SweepCounts;
+    }
   | {readonly outcome: 'postponed'; readonly error: RetryableError; readonly delayMs: number}
   | {readonly outcome: 'failed'; readonly error: Error};
 
+/** A sweep is ours for this long by the database's clock; a killed process gives it back by silence. */
+const defaultLeaseMs = 15_000;
 const maxAttempts = 5;
 const firstDelayMs = 5_000;
 const maxDelayMs = 300_000;
@@ -24,11 +39,12 @@ const maxDelayMs = 300_000;
  * @param signal - aborts at shutdown: the sweep is given back at once
  */
 export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSignal): Promise<SweepResult> {
+  const leaseMs = deps.leaseMs ?? defaultLeaseMs;
   const sweep = await claimSweep(deps.pool, sweepId, leaseMs);
   if (sweep === null) return {outcome: 'not-due'};
   try {
     const work = (held: AbortSignal) => carry(deps, sweep, held);
-    return await holdLease(deps.pool, sweep, {signal, work});
+    return await holdLease(deps.pool, sweep, {leaseMs, signal, work});
   } catch (error) {
     return await settleFailure(deps, {sweep, error, isShutdown: signal.aborted}).catch(
       (unsettled: unknown): SweepResult => {
@@ -41,11 +57,20 @@ export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSi
 }
 
 async function carry(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): Promise<SweepResult> {
-  const counts =
-    sweep.mode === 'record' ? await sweepRecord(deps, sweep, signal) : await sweepList(deps, sweep, signal);
-  const reasons = ['the list was read once; no second pass has proven that nothing moved between its pages'];
-  await endSweep(deps.pool, sweep, {state: 'uncertified', reasons});
-  return {outcome: 'ended', state: 'uncertified', counts};
+  await deps.onStep?.('claimed');
+  const account = await deps.openAccount(sweep.accountId);
+  const tally = new Tally(sweep.counts);
+  const stream = findStream(sweep.stream);
+  const run: SweepRun = {deps, sweep, stream, account, tally, fields: new FieldSightings(stream), signal};
+  const {state, reasons} = await carryByMode(run);
+  return {outcome: 'ended', state, reasons, counts: tally.counts};
+}
+
+async function carryByMode(run: SweepRun): Promise<Ended> {
+  const {mode, stage} = run.sweep;
+  if (mode === 'record') return await sweepRecord(run);
+  if (mode === 'window') return await sweepWindow(run);
+  return await (stage === 'approved' ? sweepApproved(run) : sweepFull(run));
 }
 
 /** Records in the sweep's row what stopped it; the row decides when it goes on. */
@@ -64,6 +89,10 @@ async function settleFailure(
     await postponeSweep(deps.pool, sweep, {delayMs, isFailure: true, error: error.message});
     return {outcome: 'postponed', error, delayMs};
   }
-  await endSweep(deps.pool, sweep, {state: 'failed', error: error.message});
+  await inTransaction(deps.pool, async (client) => {
+    // Every other request would be refused too: nothing of this account goes on before a person has seen to it.
+    if (error instanceof AccessError) await stopAccount(client, sweep.accountId, error.message);
+    await endSweep(client, sweep, {state: 'failed', error: error.message});
+  });
   return {outcome: 'failed', error};
 }

@@ -1,13 +1,17 @@
 import type pg from 'pg';
 import {shapeOf} from '../streams/rows.ts';
-import type {Child, Stream} from '../streams/stream.ts';
+import {type Child, parentColumnOf} from '../streams/stream.ts';
+import {forgetAbsent} from '../warehouse/absent-numbers.ts';
 import type {EncodedRow} from '../warehouse/encoded-row.ts';
-import {rememberKnown} from '../warehouse/known-records.ts';
+import {rememberFields, type SeenField} from '../warehouse/fields.ts';
+import {forgetKnown, rememberKnown} from '../warehouse/known-records.ts';
 import {loadRows, markVanished} from '../warehouse/load.ts';
 import {quarantineRecords, resolveQuarantine} from '../warehouse/quarantine.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
+import {undoTombstones} from '../warehouse/tombstones.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 import type {ReadBatch} from './read-batch.ts';
+import type {SweepRun} from './sweep-run.ts';
 
 /** What a batch did to the warehouse: rows of the stream's own table, and children that vanished from their parents. */
 export interface WriteCounts {
@@ -17,29 +21,36 @@ export interface WriteCounts {
   readonly vanished: number;
 }
 
-/** Writes what a batch brought, in the caller's transaction: rows, children, known bytes, quarantine. */
+/** What is to be written. */
+export interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
+  /** Fields that the sweep meets for the first time. */
+  readonly fields: readonly SeenField[];
+}
+
+/** Writes what a batch brought, in the caller's transaction: rows, children, known bytes, fields, quarantine. */
 export async function writeBatch(
   client: pg.ClientBase,
-  place: {readonly stream: Stream; readonly sweep: Sweep; readonly timeZone: string},
-  batch: ReadBatch,
+  run: Pick<SweepRun, 'stream' | 'sweep' | 'account'>,
+  batch: Brought,
 ): Promise<WriteCounts> {
-  const {stream, sweep, timeZone} = place;
+  const {stream, sweep, account} = run;
   const {accountId, sweepId} = sweep;
+  const came = {accountId, stream: stream.name, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
   const rows = batch.rowSets.map((rowSet) => rowSet.row);
   const {inserted, updated, revived} = await loadRows(client, stream.table, rows, {accountId, sweepId});
   let vanished = 0;
   for (const child of stream.children) vanished += await writeChildren(client, {child, sweep}, batch.rowSets);
+  if (inserted > 0) await forgetAbsent(client, came);
+  if (revived > 0) await undoTombstones(client, came);
   await rememberKnown(client, {
     accountId,
     stream: stream.name,
-    shape: shapeOf(stream, timeZone),
+    shape: shapeOf(stream, account.timeZone),
     known: batch.bytes,
   });
-  await resolveQuarantine(client, {
-    accountId,
-    stream: stream.name,
-    numbers: batch.rowSets.map((set) => set.number),
-  });
+  await forgetKnown(client, {...came, numbers: came.numbers.filter((number) => !batch.bytes.has(number))});
+  await rememberFields(client, {accountId, stream: stream.name, sweepId, fields: batch.fields});
+  await resolveQuarantine(client, came);
   await quarantineRecords(client, {accountId, stream: stream.name, sweepId, records: batch.bad});
   return {inserted, updated, revived, vanished};
 }
@@ -70,11 +81,4 @@ async function writeChildren(
     parents,
     kept: rows,
   });
-}
-
-function parentColumnOf(child: Child): string {
-  const [column] = Object.keys(child.parentColumns);
-  if (column === undefined)
-    throw new TypeError(`${child.table.name}: owned by a parent, but no column names it`);
-  return column;
 }

@@ -14,18 +14,20 @@ const secretName = /pass|token|secret|salt|digest|api_?key/i;
 
 /**
  * Differences between the service's records and the live rows of a stream, children included.
+ * @param moment - the rows as history says they stood then; those of now when not given
  * @returns one line a difference, empty when both are the same
  */
 export async function findDifferences(
   client: Queryable,
   stream: Stream,
   records: readonly TrueRecord[],
+  moment: string | null = null,
 ): Promise<string[]> {
   const differences: string[] = [];
-  const rows = await readRows(client, stream.table);
+  const rows = await readRows(client, stream.table, moment);
   compareSets(stream.table, rows, records, differences);
   for (const child of stream.children.filter((candidate) => candidate.isOwned)) {
-    const held = await readRows(client, child.table);
+    const held = await readRows(client, child.table, moment);
     const embedded = records.flatMap((record) => record.embedded.get(child.element) ?? []);
     if (held.length !== countOf(child, records)) {
       differences.push(`${child.table.name}: ${held.length} rows, ${countOf(child, records)} records`);
@@ -83,14 +85,17 @@ function isSame(column: Column | undefined, sent: string | null, held: unknown):
   return held === sent;
 }
 
-async function readRows(client: Queryable, table: MirrorTable): Promise<HeldRow[]> {
+async function readRows(client: Queryable, table: MirrorTable, moment: string | null): Promise<HeldRow[]> {
   const columns = table.columns.map((column) =>
     column.type === 'instant'
       ? `to_char("${column.name}" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "${column.name}"`
       : `"${column.name}"::text`,
   );
   const {rows} = await client.query(
-    `SELECT attributes, ${columns.join(', ')} FROM warehouse."${table.name}" WHERE _deleted_at IS NULL`,
+    `SELECT attributes, ${columns.join(', ')} FROM ${
+      moment === null ? `warehouse."${table.name}"` : `history."${table.name}_as_of"($1)`
+    } WHERE _deleted_at IS NULL`,
+    moment === null ? [] : [moment],
   );
   return rows.map(({attributes, ...values}) => ({
     attributes,

@@ -23,10 +23,11 @@ export async function startRedis(): Promise<TestRedis | null> {
 /**
  * A Redis without a queue of ours, for one test: a numbered database of the shared one, for tests of one worker run one
  * after the other. It may be somebody's own: only keys of ours are deleted.
+ * @param lane - of tests that run side by side in one worker, which; from 1
  */
-export async function emptyRedis(): Promise<string> {
+export async function emptyRedis(lane = 0): Promise<string> {
   const url = new URL(inject('redisUrl') ?? '');
-  url.pathname = `/${process.env.VITEST_POOL_ID ?? '1'}`;
+  url.pathname = `/${Number(process.env.VITEST_POOL_ID ?? '1') + 4 * lane}`;
   const redis = new Redis(url.href);
   for await (const keys of redis.scanStream({match: 'fieldmirror:*'})) {
     if (keys.length > 0) await redis.del(keys);

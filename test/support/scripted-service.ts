@@ -8,7 +8,9 @@ export interface ScriptedService {
   close(): Promise<void>;
 }
 
-/** @param answer - called for every request; what it does not answer is an empty list of whatever was asked for */
+/**
+ * @param answer - called for every request; where it does not answer, a list is empty and a record unknown
+ */
 export async function scriptService(
   answer: (
     request: IncomingMessage & {readonly page: number},
@@ -20,6 +22,12 @@ export async function scriptService(
     response.setHeader('content-type', 'application/xml; charset=utf-8');
     const page = Number(url.searchParams.get('page') ?? 1);
     if (answer(Object.assign(request, {page}), response) === true) return;
+    const record = /\/(\w+)s\/\d+\.xml$/.exec(url.pathname)?.[1];
+    if (record !== undefined) {
+      response.statusCode = 400;
+      response.end(`<errors><error>Invalid ${record}.</error></errors>`);
+      return;
+    }
     response.end(list(url.pathname.slice(1).replace(/\.xml$/, ''), []));
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));

@@ -71,7 +71,9 @@ export async function openWorld(service: {readonly url: string; readonly token: 
   const account = await upsertAccount(pool, {name: 'test', apiUrl: service.url, timeZone});
   const log = createLogger({level: 'silent', secrets: []});
   const pageReader = new PageReader();
-  const deps = {pool, databaseUrl: database.url, api: createClient(transport), pageReader, timeZone, log};
+  const api = createClient(transport);
+  const openAccount = async () => ({api, timeZone});
+  const deps = {pool, databaseUrl: database.url, openAccount, pageReader, log};
   const sweep: TestWorld['sweep'] = async (stream, kind = {}) => {
     const mode =
       kind.windowName !== undefined ? 'window' : kind.recordNumber !== undefined ? 'record' : 'full';
@@ -81,7 +83,7 @@ export async function openWorld(service: {readonly url: string; readonly token: 
   };
   return {
     ...deps,
-    databaseUrl: database.url,
+    api,
     account,
     sweep,
     sweepAll: async () => {

@@ -1,6 +1,9 @@
 // npm run torture -- NAME: tests that take too long for every change.
 
-const tortures: Record<string, () => Promise<unknown>> = {kills: () => import('./kills.ts')};
+const tortures: Record<string, () => Promise<unknown>> = {
+  kills: () => import('./kills.ts'),
+  sweeps: () => import('./sweeps.ts'),
+};
 const name = process.argv[2] ?? '';
 const torture = tortures[name];
 if (torture === undefined) {

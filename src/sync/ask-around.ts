@@ -1,0 +1,172 @@
+// The questions by number that both passes leave open, group by group.
+
+import type pg from 'pg';
+import {listAbsent, rememberAbsent} from '../warehouse/absent-numbers.ts';
+import type {HeldNumbers} from '../warehouse/held-numbers.ts';
+import type {Asked, Evidence} from '../warehouse/sweep.ts';
+import {type GoneNumber, keepAnswers, listTombstones} from '../warehouse/tombstones.ts';
+import {askNumbers, type KeepGone} from './ask-numbers.ts';
+import {findGaps, findLost, findMissed, findUnseen, type NumberKnowledge, rangeOf} from './open-numbers.ts';
+import type {SweepRun} from './sweep-run.ts';
+
+/** What both passes found, and what was held before. */
+export interface Passes {
+  readonly seen: ReadonlySet<string>;
+  readonly seenAgain: ReadonlySet<string>;
+  readonly held: HeldNumbers;
+  /** Whether what lies outside the known range must be looked at too. */
+  readonly asksEdges: boolean;
+}
+
+/** What came of all questions. */
+export interface Findings {
+  readonly evidence: Pick<Evidence, 'missed' | 'lost' | 'unseen' | 'gaps' | 'edges'>;
+  /** Held numbers that are gone. */
+  readonly gone: ReadonlySet<string>;
+  /** Held numbers that were not asked for, because too many were gone already. */
+  readonly suspects: readonly string[];
+  readonly doubts: readonly string[];
+}
+
+/** More questions about numbers never seen wait for the next sweep. */
+const maxGaps = 5_000;
+/** Outside the known range it is enough that so many in a row are unknown. */
+const edgeWidth = 5;
+
+/**
+ * Asks for everything that the passes leave open. What is found is loaded as it comes.
+ * @param limit - held numbers gone beyond this many: the breaker trips, and no more is asked
+ */
+export async function askAround(run: SweepRun, passes: Passes, limit: number): Promise<Findings> {
+  const around = new Around(run, passes, limit);
+  return await around.ask();
+}
+
+class Around {
+  readonly #run: SweepRun;
+  readonly #passes: Passes;
+  readonly #limit: number;
+  readonly #live: ReadonlySet<string>;
+  readonly #gone = new Set<string>();
+  readonly #doubts: string[] = [];
+
+  constructor(run: SweepRun, passes: Passes, limit: number) {
+    this.#run = run;
+    this.#passes = passes;
+    this.#limit = limit;
+    this.#live = new Set(passes.held.live);
+  }
+
+  async ask(): Promise<Findings> {
+    const {deps, sweep, stream} = this.#run;
+    const {seen, seenAgain, held, asksEdges} = this.#passes;
+    // Answers that an earlier run of this sweep got are kept: nobody is asked twice.
+    for (const {number} of await listTombstones(deps.pool, sweep.sweepId)) this.#gone.add(number);
+    const missed = await this.#askHeld(findMissed({seen, seenAgain}));
+    const lost = await this.#askHeld(findLost({seen, seenAgain}));
+    const unseen = await this.#askHeld(findUnseen({seen, seenAgain, live: held.live}));
+    if (this.#hasTripped() || !stream.isCountedPerAccount) return this.#tell({missed, lost, unseen});
+    const absent = await listAbsent(deps.pool, {accountId: sweep.accountId, stream: stream.name});
+    const knowledge = {seen, seenAgain, ...held, absent};
+    const gaps = await this.#askGaps(knowledge);
+    return this.#tell({
+      missed,
+      lost,
+      unseen,
+      gaps,
+      ...(asksEdges ? {edges: await this.#askEdges(knowledge)} : {}),
+    });
+  }
+
+  #tell(evidence: Findings['evidence']): Findings {
+    const {seen, seenAgain, held} = this.#passes;
+    const suspects = this.#hasTripped()
+      ? [...findLost({seen, seenAgain}), ...findUnseen({seen, seenAgain, live: held.live})].filter(
+          (number) => this.#live.has(number) && !this.#gone.has(number),
+        )
+      : [];
+    return {evidence, gone: this.#gone, suspects, doubts: this.#doubts};
+  }
+
+  #hasTripped(): boolean {
+    return this.#gone.size > this.#limit;
+  }
+
+  /** Asks for numbers of which most are held, until the breaker trips. */
+  async #askHeld(numbers: readonly string[]): Promise<Asked> {
+    const open = numbers.filter((number) => !this.#gone.has(number));
+    return await this.#askAll(open, (client, {gone, askedAt}) => this.#keep(client, gone, askedAt));
+  }
+
+  async #askGaps(knowledge: NumberKnowledge): Promise<Asked & {readonly left: number}> {
+    const {numbers, left} = findGaps(rangeOf(knowledge), maxGaps);
+    const asked = await this.#askAll(numbers, (client, {gone, askedAt}) => this.#keep(client, gone, askedAt));
+    if (left > 0)
+      this.#doubts.push(
+        `${left} numbers inside the known range were never seen and are still to be asked for`,
+      );
+    return {...asked, left};
+  }
+
+  /** Steps outward from both ends of the known range, until a few in a row are unknown. */
+  async #askEdges(knowledge: NumberKnowledge): Promise<Asked> {
+    const {sorted, absent} = rangeOf(knowledge);
+    const sum = {asked: 0, found: 0, gone: 0};
+    const ends = [
+      {from: sorted.at(-1) ?? 0, step: 1},
+      {from: sorted[0] ?? 1, step: -1},
+    ];
+    for (const {from, step} of ends) {
+      for (let edge: number | null = from; edge !== null; ) {
+        const {asked, furthest} = await this.#askBeside(edge, step, absent);
+        sum.asked += asked.asked;
+        sum.found += asked.found;
+        sum.gone += asked.gone;
+        edge = furthest;
+      }
+    }
+    return sum;
+  }
+
+  /** @returns the furthest number that was found: the new edge; null when none was */
+  async #askBeside(
+    edge: number,
+    step: number,
+    absent: ReadonlySet<number>,
+  ): Promise<{asked: Asked; furthest: number | null}> {
+    const beside = Array.from({length: edgeWidth}, (_, at) => edge + step * (at + 1));
+    const numbers = beside.filter((number) => number > 0 && !absent.has(number)).map(String);
+    const found: number[] = [];
+    // What is above the known range may be born any moment, so nothing is remembered of it.
+    const keep: KeepGone =
+      step < 0 ? (client, {gone, askedAt}) => this.#keep(client, gone, askedAt) : async () => {};
+    const asked = await this.#askAll(numbers, keep, (number) => found.push(Number(number)));
+    return {asked, furthest: found.length === 0 ? null : step > 0 ? Math.max(...found) : Math.min(...found)};
+  }
+
+  async #askAll(
+    numbers: readonly string[],
+    keepGone: KeepGone,
+    onFound: (number: string) => void = () => {},
+  ): Promise<Asked> {
+    let [asked, found, gone] = [0, 0, 0];
+    for await (const answers of askNumbers(this.#run, numbers, keepGone)) {
+      asked += answers.found.length + answers.gone.length + answers.unclear.length;
+      found += answers.found.length;
+      gone += answers.gone.length;
+      this.#doubts.push(...answers.unclear);
+      for (const number of answers.found) onFound(number);
+      for (const {number} of answers.gone) if (this.#live.has(number)) this.#gone.add(number);
+      if (this.#hasTripped()) break;
+    }
+    return {asked, found, gone};
+  }
+
+  /** Of a row that lives here the answer is evidence for a tombstone; of any other number it is remembered. */
+  async #keep(client: pg.ClientBase, gone: readonly GoneNumber[], askedAt: string): Promise<void> {
+    const {sweep, stream} = this.#run;
+    const about = {accountId: sweep.accountId, stream: stream.name, sweepId: sweep.sweepId, askedAt};
+    await keepAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
+    await rememberAbsent(client, {...about, gone: gone.filter(({number}) => !this.#live.has(number))});
+  }
+}

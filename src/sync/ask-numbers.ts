@@ -1,0 +1,127 @@
+// Absence proves nothing: what no list showed is asked for by its number, and only the answer counts.
+
+import type pg from 'pg';
+import {readOne} from '../api/reader.ts';
+import {SeenElements} from '../api/seen-elements.ts';
+import {isGone} from '../api/verdict.ts';
+import {RecordError} from '../errors.ts';
+import {numberOf} from '../streams/number-of.ts';
+import {readRows} from '../streams/rows.ts';
+import {redactXml} from '../streams/secrets.ts';
+import type {Stream} from '../streams/stream.ts';
+import {inSweepTransaction} from '../warehouse/database.ts';
+import {saveCheckpoint} from '../warehouse/sweeps.ts';
+import {type GoneNumber, readClock} from '../warehouse/tombstones.ts';
+import {type EncodedRowSet, encodeRowSet} from './encoded-row-set.ts';
+import {listPageFields, type PageFields} from './page-fields.ts';
+import {includeOf, pathOf} from './query.ts';
+import type {BadRecord} from './read-page.ts';
+import {callOf, pass, type SweepRun} from './sweep-run.ts';
+import {writeBatch} from './write-batch.ts';
+
+/** What came of some numbers; records that could not be taken are in quarantine. */
+export interface Answers {
+  readonly found: readonly string[];
+  readonly gone: readonly GoneNumber[];
+  /** Why an answer is evidence of nothing, one sentence each. */
+  readonly unclear: readonly string[];
+}
+
+/** Where answers of "gone" are kept, in the transaction that loads what was found beside them. */
+export type KeepGone = (
+  client: pg.ClientBase,
+  kept: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
+) => Promise<void>;
+
+const questionsAtOnce = 60;
+
+/**
+ * Asks for records by their number, some at a time, and yields what came of each lot once it is committed: what is found
+ * is loaded, what is gone is kept as evidence. The caller may stop after any lot.
+ * @throws {RetryableError} the service or the database failed in passing
+ */
+export async function* askNumbers(
+  run: SweepRun,
+  numbers: readonly string[],
+  keepGone: KeepGone,
+): AsyncGenerator<Answers> {
+  for (let at = 0; at < numbers.length; at += questionsAtOnce) {
+    yield await askLot(run, numbers.slice(at, at + questionsAtOnce), keepGone);
+  }
+}
+
+/** Asks for a few at once. */
+async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepGone): Promise<Answers> {
+  const {deps, sweep, tally} = run;
+  const askedAt = await readClock(deps.pool);
+  const answers = await askAll(run, numbers);
+  await pass(run, 'numbers-asked');
+  const rowSets = answers.flatMap((answer) => answer.rowSet ?? []);
+  const gone = answers.flatMap((answer) => answer.gone ?? []);
+  const bad = answers.flatMap((answer) => answer.bad ?? []);
+  const fields = run.fields.take(answers.flatMap((answer) => answer.fields ?? []));
+  const done = await inSweepTransaction(deps.pool, async (client) => {
+    const written = await writeBatch(client, run, {rowSets, bytes: new Map(), bad, fields});
+    const counts = {asked: numbers.length, records: rowSets.length, quarantined: bad.length, ...written};
+    await keepGone(client, {gone, askedAt});
+    await saveCheckpoint(client, sweep, {counts: tally.with(counts)});
+    await pass(run, 'numbers-written');
+    return counts;
+  });
+  tally.add(done);
+  await pass(run, 'numbers-committed');
+  const unclear = answers.flatMap((answer) => answer.unclear ?? []);
+  return {found: rowSets.map((rowSet) => rowSet.number), gone, unclear};
+}
+
+/** What the service says of one number: exactly one of the four, with the fields of a record that came. */
+interface Answer {
+  readonly rowSet?: EncodedRowSet;
+  readonly gone?: GoneNumber;
+  readonly bad?: BadRecord;
+  readonly unclear?: string;
+  readonly fields?: readonly PageFields[];
+}
+
+/** One failure fails all; the others are waited for, so that nothing is under way when it is told. */
+async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer[]> {
+  const settled = await Promise.allSettled(numbers.map((number) => askOne(run, number)));
+  return settled.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
+}
+
+async function askOne(run: SweepRun, number: string): Promise<Answer> {
+  const {stream, account, tally} = run;
+  const path = pathOf(stream, number);
+  const thing = `GET ${path} at ${account.api.transport.host}`;
+  const answer = await account.api.transport.read({path, query: includeOf(stream), ...callOf(run)});
+  if (isGone(answer)) {
+    const {status, words} = answer;
+    if (isAboutRecord(stream, answer)) return {gone: {number, status, words}};
+    return {unclear: `${thing}: ${status} "${words}" is not about a ${stream.item}`};
+  }
+  tally.add({bytes: answer.body.length});
+  const seen = new SeenElements();
+  try {
+    const record = readOne(answer.body, stream, {thing, contentType: answer.contentType, seen});
+    const came = numberOf(stream, record);
+    if (came !== number)
+      return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};
+    const rowSet = encodeRowSet(stream, readRows(stream, record, run.account), null);
+    return {rowSet, fields: listPageFields(stream, seen)};
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    const xml = redactXml(answer.body.toString('utf8'));
+    return {bad: {page: null, number, reason: error.message, xml}};
+  }
+}
+
+/**
+ * "Invalid customer." to a question for a job says nothing of the job.
+ * @see wire-facts 3; hazards 3.2
+ */
+function isAboutRecord({item}: Stream, {status, words}: {status: number; words: string}): boolean {
+  return status !== 400 || words.toLowerCase() === `invalid ${item}.`;
+}

@@ -1,0 +1,134 @@
+// A whole sweep: read, verify, ask, and say what is proven. What it claims when it is certified: as of its start no
+// record that lived throughout is missing here, or older than that, and no row is marked deleted whose record lives.
+
+import {inSweepTransaction} from '../warehouse/database.ts';
+import {settleFields} from '../warehouse/fields.ts';
+import {type HeldNumbers, readHeldNumbers} from '../warehouse/held-numbers.ts';
+import type {Evidence} from '../warehouse/sweep.ts';
+import {endSweep} from '../warehouse/sweeps.ts';
+import {keepSuspects} from '../warehouse/tombstones.ts';
+import {askAround, type Findings} from './ask-around.ts';
+import {type FirstPass, readList, readSeen} from './read-list.ts';
+import {type Ended, pass, type SweepRun} from './sweep-run.ts';
+import {type SecondPass, verifyList} from './verify-list.ts';
+import {markGone} from './write-tombstones.ts';
+
+/** The larger of the two is how many tombstones one sweep may write without a person. */
+const tombstonesAlwaysAllowed = 50;
+const tombstoneShare = 0.02;
+
+/**
+ * Carries a full sweep to its end and writes that end.
+ * @throws {RetryableError} the service or the database failed in passing; the checkpoint stays
+ */
+export async function sweepFull(run: SweepRun): Promise<Ended> {
+  const first = run.sweep.stage === 'read' ? await readList(run) : await recallList(run);
+  const held = await readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
+  const limit = Math.max(tombstonesAlwaysAllowed, Math.floor(held.live.length * tombstoneShare));
+  const about: Evidence = {
+    firstPass: {lastPage: first.lastPage, endedBy: first.endedBy, numbers: first.seen.size},
+    liveRows: held.live.length,
+    tombstoneLimit: limit,
+  };
+  if (first.seen.size === 0 && held.live.length > 0) return await refuseEmpty(run, held, about);
+  const second = await verifyList(run, first);
+  await pass(run, 'list-verified');
+  const asksEdges = run.stream.isPaged ? !second.isQuiet : run.tally.counts.inserted > 0;
+  const passes = {seen: first.seen, seenAgain: second.numbers, held, asksEdges};
+  const findings = await askAround(run, passes, run.stream.isDeletable ? limit : Number.POSITIVE_INFINITY);
+  const evidence = {...about, secondPass: describe(first, second), ...findings.evidence};
+  const isStopped = findings.gone.size > limit && run.stream.isDeletable;
+  return isStopped
+    ? await stop(run, {evidence, findings})
+    : await certify(run, {evidence, reasons: reasonsOf(run, first, {second, findings})});
+}
+
+/** The first pass, when another run of this sweep has made it. */
+async function recallList(run: SweepRun): Promise<FirstPass> {
+  const {lastPage = 1, endedBy = 'nothing-new'} = run.sweep.evidence.firstPass ?? {};
+  return {seen: await readSeen(run), pages: new Map(), lastPage, endedBy};
+}
+
+function describe(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
+  const missed = [...second.numbers].filter((number) => !first.seen.has(number)).length;
+  return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
+}
+
+/** What keeps the sweep from being certified. */
+function reasonsOf(
+  {tally, stream}: SweepRun,
+  {endedBy, lastPage}: FirstPass,
+  {second, findings}: {readonly second: SecondPass; readonly findings: Findings},
+): string[] {
+  const {quarantined} = tally.counts;
+  return [
+    ...(endedBy === 'repeated-page'
+      ? [`page ${lastPage} was the page before it once more: nobody knows where the list ends`]
+      : []),
+    ...(endedBy === 'nothing-new'
+      ? [`the list went on, up to page ${lastPage}, with records that were known already`]
+      : []),
+    ...(quarantined > 0
+      ? [`${quarantined} records of ${stream.name} could not be read or taken: see sync.quarantine`]
+      : []),
+    ...second.doubts,
+    ...findings.doubts,
+  ];
+}
+
+/** Tombstones, their evidence and the sweep's end are one transaction. */
+async function certify(
+  run: SweepRun,
+  {evidence, reasons}: {readonly evidence: Evidence; readonly reasons: readonly string[]},
+): Promise<Ended> {
+  const state = reasons.length === 0 ? 'certified' : 'uncertified';
+  const {known, records} = run.tally.counts;
+  const about = {accountId: run.sweep.accountId, stream: run.stream.name, sweepId: run.sweep.sweepId};
+  const done = await inSweepTransaction(run.deps.pool, async (client) => {
+    const counts = await markGone(client, run);
+    await settleFields(client, {
+      ...about,
+      parsedAll: known === 0,
+      wroteRows: known < records || counts.tombstoned > 0,
+    });
+    await endSweep(client, run.sweep, {state, reasons, evidence, counts: run.tally.with(counts)});
+    await pass(run, 'end-written');
+    return counts;
+  });
+  run.tally.add(done);
+  await pass(run, 'end-committed');
+  return {state, reasons, evidence};
+}
+
+/** Too much is gone to be believed: nothing is marked deleted, everything that would be is listed. */
+async function stop(
+  run: SweepRun,
+  {evidence, findings}: {readonly evidence: Evidence; readonly findings: Findings},
+): Promise<Ended> {
+  const {gone, suspects} = findings;
+  const reason = `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ${suspects.length} more are not in its list, and one sweep may mark ${evidence.tombstoneLimit} deleted`;
+  return await stopWith(run, {evidence, suspects, reason});
+}
+
+/** A list that is empty all at once is no list: of what it does not show nothing is even asked. */
+async function refuseEmpty(run: SweepRun, held: HeldNumbers, evidence: Evidence): Promise<Ended> {
+  const reason = `the first page of the list was empty, and ${held.live.length} live rows are held`;
+  if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
+  return await stopWith(run, {evidence, suspects: held.live, reason});
+}
+
+async function stopWith(
+  run: SweepRun,
+  stopped: {readonly evidence: Evidence; readonly suspects: readonly string[]; readonly reason: string},
+): Promise<Ended> {
+  const {evidence, suspects} = stopped;
+  const {accountId, sweepId} = run.sweep;
+  const reasons = [stopped.reason];
+  await inSweepTransaction(run.deps.pool, async (client) => {
+    await keepSuspects(client, {accountId, sweepId, stream: run.stream.name, numbers: suspects});
+    await endSweep(client, run.sweep, {state: 'stopped', reasons, evidence, counts: run.tally.counts});
+    await pass(run, 'end-written');
+  });
+  await pass(run, 'end-committed');
+  return {state: 'stopped', reasons, evidence};
+}

@@ -1,0 +1,130 @@
+// Many sweeps of one warehouse while its adversary goes on, each of them judged.
+
+import {Random} from '../../src/service/business/random.ts';
+import type {PageReader} from '../../src/sync/page-reader.ts';
+import type {SweepResult} from '../../src/sync/sweep.ts';
+import {Adversary} from './adversary.ts';
+import {type Mirror, openMirror} from './adversary-mirror.ts';
+import {type AdversaryService, serveAdversary} from './adversary-service.ts';
+import {settingsOf} from './adversary-settings.ts';
+import {countReason, emptyTally, type Tally} from './adversary-tally.ts';
+import {type CheckedSweep, findViolations, type HeldRow} from './sweep-checker.ts';
+
+/** Enough for one warehouse to live through all that can happen to it. */
+export const sweepsPerWorld = 56;
+/** A sweep that is postponed ends by itself after fewer. */
+const maxTries = 20;
+/** More than the breaker lets through. */
+const massacre = 55;
+const tooMany = 170;
+
+interface Run {
+  readonly adversary: Adversary;
+  readonly service: AdversaryService;
+  readonly mirror: Mirror;
+  readonly random: Random;
+  readonly tally: Tally;
+  /** When the last sweep began that was not stopped. */
+  wentOnAt: number;
+}
+
+/**
+ * Sweeps one empty warehouse many times. The seed decides all but the order in which requests arrive.
+ * @param world.databaseUrl - a migrated, empty warehouse of its own
+ */
+export async function runWorld(world: {
+  readonly seed: number;
+  readonly sweeps: number;
+  readonly databaseUrl: string;
+  readonly pageReader: PageReader;
+}): Promise<Tally> {
+  const {seed, databaseUrl, pageReader} = world;
+  const settings = settingsOf(seed);
+  const adversary = new Adversary(settings);
+  const service = await serveAdversary(adversary);
+  const mirror = await openMirror({databaseUrl, pageReader, service, stream: settings.resource});
+  const random = new Random(String(seed), 'run', 0);
+  const run: Run = {adversary, service, mirror, random, tally: emptyTally(), wentOnAt: 0};
+  try {
+    let before: HeldRow[] = [];
+    for (let at = 1; at <= world.sweeps; at++) {
+      liveOn(
+        run,
+        before.some((row) => !row.isDeleted),
+      );
+      before = await sweepOnce(run, {before, name: `seed ${seed}, sweep ${at}`});
+    }
+    await checkEvidence(run, before);
+    return run.tally;
+  } finally {
+    await mirror.close();
+    await service.close();
+  }
+}
+
+/** What happens between two sweeps, and what mood the next one meets. */
+function liveOn({adversary, random}: Run, isAnythingHeld: boolean): void {
+  adversary.isQuiet = false;
+  const calm = {...adversary.settings.rates, spite: 0};
+  if (random.isTrue(0.5)) for (let count = random.integer(1, 40); count > 0; count--) adversary.mutate(calm);
+  if (adversary.aliveCount > tooMany) adversary.deleteMany(random.integer(20, 40));
+  if (adversary.aliveCount > massacre + 5 && random.isTrue(0.03)) adversary.deleteMany(massacre);
+  if (adversary.settings.rates.spite > 0 && random.isTrue(0.5)) adversary.bury();
+  // To one who holds nothing, an account that shows nothing is an empty one.
+  adversary.isBlank = random.isTrue(0.02) && isAnythingHeld;
+  adversary.isQuiet = random.isTrue(0.25);
+}
+
+/** @returns what is held afterwards */
+async function sweepOnce(
+  run: Run,
+  {before, name}: {readonly before: HeldRow[]; readonly name: string},
+): Promise<HeldRow[]> {
+  const {adversary, service, mirror, tally} = run;
+  const from = adversary.tick;
+  const result = await sweepToEnd(mirror);
+  const sweep = {state: stateOf(result), from, to: adversary.tick};
+  const after = await mirror.readRows();
+  tally.sweeps++;
+  tally.states[sweep.state]++;
+  for (const asked of service.takeAsked()) tally.requests[asked.kind]++;
+  const {reasons} = await mirror.readSweep();
+  for (const reason of reasons) countReason(tally, reason);
+  if (result.outcome === 'failed') countReason(tally, result.error.message);
+  for (const {kind, number, story} of findViolations(adversary.histories(), sweep, {before, after}))
+    tally.violations.push(`${name}: ${kind} of ${number}: ${story}`);
+  if (adversary.isBlank && sweep.state === 'certified')
+    tally.violations.push(`${name}: certified, though the service showed nothing`);
+  // Nobody is there to approve: what was deleted at once comes back, and life goes on.
+  if (sweep.state === 'stopped') adversary.restoreSince(run.wentOnAt);
+  else run.wentOnAt = from;
+  return after;
+}
+
+async function sweepToEnd(mirror: Mirror): Promise<SweepResult> {
+  let result = await mirror.sweep();
+  for (let tries = 1; result.outcome === 'postponed' && tries < maxTries; tries++)
+    result = await mirror.sweep();
+  return result;
+}
+
+function stateOf(result: SweepResult): CheckedSweep['state'] {
+  if (result.outcome === 'ended') return result.state;
+  if (result.outcome === 'failed') return 'failed';
+  throw new Error(`expected a sweep that ends, got ${result.outcome}`);
+}
+
+/** Every row that is marked deleted, and no other, has a tombstone that says why. */
+async function checkEvidence({mirror, tally, adversary}: Run, rows: readonly HeldRow[]): Promise<void> {
+  const marked = rows.filter((row) => row.isDeleted).map((row) => row.number);
+  const {rows: tombstones} = await mirror.pool.query<{number: string; status: number | null}>(
+    'SELECT number::text, status FROM sync.tombstones WHERE written_at IS NOT NULL AND undone_at IS NULL',
+  );
+  const proven = new Set(tombstones.filter(({status}) => status === 400).map(({number}) => number));
+  const {seed} = adversary.settings;
+  for (const number of marked)
+    if (!proven.has(number)) tally.violations.push(`seed ${seed}: ${number} is marked without evidence`);
+  for (const {number} of tombstones)
+    if (!marked.includes(number))
+      tally.violations.push(`seed ${seed}: the tombstone of ${number} stands, though its row is live`);
+}

@@ -1,0 +1,137 @@
+// One sweep whose worker dies at a named step, on its way from a list that is held to the list as it is now.
+
+import {type ChildProcess, spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {existsSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {setTimeout as wait} from 'node:timers/promises';
+import pg from 'pg';
+import {jobs} from '../../src/streams/jobs.ts';
+import type {SweepStep} from '../../src/sync/sweep-step.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import type {Sweep} from '../../src/warehouse/sweep.ts';
+import {readSweep, requestSweep} from '../../src/warehouse/sweeps.ts';
+import type {Work} from './sweep-worker.ts';
+
+export interface KilledSweep {
+  readonly databaseUrl: string;
+  readonly redisUrl: string | null;
+  readonly service: {readonly url: string; readonly token: string};
+  /** How many workers there are; the one that dies is replaced when it was the only one. */
+  readonly workers: 1 | 2;
+  /** Null: nobody dies. */
+  readonly dies: {readonly at: SweepStep; readonly time: number; readonly file: string} | null;
+}
+
+/** What a sweep left behind: no instants, no numbers of its own, so that two of them can be compared. */
+export interface Left {
+  readonly state: string;
+  readonly rows: readonly string[];
+  readonly versions: readonly string[];
+  readonly tombstones: readonly string[];
+  readonly absent: readonly string[];
+  /** What one sweep under way remembers, which nobody needs afterwards. */
+  readonly sightings: number;
+  readonly hasDied: boolean;
+}
+
+/** What differs between two sweeps that did the same. */
+const passing = [
+  'row_id',
+  '_first_seen_at',
+  '_changed_at',
+  '_deleted_at',
+  '_sweep_id',
+  '_page',
+  'valid_from',
+  'valid_to',
+];
+const leaseMs = 1_000;
+const lookEveryMs = 50;
+const longestMs = 60_000;
+const workerFile = join(import.meta.dirname, 'sweep-worker.ts');
+
+/** Carries one full sweep of jobs to its end by processes, one of which dies. */
+export async function carryKilled(killed: KilledSweep): Promise<Left> {
+  const {databaseUrl, redisUrl, service, dies} = killed;
+  const pool = openPool(databaseUrl, {max: 2, applicationName: 'killed sweep'});
+  const {rows} = await pool.query<{account_id: string}>('SELECT account_id FROM sync.accounts');
+  const accountId = rows[0]?.account_id ?? '';
+  const work: Work = {databaseUrl, redisUrl, accountId, service, timeZone: 'America/New_York', leaseMs, dies};
+  const workers = new Set<ChildProcess>();
+  try {
+    const target = {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'} as const;
+    const {sweepId} = await requestSweep(pool, target);
+    for (let count = 0; count < killed.workers; count++) workers.add(startWorker(work));
+    const sweep = await awaitEnd(pool, sweepId, () => {
+      for (const worker of workers) if (worker.signalCode !== null) workers.delete(worker);
+      if (workers.size === 0) workers.add(startWorker({...work, dies: null}));
+    });
+    return await readLeft(pool, sweep, dies !== null && existsSync(dies.file));
+  } finally {
+    for (const worker of workers) worker.kill('SIGKILL');
+    await Promise.all(
+      [...workers].map((worker) => worker.exitCode ?? worker.signalCode ?? once(worker, 'exit')),
+    );
+    await pool.end();
+  }
+}
+
+function startWorker(work: Work): ChildProcess {
+  return spawn(process.execPath, [workerFile], {
+    // Compiling is most of what a worker does that soon dies.
+    env: {
+      PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+      WORK: JSON.stringify(work),
+    },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+}
+
+async function awaitEnd(pool: pg.Pool, sweepId: string, meanwhile: () => void): Promise<Sweep> {
+  for (const until = Date.now() + longestMs; Date.now() < until; ) {
+    const sweep = await readSweep(pool, sweepId);
+    if (sweep !== null && sweep.endedAt !== null) return sweep;
+    meanwhile();
+    await wait(lookEveryMs);
+  }
+  throw new Error(`sweep ${sweepId}: expected its end within ${longestMs / 1000} s`);
+}
+
+async function readLeft(pool: pg.Pool, {state, sweepId, accountId}: Sweep, hasDied: boolean): Promise<Left> {
+  const lines = async (sql: string, values: unknown[] = []) =>
+    (await pool.query<{line: string}>(sql, values)).rows.map((row) => row.line);
+  const tables = ['jobs', ...jobs.children.map(({table}) => table.name)];
+  const rows: string[] = [];
+  const versions: string[] = [];
+  for (const name of tables) {
+    const plain = `concat('${name} ', to_jsonb(held) - '{${passing.join(',')}}'::text[], _deleted_at IS NULL)`;
+    rows.push(
+      ...(await lines(
+        `SELECT ${plain} AS line FROM warehouse.${pg.escapeIdentifier(name)} AS held ORDER BY 1`,
+      )),
+    );
+    versions.push(
+      ...(await lines(
+        `SELECT concat(${plain}, valid_to IS NULL) AS line FROM history.${pg.escapeIdentifier(name)} AS held ORDER BY 1`,
+      )),
+    );
+  }
+  return {
+    state,
+    rows,
+    versions,
+    tombstones: await lines(
+      `SELECT number || ' ' || status || ' ' || words || (written_at IS NOT NULL) AS line FROM sync.tombstones WHERE sweep_id = $1 ORDER BY 1`,
+      [sweepId],
+    ),
+    absent: await lines(
+      `SELECT number || ' ' || words AS line FROM sync.absent_numbers WHERE account_id = $1 ORDER BY 1`,
+      [accountId],
+    ),
+    sightings: (await lines(`SELECT sweep_id::text AS line FROM sync.sightings`)).length,
+    hasDied,
+  };
+}
