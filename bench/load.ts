@@ -21,6 +21,12 @@ interface SweepFigures {
   readonly seconds: number;
   readonly walBytes: number;
   readonly peakMegabytes: number;
+  /** Rows that the sweep wrote. */
+  readonly written: {readonly warehouse: number; readonly history: number};
+  readonly result: {
+    readonly state: string;
+    readonly counts: {readonly requests: number; readonly pages: number};
+  };
 }
 
 const {values} = parseArgs({
@@ -118,7 +124,9 @@ function report(
     Math.round(count / seconds),
     note,
   ];
+  const {written, result} = unchanged;
   const wal = `${formatNumber(unchanged.walBytes / 1024)} kB of WAL`;
+  const proof = `unchanged sweep: ${result.state} with ${formatNumber(result.counts.requests)} requests for ${formatNumber(result.counts.pages)} pages; rows written: ${written.warehouse} in the warehouse, ${written.history} in history`;
   process.stdout.write(
     `${drawTable(
       ['what', 'seconds', 'jobs a second', ''],
@@ -136,6 +144,6 @@ function report(
           `${(tokeniseSeconds / unchanged.seconds).toFixed(1)} times tokenising; ${wal}`,
         ),
       ],
-    )}\npeak memory: ${Math.round(first.peakMegabytes)} MB first load, ${Math.round(unchanged.peakMegabytes)} MB unchanged\n`,
+    )}\npeak memory: ${Math.round(first.peakMegabytes)} MB first load, ${Math.round(unchanged.peakMegabytes)} MB unchanged\n${proof}\n`,
   );
 }

@@ -4,6 +4,7 @@ import {createClient} from '../src/api/client.ts';
 import {createTransport} from '../src/api/transport.ts';
 import {createLogger} from '../src/log.ts';
 import {Secret} from '../src/secret.ts';
+import {allTables} from '../src/streams/all.ts';
 import {PageReader} from '../src/sync/page-reader.ts';
 import {runSweep} from '../src/sync/sweep.ts';
 import {upsertAccount} from '../src/warehouse/accounts.ts';
@@ -20,10 +21,12 @@ const log = createLogger({level: 'warn', secrets: []});
 const {accountId} = await upsertAccount(pool, {name: 'bench', apiUrl: 'bench', timeZone});
 const {sweepId} = await requestSweep(pool, {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'});
 
-const before = await pool.query('SELECT pg_current_wal_lsn() AS lsn');
+const before = await pool.query(
+  'SELECT pg_current_wal_lsn() AS lsn, pg_current_xact_id()::text AS transaction',
+);
 const startedAt = performance.now();
 const result = await runSweep(
-  {pool, databaseUrl, api, pageReader, timeZone, log},
+  {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log},
   sweepId,
   new AbortController().signal,
 );
@@ -34,6 +37,7 @@ const wal = await pool.query('SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::
 
 process.send?.({
   result,
+  written: await countWritten(before.rows[0].transaction),
   seconds,
   walBytes: Number(wal.rows[0].bytes),
   // Kilobytes on every platform that Node knows.
@@ -43,3 +47,18 @@ await transport.close();
 await pageReader.close();
 await pool.end();
 process.exit();
+
+/** Rows that exist only since a transaction: of the warehouse, and superseded versions in history. */
+async function countWritten(transaction: string): Promise<{warehouse: number; history: number}> {
+  const count = async (schema: string, prefix: string) => {
+    const counts = allTables.map(
+      ({name}) => `SELECT count(*) FROM ${schema}."${prefix}${name}" WHERE xmin::text::bigint >= $1`,
+    );
+    const {rows} = await pool.query(
+      `SELECT sum(count) AS sum FROM (${counts.join(' UNION ALL ')}) AS counts`,
+      [transaction],
+    );
+    return Number(rows[0].sum);
+  };
+  return {warehouse: await count('warehouse', ''), history: await count('history', 'past_')};
+}

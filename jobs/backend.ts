@@ -19,9 +19,16 @@ import type {Logger} from '../src/log.ts';
 /** The part of BullMQ's queue that we use, whatever is behind it. */
 export type BellQueue = Pick<
   Queue,
-  'add' | 'upsertJobScheduler' | 'removeJobScheduler' | 'getJobSchedulers' | 'close'
+  | 'addBulk'
+  | 'upsertJobScheduler'
+  | 'removeJobScheduler'
+  | 'getJobSchedulers'
+  | 'getJobSchedulersCount'
+  | 'waitUntilReady'
+  | 'close'
 >;
 export interface BellWorker {
+  waitUntilReady(): Promise<unknown>;
   close(force?: boolean): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 // The row has recorded what happened to the sweep; the queue is told nothing but that the ring was heard. So this is
 // the one place that turns results into what an operator reads.
 
+import {AccessError} from '../src/errors.ts';
 import type {Logger} from '../src/log.ts';
 import type {SweepResult} from '../src/sync/sweep.ts';
 
@@ -12,6 +13,9 @@ export function reportOutcome(log: Logger, sweepId: string, result: SweepResult)
   } else if (result.outcome === 'postponed') {
     const {delayMs, error} = result;
     log.warn({sweepId, delayMs, reason: error.message}, 'the sweep waits and goes on');
+  } else if (result.error instanceof AccessError) {
+    // All that was under way of the account ends so; the account's own line says it once.
+    log.debug({sweepId, reason: result.error.message}, 'the sweep failed: its account is refused');
   } else {
     const {name, message} = result.error;
     log.error({sweepId, kind: name, reason: message}, 'the sweep failed');

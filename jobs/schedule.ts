@@ -1,13 +1,16 @@
 import type pg from 'pg';
 import {z} from 'zod';
-import {takeDueSchedule} from '../src/warehouse/schedules.ts';
+import type {Logger} from '../src/log.ts';
+import {listActiveSchedules, type Schedule, takeDueSchedule} from '../src/warehouse/schedules.ts';
 import type {Sweep} from '../src/warehouse/sweep.ts';
+import type {BellQueue} from './backend.ts';
 
 export const queueName = 'schedule';
 
 export const payloadSchema = z.object({scheduleId: z.string().regex(/^\d+$/)});
 
-export const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as const;
+const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as const;
+const dayMs = 86_400_000;
 
 /**
  * Turns a schedule that is due into a sweep. The row decides whether it is due: a bell that rings early, twice or on two
@@ -17,4 +20,52 @@ export const options = {attempts: 1, removeOnComplete: true, removeOnFail: true}
 export async function run(deps: {readonly pool: pg.Pool}, payload: unknown): Promise<Sweep | null> {
   const {scheduleId} = payloadSchema.parse(payload);
   return await takeDueSchedule(deps.pool, scheduleId);
+}
+
+/**
+ * Makes BullMQ's schedulers say what the rows say, of all active accounts, so that every worker says the same. Where
+ * one of them cannot be made, the keeper still rings in time.
+ */
+export async function keepSchedulersInStep(
+  queue: BellQueue,
+  deps: {readonly pool: pg.Pool; readonly log: Logger},
+): Promise<void> {
+  const wanted = new Map((await listActiveSchedules(deps.pool)).map((row) => [keyOf(row), row]));
+  const held = new Map((await queue.getJobSchedulers(0, -1)).map((scheduler) => [scheduler.key, scheduler]));
+  for (const key of held.keys()) {
+    if (!wanted.has(key)) await queue.removeJobScheduler(key);
+  }
+  for (const [key, row] of wanted) {
+    const repetition = repetitionOf(row);
+    const {every, pattern} = held.get(key) ?? {};
+    // As a hash of Redis it comes back as text.
+    if ('every' in repetition ? Number(every) === repetition.every : pattern === repetition.pattern) continue;
+    await makeScheduler(queue, {key, row}, deps.log);
+  }
+}
+
+async function makeScheduler(
+  queue: BellQueue,
+  {key, row}: {readonly key: string; readonly row: Schedule},
+  log: Logger,
+): Promise<void> {
+  try {
+    const template = {name: queueName, data: {scheduleId: row.scheduleId}, opts: options};
+    await queue.upsertJobScheduler(key, repetitionOf(row), template);
+  } catch (cause) {
+    // After a death in the middle of a scheduled queue job, Postgres refuses the next one: "job ID already exists".
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    log.info({schedule: row.name, reason}, 'the queue does not ring this schedule; the keeper does');
+  }
+}
+
+function keyOf({scheduleId}: Schedule): string {
+  return `schedule-${scheduleId}`;
+}
+
+/** A daily schedule keeps its time of day, in UTC, so that no change of clocks skips or repeats it. */
+function repetitionOf(row: Schedule): {every: number} | {pattern: string; tz: string} {
+  if (row.everyMs !== dayMs) return {every: row.everyMs};
+  const due = new Date(row.nextDueAt);
+  return {pattern: `${due.getUTCMinutes()} ${due.getUTCHours()} * * *`, tz: 'UTC'};
 }

@@ -1,9 +1,11 @@
 import {setTimeout as wait} from 'node:timers/promises';
-import {FatalError} from '../src/errors.ts';
+import {AccessError, FatalError} from '../src/errors.ts';
 import type {SweepDeps} from '../src/sync/sweep-deps.ts';
-import {listSchedules, type Schedule} from '../src/warehouse/schedules.ts';
+import {listDueSchedules, listOverdueSchedules} from '../src/warehouse/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps.ts';
 import type {BellQueue, QueueBackend} from './backend.ts';
+import {keepRinging} from './keeper.ts';
+import {type AccountIds, Roster} from './roster.ts';
 import * as schedule from './schedule.ts';
 import * as sweep from './sweep.ts';
 
@@ -17,129 +19,140 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
-const sweepsAtOnce = 2;
-const keeperRoundMs = 2_000;
-const ringAgainMs = 10_000;
-const outOfReachMs = 60_000;
+/** What this process looks after. */
+export interface Duty {
+  readonly accountIds: AccountIds;
+  /** Whether their schedules too, or only what is asked for. */
+  readonly keepsSchedules: boolean;
+}
+
+/** What a part of a worker works with. */
+interface Post {
+  readonly deps: SweepDeps;
+  readonly sweeps: BellQueue;
+  readonly schedules: BellQueue;
+  readonly roster: Roster;
+  readonly signal: AbortSignal;
+}
+
+/** A sweep waits for the network most of its time. */
+const sweepsAtOnce = 8;
+/** Of all workers together: an account that is slow, or large, leaves room for the others. */
+const sweepsPerAccount = 2;
+const assertMs = 30_000;
+const readyMs = 10_000;
 const stopMs = 5_000;
-const dayMs = 86_400_000;
 
 /**
  * Starts working on what is rung, and keeps ringing what is due: the rows know, the queue may forget.
- * @param duty - the account that this process looks after, and whether its schedules too or only what is asked for
+ * @throws {FatalError} the queue does not answer: a worker made then would hear nothing for ever
  */
-export async function startWorkers(
-  deps: SweepDeps,
-  backend: QueueBackend,
-  duty: {readonly accountId: string; readonly keepsSchedules: boolean},
-): Promise<Workers> {
-  const {accountId, keepsSchedules} = duty;
+export async function startWorkers(deps: SweepDeps, backend: QueueBackend, duty: Duty): Promise<Workers> {
   const stopping = new AbortController();
+  const {signal} = stopping;
   const sweeps = backend.makeQueue(sweep.queueName);
   const schedules = backend.makeQueue(schedule.queueName);
-  const ring = (due: {readonly sweepId: string; readonly fence: number}) => ringSweep(sweeps, due);
-  const runSchedule = async (scheduleId: string) => {
-    const due = await schedule.run(deps, {scheduleId});
-    if (due !== null) await ring(due);
-  };
+  const post: Post = {deps, sweeps, schedules, roster: new Roster(duty.accountIds, deps), signal};
   const workers = [
-    backend.makeWorker(sweep.queueName, (job) => sweep.run(deps, job.data, stopping.signal), {
-      concurrency: sweepsAtOnce,
-    }),
-    ...(keepsSchedules
-      ? [backend.makeWorker(schedule.queueName, (job) => runSchedule(job.data.scheduleId), {concurrency: 1})]
-      : []),
+    backend.makeWorker(sweep.queueName, (job) => hearSweep(post, job.data), {concurrency: sweepsAtOnce}),
   ];
-  const ringDue = async () => {
-    const dueSchedules = keepsSchedules ? await listSchedules(deps.pool, {accountId, isDue: true}) : [];
-    for (const {scheduleId} of dueSchedules) await runSchedule(scheduleId);
-    for (const due of await listDueSweeps(deps.pool, accountId)) await ring(due);
+  if (duty.keepsSchedules)
+    workers.push(
+      backend.makeWorker(schedule.queueName, (job) => hearSchedule(post, job.data), {concurrency: 1}),
+    );
+  const bells = [...workers, sweeps, schedules];
+  const stop = async () => {
+    stopping.abort(new Error('shutdown'));
+    const closing = Promise.all(bells.map((bell) => bell.close()));
+    // A worker whose Redis is away never closes; its rows are given back already.
+    await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
   };
-  const keeper = keepRinging({ringDue, deps, signal: stopping.signal});
-  if (keepsSchedules)
-    await keepSchedulersInStep(schedules, await listSchedules(deps.pool, {accountId}), deps);
-  return {
-    broken: keeper.broken,
-    ringDue,
-    stop: async () => {
-      stopping.abort(new Error('shutdown'));
-      const closing = Promise.all([...workers, sweeps, schedules].map((bell) => bell.close()));
-      // A worker whose Redis is away never closes; its rows are given back already.
-      await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
-    },
+  await awaitReady(bells).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
+  const ringDue = () => lookForDue(post, duty.keepsSchedules);
+  const inStep = duty.keepsSchedules ? keepInStep(post) : async () => {};
+  const round = async () => {
+    await ringDue();
+    await inStep();
   };
+  return {broken: keepRinging(round, {log: deps.log, signal}), ringDue, stop};
 }
 
 /**
- * A ring is heard once, and another one only counts after a while: the queue job of a worker that died holding it stays
- * locked for a minute, and must not keep the next ring out. A ring too many finds nothing due.
+ * BullMQ on Postgres remembers that the first connection failed, and then does nothing, without a word; on Redis it
+ * waits.
  */
-async function ringSweep(
-  queue: BellQueue,
-  due: {readonly sweepId: string; readonly fence: number},
-): Promise<void> {
-  const jobId = `sweep-${due.sweepId}-${due.fence}-${Math.floor(Date.now() / ringAgainMs)}`;
-  await queue.add(sweep.queueName, {sweepId: due.sweepId}, {...sweep.options, jobId});
-}
-
-function keepRinging(round: {ringDue: () => Promise<void>; deps: SweepDeps; signal: AbortSignal}): {
-  broken: Promise<never>;
-} {
-  const {ringDue, deps, signal} = round;
-  const loop = async (): Promise<never> => {
-    for (let goodAt = performance.now(); ; ) {
-      try {
-        await ringDue();
-        goodAt = performance.now();
-      } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        deps.log.warn({reason}, 'nothing could be rung; trying again');
-        if (performance.now() - goodAt > outOfReachMs) {
-          throw new FatalError(
-            `the queue or the warehouse has been out of reach for ${outOfReachMs / 1000} s: ${reason}; nothing is lost, start again when it is back`,
-            {cause},
-          );
-        }
-      }
-      await wait(keeperRoundMs, undefined, {signal});
-    }
-  };
-  const broken = loop().catch((error: unknown): Promise<never> => {
-    // After a stop there is nobody left to tell.
-    if (signal.aborted) return new Promise<never>(() => {});
-    throw error;
-  });
-  broken.catch(() => {});
-  return {broken};
-}
-
-/** BullMQ's schedulers say what the rows say; where it fails to, the keeper still rings in time. */
-async function keepSchedulersInStep(
-  queue: BellQueue,
-  rows: readonly Schedule[],
-  deps: SweepDeps,
-): Promise<void> {
+async function awaitReady(bells: readonly {waitUntilReady(): Promise<unknown>}[]): Promise<void> {
+  const late = new AbortController();
+  const tooLate = wait(readyMs, 'late' as const, {signal: late.signal});
   try {
-    const wanted = new Map(rows.map((row) => [`schedule-${row.scheduleId}`, row]));
-    for (const held of await queue.getJobSchedulers()) {
-      if (!wanted.has(held.key)) await queue.removeJobScheduler(held.key);
-    }
-    for (const [id, row] of wanted) {
-      const template = {name: schedule.queueName, data: {scheduleId: row.scheduleId}, opts: schedule.options};
-      await queue.upsertJobScheduler(id, repetitionOf(row), template);
-    }
+    const ready = Promise.all(bells.map((bell) => bell.waitUntilReady()));
+    if ((await Promise.race([ready, tooLate])) === 'late')
+      throw new Error(`no answer in ${readyMs / 1000} s`);
   } catch (cause) {
-    // After a death in the middle of a scheduled queue job, Postgres refuses the next one: "job ID already exists".
-    deps.log.warn(
-      {reason: cause instanceof Error ? cause.message : String(cause)},
-      "the queue's schedulers are not in step",
+    const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
+    throw new FatalError(
+      `the queue: expected it to answer, got "${reason}"; nothing is lost, start again when it is back`,
+      {cause},
     );
+  } finally {
+    late.abort();
+    tooLate.catch(() => {});
   }
 }
 
-/** A daily schedule keeps its time of day, in UTC, so that no change of clocks skips or repeats it. */
-function repetitionOf(row: Schedule): {every: number} | {pattern: string; tz: string} {
-  if (row.everyMs !== dayMs) return {every: row.everyMs};
-  const due = new Date(row.nextDueAt);
-  return {pattern: `${due.getUTCMinutes()} ${due.getUTCHours()} * * *`, tz: 'UTC'};
+async function hearSweep(post: Post, payload: unknown): Promise<void> {
+  const {deps, roster, signal} = post;
+  const {sweepId, accountId} = sweep.payloadSchema.parse(payload);
+  // Another process knows its token, and rings again.
+  if (signal.aborted || !(await roster.serves(accountId))) return;
+  const result = await sweep.run(deps, sweepId, signal);
+  if (signal.aborted || result.outcome === 'not-due') return;
+  try {
+    if (result.outcome === 'failed' && result.error instanceof AccessError) await roster.look();
+    else await sweep.ring(post.sweeps, await listDueSweeps(deps.pool, [accountId], sweepsPerAccount));
+  } catch (error) {
+    deps.log.debug({reason: String(error)}, 'the next sweep of the account is left to the keeper');
+  }
+}
+
+async function hearSchedule(post: Post, payload: unknown): Promise<void> {
+  const due = await schedule.run(post.deps, payload);
+  if (due !== null) await sweep.ring(post.sweeps, [due]);
+}
+
+async function lookForDue({deps, sweeps, roster}: Post, keepsSchedules: boolean): Promise<void> {
+  const accountIds = await roster.look();
+  const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];
+  for (const {scheduleId} of due) await schedule.run(deps, {scheduleId});
+  await sweep.ring(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
+}
+
+/** Sees to it that the queue's own schedulers are there, and tells once of each schedule that does not run. */
+function keepInStep({deps, schedules, roster}: Post): () => Promise<void> {
+  const overdue = new Set<string>();
+  let held = 0;
+  let assertedAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const haveVanished = (await schedules.getJobSchedulersCount()) < held;
+    if (performance.now() - assertedAt < assertMs && !haveVanished) return;
+    if (haveVanished)
+      deps.log.warn('the queue has lost its schedulers; they are made again, and nothing is late');
+    await schedule.keepSchedulersInStep(schedules, deps);
+    // What could not be made is not missed at every round.
+    held = await schedules.getJobSchedulersCount();
+    assertedAt = performance.now();
+    const late = await listOverdueSchedules(deps.pool, await roster.look());
+    for (const {scheduleId, name, accountName, waitsSince} of late) {
+      if (overdue.has(scheduleId)) continue;
+      deps.log.warn(
+        {schedule: name, account: accountName, waitsSince},
+        'a schedule has not run for two intervals',
+      );
+    }
+    overdue.clear();
+    for (const {scheduleId} of late) overdue.add(scheduleId);
+  };
 }

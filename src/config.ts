@@ -1,8 +1,11 @@
 // The only reader of the environment. A variable exists only where a user must decide.
 
+import {readFileSync, statSync} from 'node:fs';
 import {z} from 'zod';
 import {UsageError} from './errors.ts';
+import {parseKeys, type SealingKey} from './seal.ts';
 import {Secret} from './secret.ts';
+import {expectTimeZone, isTimeZone} from './time-zone.ts';
 
 /** One setting in force and where it came from, for `doctor`. */
 export interface Setting {
@@ -12,14 +15,20 @@ export interface Setting {
   readonly source: 'environment' | 'default';
 }
 
-/** The account at the service; null means: the reference service with made-up data. */
+/** The account that the environment names. */
 export interface AccountConfig {
   readonly apiUrl: string;
   readonly token: Secret;
 }
 
 export interface Config {
+  /** Null means: the accounts whose tokens `keys` open; without keys the reference service with made-up data. */
   readonly account: AccountConfig | null;
+  /** What seals and opens the tokens in the warehouse: the first seals, all open; empty when none is given. */
+  readonly keys: readonly SealingKey[];
+  /** A token, and the address it is for where that is given: for `accounts add`. */
+  readonly token: Secret | null;
+  readonly apiUrl: string | null;
   /** The account's IANA zone. */
   readonly timeZone: string;
   /** Postgres of the warehouse; null means: the embedded one in `home`. */
@@ -48,7 +57,12 @@ const url = (...protocols: string[]) =>
 const environment = z.object({
   FIELDMIRROR_API_URL: url('https:', 'http:'),
   FIELDMIRROR_API_TOKEN: z.string().min(1).optional(),
-  FIELDMIRROR_TIME_ZONE: z.string().superRefine(checkTimeZone).optional(),
+  FIELDMIRROR_TIME_ZONE: z
+    .string()
+    .refine(isTimeZone, {error: ({input}) => expectTimeZone(String(input))})
+    .optional(),
+  FIELDMIRROR_KEY: z.string().optional(),
+  FIELDMIRROR_KEY_FILE: z.string().optional(),
   DATABASE_URL: url('postgres:', 'postgresql:'),
   REDIS_URL: url('redis:', 'rediss:'),
   FIELDMIRROR_HOME: z.string().min(1).default('.fieldmirror'),
@@ -63,23 +77,31 @@ const environment = z.object({
 type Environment = z.infer<typeof environment>;
 
 /**
- * Reads every setting, checks it, and says all that is wrong in one message.
+ * Reads every setting, checks it, and says all that is wrong in one message. Of the file system it reads the key's file.
+ * @param options.isAdding - an account is being added: a token alone is enough
  * @throws {UsageError} lines such as `config: REDIS_URL: expected an address that begins with redis://, got "localhost"`
  */
-export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function loadConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  options: {readonly isAdding?: boolean} = {},
+): Config {
   const given = Object.fromEntries(
     Object.keys(environment.shape)
       .map((name) => [name, env[name]?.trim()])
       .filter(([, value]) => value !== undefined && value !== ''),
   );
   const read = environment.safeParse(given);
-  const problems = read.success
-    ? missing(read.data)
-    : read.error.issues.map((issue) => describe(issue, given));
+  const {keys, problem} = readKeys(given);
+  const problems = problem === null ? [] : [problem];
+  if (!read.success) problems.push(...read.error.issues.map((issue) => describe(issue, given)));
+  else if (options.isAdding !== true) problems.push(...missing(read.data));
   if (!read.success || problems.length > 0) throw new UsageError(problems.join('\n'));
   const values = read.data;
   return Object.freeze({
     account: accountOf(values),
+    keys,
+    token: values.FIELDMIRROR_API_TOKEN === undefined ? null : new Secret(values.FIELDMIRROR_API_TOKEN),
+    apiUrl: values.FIELDMIRROR_API_URL ?? null,
     timeZone: values.FIELDMIRROR_TIME_ZONE ?? demoTimeZone,
     databaseUrl: values.DATABASE_URL ?? null,
     redisUrl: values.REDIS_URL ?? null,
@@ -113,40 +135,34 @@ function describe(issue: z.core.$ZodIssue, given: Record<string, string | undefi
   return `config: ${name}: ${issue.message}, got "${mask(name, given[name] ?? '')}"`;
 }
 
-function checkTimeZone(name: string, context: z.RefinementCtx): void {
-  const zones = Intl.supportedValuesOf('timeZone');
-  if (zones.includes(name) || isZone(name)) return;
-  context.addIssue({code: 'custom', message: `expected an IANA zone${suggestZone(name, zones)}`});
-}
-
-/** Names with a slash only: `EST` and offsets have no daylight rule, so they are never an account's zone; UTC is. */
-function isZone(name: string): boolean {
-  if (!name.includes('/') && name !== 'UTC') return false;
+/** @returns no key where none is given; what is wrong never repeats one */
+function readKeys(given: Readonly<Record<string, string | undefined>>): {
+  readonly keys: readonly SealingKey[];
+  readonly problem: string | null;
+} {
+  const {FIELDMIRROR_KEY: text, FIELDMIRROR_KEY_FILE: path} = given;
+  if (text !== undefined && path !== undefined)
+    return {keys: [], problem: 'config: FIELDMIRROR_KEY: expected it or FIELDMIRROR_KEY_FILE, got both'};
+  const name = path === undefined ? 'FIELDMIRROR_KEY' : 'FIELDMIRROR_KEY_FILE';
   try {
-    new Intl.DateTimeFormat('en', {timeZone: name});
-    return true;
-  } catch {
-    return false;
+    const keys = path === undefined ? text : readPrivateFile(path);
+    return {keys: keys === undefined ? [] : parseKeys(keys), problem: null};
+  } catch (error) {
+    const expected = error instanceof UsageError ? error.message : `expected a file, got ${String(error)}`;
+    return {keys: [], problem: `config: ${name}: ${expected}`};
   }
 }
 
-function suggestZone(name: string, zones: readonly string[]): string {
-  const abbreviations: Record<string, string> = {
-    E: 'America/New_York',
-    C: 'America/Chicago',
-    M: 'America/Denver',
-    P: 'America/Los_Angeles',
-  };
-  const american = /^([ECMP])(S|D)?T/i.exec(name)?.[1]?.toUpperCase();
-  const plain = name.toLowerCase().replaceAll(/[^a-z]/g, '');
-  const alike = zones.find((zone) =>
-    zone
-      .toLowerCase()
-      .replaceAll(/[^a-z]/g, '')
-      .endsWith(plain),
-  );
-  const meant = (american === undefined ? undefined : abbreviations[american]) ?? (plain ? alike : undefined);
-  return meant === undefined ? ' such as America/New_York' : ` (did you mean ${meant}?)`;
+/** @throws {UsageError} others may read it. Windows tells no such thing of a file */
+function readPrivateFile(path: string): string {
+  const mode = statSync(path).mode & 0o777;
+  if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
+    const got = mode.toString(8).padStart(4, '0');
+    throw new UsageError(
+      `expected a file that only its owner can read, got mode ${got} of ${path}: chmod 600 ${path}`,
+    );
+  }
+  return readFileSync(path, 'utf8').trim();
 }
 
 function settingsOf(values: Environment, given: Record<string, string | undefined>): Setting[] {
@@ -156,6 +172,8 @@ function settingsOf(values: Environment, given: Record<string, string | undefine
     FIELDMIRROR_TIME_ZONE: demoTimeZone,
     DATABASE_URL: '(embedded Postgres)',
     REDIS_URL: '(the queue is in Postgres)',
+    FIELDMIRROR_KEY: '(none: tokens cannot be sealed or opened)',
+    FIELDMIRROR_KEY_FILE: '',
   };
   return Object.entries({...whenUnset, ...values}).map(([name, value = '']) => {
     const isGiven = given[name] !== undefined;
@@ -164,6 +182,6 @@ function settingsOf(values: Environment, given: Record<string, string | undefine
 }
 
 function mask(name: string, value: string): string {
-  if (name === 'FIELDMIRROR_API_TOKEN') return '[secret]';
+  if (name === 'FIELDMIRROR_API_TOKEN' || name === 'FIELDMIRROR_KEY') return '[secret]';
   return value.replace(/(\/\/[^:@/]*:)[^@/]*@/, '$1[secret]@').replace(/([?&]password=)[^&]*/, '$1[secret]');
 }

@@ -40,6 +40,7 @@ function buildProgram(): Command {
     .argument('[stream...]', 'customers, jobs, employees, tasks')
     .option('--window <name>', 'only what a filter lets through: today, in_progress, …')
     .option('--record <number>', 'only one record, by its number')
+    .option('--account <name>', 'which account, where there are several')
     .action((streams, given) =>
       finish(async () =>
         (await import('./commands/sync.ts')).sync(config(), streams, {...given, ...json(), signal}),
@@ -47,8 +48,28 @@ function buildProgram(): Command {
     );
   program
     .command('status')
-    .description('health at a glance')
-    .action(() => finish(async () => (await import('./commands/status.ts')).status(config(), json())));
+    .description('health at a glance: how old what we know can be, and what needs a person')
+    .option('--check', 'exit code 1 when anything needs a person, not only when records were refused')
+    .option('--account <name>', 'only one account')
+    .action((given) =>
+      finish(async () => (await import('./commands/status.ts')).status(config(), {...given, ...json()})),
+    );
+  program
+    .command('explain')
+    .description('where a value came from, or what happened to a row')
+    .argument('<stream>', 'customers, jobs, employees, tasks')
+    .argument('<number>', 'number of the record')
+    .argument('[field]', 'one of its fields; the whole row when none is named')
+    .option('--account <name>', 'which account, where there are several')
+    .action((stream, number, field, given) =>
+      finish(async () =>
+        (await import('./commands/explain.ts')).explain(
+          config(),
+          {stream, number, field},
+          {...given, ...json()},
+        ),
+      ),
+    );
   program
     .command('doctor')
     .description('check every dependency, and say how to mend what is wrong')
@@ -79,8 +100,77 @@ function buildProgram(): Command {
         (await import('./commands/service.ts')).service(config(), {...given, ...json()}, signal),
       ),
     );
-  for (const command of program.commands) command.option('--json', 'print one JSON document instead of text');
+  addSweeps(program, json);
+  addAccounts(program, json);
+  for (const command of program.commands)
+    for (const verb of [command, ...command.commands])
+      verb.option('--json', 'print one JSON document instead of text');
   return program;
+}
+
+function addSweeps(program: Command, json: () => {readonly json: boolean}): void {
+  const sweeps = program
+    .command('sweeps')
+    .description('past sweeps, what they prove, and what waits for a person');
+  const load = () => import('./commands/sweeps.ts');
+  sweeps
+    .command('list')
+    .description('the latest sweeps')
+    .argument('[stream]', 'customers, jobs, employees, tasks')
+    .option('--account <name>', 'of one account')
+    .option('--limit <number>', 'how many', readCount, 20)
+    .action((stream, given) =>
+      finish(async () => (await load()).list(config(), {stream, ...given, ...json()})),
+    );
+  sweeps
+    .command('show')
+    .description('one sweep: its evidence, why it is not certified, its tombstones')
+    .argument('<sweep>', 'its number')
+    .action((id) => finish(async () => (await load()).show(config(), id, json())));
+  sweeps
+    .command('approve')
+    .description('let the tombstones of a stopped sweep through')
+    .argument('<sweep>', 'its number')
+    .action((id) => finish(async () => (await load()).approve(config(), id, json())));
+}
+
+function addAccounts(program: Command, json: () => {readonly json: boolean}): void {
+  const accounts = program.command('accounts').description('look after the accounts that are mirrored');
+  const load = () => import('./commands/accounts.ts');
+  accounts
+    .command('list')
+    .description('the accounts, their states, and where their tokens come from')
+    .action(() => finish(async () => (await load()).list(config(), json())));
+  accounts
+    .command('add')
+    .description('add an account, or give one a new token; the token is asked for, never an argument')
+    .argument('<name>', 'what the account is called here')
+    .option('--url <address>', "the account's base address: https://app.example.com/acme")
+    .option('--time-zone <zone>', "the account's IANA zone: America/New_York")
+    .action((name, given) =>
+      finish(async () =>
+        (await import('./commands/accounts-add.ts')).add(loadConfig(process.env, {isAdding: true}), name, {
+          ...given,
+          ...json(),
+        }),
+      ),
+    );
+  accounts
+    .command('check')
+    .description('ask each account, or one, a light question; what was stopped and is answered goes on')
+    .argument('[name]')
+    .action((name) => finish(async () => (await load()).check(config(), name, json())));
+  accounts
+    .command('pause')
+    .description('begin nothing more for an account')
+    .argument('<name>')
+    .option('--reason <text>', 'why, for those who look at it later')
+    .action((name, given) => finish(async () => (await load()).pause(config(), name, {...given, ...json()})));
+  accounts
+    .command('resume')
+    .description('let an account go on')
+    .argument('<name>')
+    .action((name) => finish(async () => (await load()).resume(config(), name, json())));
 }
 
 const helpEnd = `
@@ -88,6 +178,7 @@ Without settings it mirrors made-up data into an embedded Postgres: npm start --
 
 Settings, from the environment:
   FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN, FIELDMIRROR_TIME_ZONE   the account
+  FIELDMIRROR_KEY or FIELDMIRROR_KEY_FILE   what seals the tokens of more accounts (fieldmirror accounts add)
   DATABASE_URL   the warehouse           REDIS_URL   the queue
   FIELDMIRROR_HOME   folder of the embedded Postgres (.fieldmirror)
   FIELDMIRROR_ALLOW_HTTP=1   plain http to another machine

@@ -1,5 +1,8 @@
+import {chmodSync, mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import {inspect} from 'node:util';
-import {expect, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {loadConfig} from '../src/config.ts';
 import {UsageError} from '../src/errors.ts';
 
@@ -70,4 +73,73 @@ test('neither the token nor a password is in the settings, in an error, or in a 
   const shown = inspect(loadConfig(env).settings, {depth: 9}) + inspect(loadConfig(env).account, {depth: 9});
   expect(shown).not.toMatch(/canary/);
   expect(problemsOf({...env, DATABASE_URL: 'mysql://u:canary-word@h/d'})).not.toMatch(/canary-word/);
+});
+
+test('a token alone is enough to add an account, and for nothing else', () => {
+  const env = {FIELDMIRROR_API_TOKEN: 'canary-token'};
+  expect(loadConfig(env, {isAdding: true})).toMatchObject({account: null, apiUrl: null});
+  expect(loadConfig(env, {isAdding: true}).token?.reveal()).toBe('canary-token');
+  expect(problemsOf(env)).toContain('a real account needs all three');
+});
+
+describe('keys', () => {
+  const texts = ['canary-canary-canary-canary-cana', 'second-second-second-second-seco'].map((text) =>
+    Buffer.from(text).toString('base64'),
+  );
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'fieldmirror-key-'));
+  });
+  afterAll(() => rmSync(folder, {recursive: true}));
+
+  function fileOf(text: string, mode: number): string {
+    const path = join(folder, `key-${mode.toString(8)}`);
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+    return path;
+  }
+
+  test('are none when none is given', () => {
+    expect(loadConfig({}).keys).toEqual([]);
+  });
+
+  test('come from the variable or from a file, and are the same', () => {
+    const keys = loadConfig({FIELDMIRROR_KEY: texts.join(',')}).keys.map(({id}) => id);
+    expect(new Set(keys).size).toBe(2);
+    const path = fileOf(`${texts.join(',')}\n`, 0o600);
+    expect(loadConfig({FIELDMIRROR_KEY_FILE: path}).keys.map(({id}) => id)).toEqual(keys);
+  });
+
+  test.each([0o640, 0o604, 0o644, 0o660, 0o666])('in a file of mode %o are refused', (mode) => {
+    const path = fileOf(texts.join(), mode);
+    expect(problemsOf({FIELDMIRROR_KEY_FILE: path})).toBe(
+      `config: FIELDMIRROR_KEY_FILE: expected a file that only its owner can read, got mode 0${mode.toString(8)} of ${path}: chmod 600 ${path}`,
+    );
+  });
+
+  test('that are none, in both places, or in a file that is not there, are told beside what else is wrong', () => {
+    const wrong = {REDIS_URL: 'localhost'};
+    expect(problemsOf({...wrong, FIELDMIRROR_KEY: 'canary'}).split('\n')).toEqual([
+      'config: FIELDMIRROR_KEY: expected 32 bytes in base64 (openssl rand -base64 32)',
+      expect.stringContaining('REDIS_URL'),
+    ]);
+    expect(problemsOf({FIELDMIRROR_KEY: 'x', FIELDMIRROR_KEY_FILE: 'y'})).toMatch(
+      /FIELDMIRROR_KEY_FILE, got both/,
+    );
+    expect(problemsOf({FIELDMIRROR_KEY_FILE: join(folder, 'nothing')})).toMatch(
+      /expected a file, got .*ENOENT/,
+    );
+  });
+
+  test('are in no setting, no error and no dump', () => {
+    const config = loadConfig({FIELDMIRROR_KEY: texts.join(',')});
+    const shown = inspect(config, {depth: 9}) + JSON.stringify(config.settings);
+    for (const text of texts) expect(shown).not.toContain(text);
+    expect(config.settings).toContainEqual({
+      name: 'FIELDMIRROR_KEY',
+      value: '[secret]',
+      source: 'environment',
+    });
+    expect(problemsOf({FIELDMIRROR_KEY: `${texts[0]},${texts[1]}x`})).not.toContain(texts[1]);
+  });
 });

@@ -1,13 +1,15 @@
 import type pg from 'pg';
 import {inspectRedis} from '../../jobs/backend.ts';
-import {createClient} from '../api/client.ts';
-import {createTransport, type TransportOptions} from '../api/transport.ts';
 import type {Config} from '../config.ts';
+import {FatalError} from '../errors.ts';
 import {allTables} from '../streams/all.ts';
+import {openToken} from '../sync/accounts.ts';
+import {type Account, listAccounts, placeOf, readAccountAccess} from '../warehouse/accounts.ts';
 import {openPool} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {checkMigrations} from '../warehouse/migration-check.ts';
+import {type AccountAddress, askAccount, examineAccount} from './ask-account.ts';
 import {drawTable, print} from './report.ts';
 
 /** One thing looked at. What is wrong says how to mend it. */
@@ -62,7 +64,9 @@ async function checkPostgres(config: Config): Promise<Finding[]> {
     const url = config.databaseUrl ?? (await embedded?.url('warehouse')) ?? '';
     const pool = openPool(url, {max: 1, applicationName: 'fieldmirror doctor'});
     try {
-      return [await checkVersion(pool), await checkSchema(pool), await checkDatabaseClock(pool)];
+      const schema = await checkSchema(pool);
+      const accounts = schema.state === 'good' ? await checkSealed(config, pool) : [];
+      return [await checkVersion(pool), schema, await checkDatabaseClock(pool), ...accounts];
     } catch (error) {
       throw explainDatabaseError(error, url);
     } finally {
@@ -115,28 +119,51 @@ async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
   });
 }
 
-async function checkApi(config: Config): Promise<Finding[]> {
-  const {account, allowsHttp} = config;
-  if (account === null)
-    return [good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)')];
-  const address = {baseUrl: account.apiUrl, token: account.token, allowHttp: allowsHttp};
-  return await look('API', () => askApi(address), '; see FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN');
+/** Every account whose token is sealed in the warehouse, each asked a light question. */
+async function checkSealed(config: Config, pool: pg.Pool): Promise<Finding[]> {
+  const sealed = (await listAccounts(pool)).filter(
+    ({keyId, apiUrl}) => keyId !== null && placeOf(config.account?.apiUrl ?? '') !== placeOf(apiUrl),
+  );
+  return await Promise.all(sealed.map((account) => checkAccount(config, pool, account)));
 }
 
-async function askApi(address: TransportOptions): Promise<Finding[]> {
-  const transport = createTransport(address);
+async function checkAccount(config: Config, pool: pg.Pool, account: Account): Promise<Finding> {
+  const {name, apiUrl, state, stateReason} = account;
+  const what = `account ${name}`;
   try {
-    const asked = Date.now();
-    const answer = await createClient(transport).fetchPage('/customers.xml', {
-      only: 'customer_number',
-      page: '1',
-    });
-    const here = (asked + Date.now()) / 2;
-    const answers = good('API', `answers, and takes the token (${Math.round(answer.ms)} ms)`);
-    if (answer.dateHeader === null) return [answers];
-    // A Date header has whole seconds, cut off.
-    return [answers, compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500)];
-  } finally {
-    await transport.close();
+    const {sealed = null} = (await readAccountAccess(pool, account.accountId)) ?? {};
+    const token = openToken({...account, sealed}, config.keys);
+    const {verdict, found} = await examineAccount({apiUrl, token, allowsHttp: config.allowsHttp});
+    if (verdict !== 'good') return bad(what, found);
+    if (state === 'active') return good(what, found);
+    return warning(
+      what,
+      `it is ${state}${stateReason === null ? '' : ` (${stateReason})`}, and answers now: fieldmirror accounts resume ${name}`,
+    );
+  } catch (error) {
+    if (error instanceof FatalError) return bad(what, error.message);
+    throw error;
   }
+}
+
+async function checkApi(config: Config): Promise<Finding[]> {
+  const {account, allowsHttp, keys} = config;
+  if (account === null && keys.length > 0) return [good('API', 'no account in the environment, but a key')];
+  if (account === null)
+    return [good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)')];
+  return await look(
+    'API',
+    () => askApi({...account, allowsHttp}),
+    '; see FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN',
+  );
+}
+
+async function askApi(address: AccountAddress): Promise<Finding[]> {
+  const asked = Date.now();
+  const answer = await askAccount(address);
+  const here = (asked + Date.now()) / 2;
+  const answers = good('API', `answers, and takes the token (${Math.round(answer.ms)} ms)`);
+  if (answer.dateHeader === null) return [answers];
+  // A Date header has whole seconds, cut off.
+  return [answers, compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500)];
 }

@@ -2,14 +2,17 @@ import {once} from 'node:events';
 import {openQueueBackend} from '../../jobs/backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import type {Config} from '../config.ts';
+import {FatalError} from '../errors.ts';
 import {allStreams} from '../streams/all.ts';
-import {planSchedules} from '../sync/default-schedules.ts';
-import {insertSchedules, listSchedules, type Schedule} from '../warehouse/schedules.ts';
-import {countRows, listLatestSweeps} from '../warehouse/status.ts';
+import {beginAccount} from '../sync/begin-account.ts';
+import type {Account} from '../warehouse/accounts.ts';
+import {listSchedules, type Schedule} from '../warehouse/schedules.ts';
+import {countRows} from '../warehouse/status.ts';
+import type {Sweep} from '../warehouse/sweep.ts';
 import {requestSweep} from '../warehouse/sweeps.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {drawTable, formatDuration, print} from './report.ts';
-import {drawSummary, exitCodeOf, summarise, watchSweeps} from './sweeps.ts';
+import {drawSummary, exitCodeOf, summarise, watchSweeps} from './sweep-summary.ts';
 import {type World, withWorld} from './world.ts';
 
 export interface StartOptions {
@@ -22,79 +25,157 @@ interface Run extends StartOptions {
   readonly signal: AbortSignal;
 }
 
+const streamNames = allStreams.map(({name}) => name);
+/** Bars are for one account: of several, each stream is under way many times. */
+const plainLines: Progress = {
+  begin: () => {},
+  advance: () => {},
+  end: (_stream, line) => process.stdout.write(`${line}\n`),
+  close: () => {},
+};
+/** More than these are told in one line each. */
+const fewAccounts = 3;
+
 /**
- * The main job: migrate, then worker and schedules. With `once`: one full sweep of every stream, a summary, exit.
+ * The main job: migrate, then worker and schedules, for every account whose token is known here. With `once`: one full
+ * sweep of every stream of each, a summary, exit.
  * @param signal - aborts when a person or a supervisor asks to stop
  * @returns the exit code
  */
 export async function start(config: Config, options: StartOptions, signal: AbortSignal): Promise<number> {
   return await withWorld(config, async (world) => {
-    const {databaseUrl, log, account} = world;
-    const run = {...options, progress: watchProgress(options.json), signal};
+    const {databaseUrl, log} = world;
+    const known = await world.listKnown();
+    const active = known.filter(isActive);
     const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl, log});
-    if (!options.json) process.stdout.write(`${describe(world, backend.kind)}\n\n`);
-    if (!options.once)
-      await insertSchedules(world.pool, account.accountId, planSchedules(new Date(), account.timeZone));
-    const deps = {...world, timeZone: account.timeZone, onProgress: run.progress.advance};
-    const duty = {accountId: account.accountId, keepsSchedules: !options.once};
-    const workers = await startWorkers(deps, backend, duty);
+    const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
+    const run = {...options, progress, signal};
+    if (!options.json) process.stdout.write(`${describe(world, known, backend.kind)}\n\n`);
+    if (options.once && active.length === 0) throw new FatalError(describeIdle(known));
+    if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
+    const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
+    const deps = {...world, onProgress: progress.advance};
+    const workers = await startWorkers(deps, backend, {accountIds, keepsSchedules: !options.once});
     try {
-      return await (options.once ? runOnce(world, workers, run) : stay(world, workers, run));
+      if (!options.once) return await stay(world, workers, {...run, active});
+      const code = await runOnce(world, workers, {...run, active});
+      return known.some(({state}) => state === 'stopped') ? 3 : code;
     } finally {
-      run.progress.close();
+      progress.close();
       await workers.stop();
     }
   });
 }
 
-function describe(world: World, queue: string): string {
+function isActive({state}: Account): boolean {
+  return state === 'active';
+}
+
+function describe(world: World, known: readonly Account[], queue: string): string {
+  const others = known.filter(({accountId}) => accountId !== world.own?.accountId);
+  const sources = [
+    ...(world.source === null ? [] : [world.source]),
+    ...(others.length > fewAccounts
+      ? [`${others.length} accounts whose tokens are sealed in the warehouse`]
+      : others.map(({name, apiUrl}) => `${name}, ${apiUrl}`)),
+  ];
+  const idle = known.filter((account) => !isActive(account)).map(describeState);
   return [
     'Fieldmirror',
-    `  from   ${world.source}`,
+    ...(sources.length > 0 ? sources : ['no account yet']).map(
+      (source, at) => `  ${at === 0 ? 'from ' : '     '}  ${source}`,
+    ),
     `  to     ${world.place}`,
     `  queue  ${queue === 'redis' ? 'Redis' : 'in the same Postgres'}`,
+    ...idle.map((line) => `\n${line}`),
   ].join('\n');
 }
 
-async function runOnce(world: World, workers: Workers, run: Run): Promise<number> {
-  const sweepIds: string[] = [];
-  for (const {name: stream, table} of allStreams) {
-    const asked = {accountId: world.account.accountId, stream, mode: 'full', requestedBy: 'command'} as const;
-    sweepIds.push((await requestSweep(world.pool, asked)).sweepId);
-    run.progress.begin(stream, await countRows(world.pool, table, world.account.accountId));
-  }
-  await workers.ringDue();
-  const sweeps = await Promise.race([watchSweeps(world, sweepIds, run), workers.broken]);
-  run.progress.close();
-  const summaries = await summarise(world, sweeps);
-  print(run.json, {json: {streams: summaries}, text: `\n${drawSummary(summaries)}`});
-  return exitCodeOf(summaries);
+function describeState({name, state, stateReason}: Account): string {
+  const reason = stateReason === null ? '' : `: ${stateReason}`;
+  return `account ${name} is ${state}${reason}; fieldmirror accounts resume ${name}`;
 }
 
-async function stay(world: World, workers: Workers, run: Run): Promise<number> {
-  const {accountId} = world.account;
-  const latest = await listLatestSweeps(world.pool, accountId);
-  for (const {name: stream} of allStreams) {
-    const isSwept = latest.some((sweep) => sweep.stream === stream && sweep.mode === 'full');
-    if (!isSwept) await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'command'});
-  }
+function describeIdle(known: readonly Account[]): string {
+  if (known.length > 0) return known.map(describeState).join('\n');
+  return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
+}
+
+async function runOnce(
+  world: World,
+  workers: Workers,
+  run: Run & {readonly active: readonly Account[]},
+): Promise<number> {
+  const asked = new Map<Account, string[]>();
+  for (const account of run.active) asked.set(account, await requestAll(world, account, run));
   await workers.ringDue();
-  const schedules = await listSchedules(world.pool, {accountId});
-  print(run.json, {json: {schedules}, text: drawSchedules(schedules)});
+  const ended: {readonly account: Account; readonly sweeps: Sweep[]}[] = [];
+  for (const [account, sweepIds] of asked) {
+    if (asked.size > 1 && !run.json) process.stdout.write(`\naccount ${account.name}\n`);
+    const sweeps = await Promise.race([watchSweeps(world, sweepIds, run), workers.broken]);
+    ended.push({account, sweeps});
+  }
+  run.progress.close();
+  const summaries = [];
+  for (const {account, sweeps} of ended)
+    summaries.push({account: account.name, lines: await summarise(world, sweeps)});
+  const streams = summaries.flatMap(({account, lines}) => lines.map((line) => ({account, ...line})));
+  const drawn = summaries.map(({account, lines}) =>
+    summaries.length > 1 ? `\naccount ${account}\n${drawSummary(lines)}` : `\n${drawSummary(lines)}`,
+  );
+  print(run.json, {json: {streams}, text: drawn.join('\n')});
+  return exitCodeOf(streams);
+}
+
+async function requestAll(world: World, {accountId}: Account, {progress}: Run): Promise<string[]> {
+  const sweepIds: string[] = [];
+  for (const {name: stream, table} of allStreams) {
+    const asked = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
+    sweepIds.push((await requestSweep(world.pool, asked)).sweepId);
+    progress.begin(stream, await countRows(world.pool, table, accountId));
+  }
+  return sweepIds;
+}
+
+async function stay(
+  world: World,
+  workers: Workers,
+  run: Run & {readonly active: readonly Account[]},
+): Promise<number> {
+  await workers.ringDue();
+  const plans: {readonly account: string; readonly schedules: Schedule[]}[] = [];
+  for (const {name, accountId} of run.active)
+    plans.push({account: name, schedules: await listSchedules(world.pool, {accountId})});
+  const schedules = plans.flatMap((plan) => plan.schedules.map((row) => ({account: plan.account, ...row})));
+  print(run.json, {json: {schedules}, text: `${drawPlans(plans)}\n\nAt work. Ctrl-C stops.`});
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
   if (!run.json)
     process.stdout.write('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
   return 0;
 }
 
-function drawSchedules(schedules: readonly Schedule[]): string {
-  const rows = schedules.map((row) => {
-    const inMs = Date.parse(row.nextDueAt) - Date.now();
-    return [
-      row.name,
-      `every ${formatDuration(row.everyMs)}`,
-      inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`,
-    ];
-  });
-  return `${drawTable(['schedule', 'comes round', 'next due'], rows)}\n\nAt work. Ctrl-C stops.`;
+function drawPlans(plans: readonly {readonly account: string; readonly schedules: Schedule[]}[]): string {
+  const [first] = plans;
+  if (first === undefined)
+    return 'No account is active: one that is added or resumed is taken up within seconds.';
+  if (plans.length > 1) {
+    const rows = plans.map(({account, schedules}) => [
+      account,
+      schedules.length,
+      ahead(schedules[0]?.nextDueAt),
+    ]);
+    return drawTable(['account', 'schedules', 'next due'], rows);
+  }
+  const rows = first.schedules.map((row) => [
+    row.name,
+    `every ${formatDuration(row.everyMs)}`,
+    ahead(row.nextDueAt),
+  ]);
+  return drawTable(['schedule', 'comes round', 'next due'], rows);
+}
+
+function ahead(instant: string | undefined): string {
+  if (instant === undefined) return '';
+  const inMs = Date.parse(instant) - Date.now();
+  return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;
 }

@@ -1,114 +1,179 @@
-// What `start --once` and `sync` share: asking for sweeps, waiting for their ends, telling how they ended.
+// The verb `sweeps`: past sweeps with what their end states rest on, and the one decision that is a person's.
 
-import {setTimeout as wait} from 'node:timers/promises';
-import {RetryableError} from '../errors.ts';
+import type {Config} from '../config.ts';
+import {UsageError} from '../errors.ts';
 import {findStream} from '../streams/all.ts';
-import {explainDatabaseError} from '../warehouse/database-errors.ts';
-import {countRows} from '../warehouse/status.ts';
-import type {Sweep} from '../warehouse/sweep.ts';
-import {readSweep} from '../warehouse/sweeps.ts';
-import type {Progress} from './progress.ts';
-import {drawTable, formatNumber} from './report.ts';
-import type {World} from './world.ts';
+import {type Account, listAccounts} from '../warehouse/accounts.ts';
+import type {Asked, ListEnd, Sweep} from '../warehouse/sweep.ts';
+import {approveSweep, listSweeps, readSweep} from '../warehouse/sweeps.ts';
+import {listTombstones, type Tombstone} from '../warehouse/tombstones.ts';
+import {chooseAccount} from './choose-account.ts';
+import {drawTable, formatDuration, formatNumber, print} from './report.ts';
+import {type Warehouse, withWarehouse} from './world.ts';
 
-/** One line of the closing table. */
-export interface StreamSummary {
-  readonly stream: string;
-  readonly state: string;
-  readonly records: number;
-  readonly rows: number;
-  readonly inserted: number;
-  readonly updated: number;
-  readonly quarantined: number;
-  readonly seconds: number;
-  readonly recordsPerSecond: number;
-  readonly error: string | null;
+export interface ListOptions {
+  readonly stream?: string;
+  readonly account?: string;
+  readonly limit: number;
+  readonly json: boolean;
 }
 
-const lookEveryMs = 100;
-const outOfReachMs = 60_000;
+/** The latest sweeps, the newest first. @returns the exit code */
+export async function list(config: Config, options: ListOptions): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool} = warehouse;
+    const stream = options.stream === undefined ? null : findStream(options.stream).name;
+    const account = options.account === undefined ? null : await chooseAccount(warehouse, options.account);
+    const sweeps = await listSweeps(pool, {
+      accountId: account?.accountId ?? null,
+      stream,
+      limit: options.limit,
+    });
+    print(options.json, {json: {sweeps}, text: drawSweeps(sweeps, await listAccounts(pool))});
+    return 0;
+  });
+}
+
+/** One sweep: what it read, asked and found, why it is not certified, and its tombstones. @returns the exit code */
+export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const sweep = await findSweep(warehouse, id);
+    const tombstones = await listTombstones(warehouse.pool, sweep.sweepId);
+    print(options.json, {json: {sweep, tombstones}, text: drawSweep(sweep, tombstones)});
+    return 0;
+  });
+}
 
 /**
- * Waits until every sweep has come to its end, by its row, whoever carries it. A database that is away for a while is
- * waited for.
+ * Lets the tombstones of a stopped sweep through: a worker, or the next `start`, asks for each record once more and marks
+ * deleted what is still gone.
+ * @throws {UsageError} it is not stopped, or a later sweep knows better
  */
-export async function watchSweeps(
-  world: Pick<World, 'pool' | 'databaseUrl'>,
-  sweepIds: readonly string[],
-  watch: {readonly progress: Progress; readonly signal: AbortSignal},
-): Promise<Sweep[]> {
-  const ended = new Map<string, Sweep>();
-  let goodAt = performance.now();
-  while (ended.size < sweepIds.length) {
-    try {
-      for (const sweepId of sweepIds.filter((id) => !ended.has(id))) {
-        const sweep = await readSweep(world.pool, sweepId);
-        if (sweep === null || sweep.endedAt === null) continue;
-        ended.set(sweepId, sweep);
-        watch.progress.end(sweep.stream, describeEnd(sweep));
-      }
-      goodAt = performance.now();
-    } catch (cause) {
-      const error = explainDatabaseError(cause, world.databaseUrl);
-      if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs) throw error;
-    }
-    await wait(lookEveryMs, undefined, {signal: watch.signal});
-  }
-  return sweepIds.flatMap((id) => ended.get(id) ?? []);
+export async function approve(
+  config: Config,
+  id: string,
+  options: {readonly json: boolean},
+): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {state, stream} = await findSweep(warehouse, id);
+    if (state !== 'stopped')
+      throw new UsageError(`sweep ${id} is ${state}: only a stopped one waits for approval`);
+    const approved = await approveSweep(warehouse.pool, id);
+    if (approved === null)
+      throw new UsageError(
+        `sweep ${id}: a later full sweep of ${stream} has come to its end: look at that one (fieldmirror sweeps list ${stream})`,
+      );
+    const text = `sweep ${id} is due again: it asks for each record once more, and marks deleted what is gone`;
+    print(options.json, {json: {sweep: approved}, text});
+    return 0;
+  });
 }
 
-/** One line on how a sweep ended. */
-export function describeEnd(sweep: Sweep): string {
-  const {counts} = sweep;
-  if (sweep.state === 'failed') return `${sweep.stream.padEnd(10)} failed: ${sweep.error}`;
-  const parts = [
-    `${formatNumber(counts.records)} records in ${formatNumber(counts.pages)} ${counts.pages === 1 ? 'page' : 'pages'}`,
-    `${formatNumber(counts.inserted)} new`,
-    `${formatNumber(counts.updated)} changed`,
-    `${formatNumber(counts.unchanged)} unchanged`,
-  ];
-  if (counts.quarantined > 0) parts.push(`${formatNumber(counts.quarantined)} in quarantine`);
-  return `${sweep.stream.padEnd(10)} ${parts.join(', ')}`;
+async function findSweep({pool}: Warehouse, id: string): Promise<Sweep> {
+  const sweep = /^[1-9]\d{0,17}$/.test(id) ? await readSweep(pool, id) : null;
+  if (sweep === null) throw new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest`);
+  return sweep;
 }
 
-export async function summarise(world: World, sweeps: readonly Sweep[]): Promise<StreamSummary[]> {
-  const {accountId} = world.account;
-  return await Promise.all(
-    sweeps.map(async (sweep) => {
-      const seconds = (Date.parse(sweep.endedAt ?? '') - Date.parse(sweep.startedAt ?? '')) / 1000;
-      return {
-        stream: sweep.stream,
-        state: sweep.state,
-        records: sweep.counts.records,
-        rows: await countRows(world.pool, findStream(sweep.stream).table, accountId),
-        inserted: sweep.counts.inserted,
-        updated: sweep.counts.updated,
-        quarantined: sweep.counts.quarantined,
-        seconds,
-        recordsPerSecond: seconds > 0 ? Math.round(sweep.counts.records / seconds) : 0,
-        error: sweep.error,
-      };
-    }),
-  );
-}
-
-export function drawSummary(summaries: readonly StreamSummary[]): string {
-  const head = ['stream', 'records at the service', 'rows in the warehouse', 'seconds', 'records a second'];
-  const rows = summaries.map((line) => [
-    line.stream,
-    line.records,
-    line.rows,
-    line.seconds,
-    line.recordsPerSecond,
+function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): string {
+  if (sweeps.length === 0) return 'no sweep yet: fieldmirror sync begins one';
+  const names = new Map(accounts.map(({accountId, name}) => [accountId, name]));
+  const head = ['sweep', 'of', 'state', 'ended', 'records', 'new', 'changed', 'gone', 'requests'];
+  const rows = sweeps.map((sweep) => [
+    sweep.sweepId,
+    `${accounts.length > 1 ? `${names.get(sweep.accountId)}: ` : ''}${describeTarget(sweep)}`,
+    sweep.state,
+    sweep.endedAt === null
+      ? ''
+      : `${formatDuration(Math.max(0, Date.now() - Date.parse(sweep.endedAt)))} ago`,
+    sweep.counts.records,
+    sweep.counts.inserted,
+    sweep.counts.updated + sweep.counts.revived,
+    sweep.counts.tombstoned,
+    sweep.counts.requests,
   ]);
-  const failures = summaries.flatMap((line) =>
-    line.error === null ? [] : [`${line.stream}: ${line.error}`],
-  );
-  return [drawTable(head, rows), ...failures].join('\n');
+  return drawTable(head, rows);
 }
 
-/** 3 when a sweep failed, 1 when records were refused, else 0. */
-export function exitCodeOf(summaries: readonly StreamSummary[]): number {
-  if (summaries.some((line) => line.state === 'failed')) return 3;
-  return summaries.some((line) => line.quarantined > 0) ? 1 : 0;
+function describeTarget({stream, mode, windowName, recordNumber}: Sweep): string {
+  if (mode === 'full') return stream;
+  return mode === 'window' ? `${stream}, window ${windowName}` : `${stream} ${recordNumber}`;
+}
+
+const listedTombstones = 50;
+const endings: Readonly<Record<ListEnd, string>> = {
+  'empty-page': 'which was empty',
+  'whole-answer': 'the whole list in one answer',
+  'repeated-page': 'which was the page before it once more',
+  'nothing-new': 'which brought nothing new',
+};
+
+function drawSweep(sweep: Sweep, tombstones: readonly Tombstone[]): string {
+  const {counts} = sweep;
+  return [
+    `sweep ${sweep.sweepId} of ${describeTarget(sweep)}: ${sweep.state}`,
+    ...sweep.reasons.map((reason) => `  because ${reason}`),
+    ...(sweep.error === null ? [] : [`  error: ${sweep.error}`]),
+    '',
+    `began ${sweep.startedAt ?? 'not yet'}, ended ${sweep.endedAt ?? 'not yet'}, asked for by ${sweep.requestedBy}`,
+    ...(sweep.approvedAt === null ? [] : [`its tombstones were let through ${sweep.approvedAt}`]),
+    ...drawEvidence(sweep),
+    `in all: ${formatNumber(counts.requests)} requests, ${formatNumber(counts.bytes)} bytes`,
+    `records: ${formatNumber(counts.records)}, of them ${formatNumber(counts.known)} known byte for byte`,
+    `rows: ${formatNumber(counts.inserted)} new, ${formatNumber(counts.updated)} changed, ${formatNumber(counts.unchanged)} unchanged, ${formatNumber(counts.revived)} came back, ${formatNumber(counts.tombstoned)} marked deleted; ${formatNumber(counts.vanished)} children vanished; ${formatNumber(counts.quarantined)} in quarantine`,
+    ...drawTombstones(tombstones),
+  ].join('\n');
+}
+
+function drawEvidence({evidence}: Sweep): string[] {
+  const {firstPass, secondPass, missed, lost, unseen, gaps, edges} = evidence;
+  const questions: [string, Asked | undefined][] = [
+    ['numbers that only the second pass saw', missed],
+    ['numbers that only the first pass saw', lost],
+    ['live rows that no pass saw', unseen],
+    ['numbers inside the known range that were never seen', gaps],
+    ['numbers just outside it', edges],
+  ];
+  return [
+    ...(firstPass === undefined
+      ? []
+      : [
+          `first pass: ${formatNumber(firstPass.numbers)} records up to page ${formatNumber(firstPass.lastPage)}, ${endings[firstPass.endedBy]}`,
+        ]),
+    ...(secondPass === undefined
+      ? []
+      : [
+          `second pass: ${formatNumber(secondPass.numbers)} numbers on ${formatNumber(secondPass.pages)} pages, ${secondPass.isQuiet ? 'every page as before' : 'the list had moved'}`,
+        ]),
+    ...questions.flatMap(([what, asked]) =>
+      asked === undefined || asked.asked === 0
+        ? []
+        : [
+            `asked for ${formatNumber(asked.asked)} ${what}: ${formatNumber(asked.found)} found, ${formatNumber(asked.gone)} gone`,
+          ],
+    ),
+  ];
+}
+
+function drawTombstones(tombstones: readonly Tombstone[]): string[] {
+  if (tombstones.length === 0) return [];
+  const rows = tombstones
+    .slice(0, listedTombstones)
+    .map((tombstone) => [
+      tombstone.number,
+      tombstone.status === null ? 'not asked yet' : `${tombstone.status} ${tombstone.words}`,
+      tombstone.askedAt ?? '',
+      describeTombstone(tombstone),
+    ]);
+  const more = tombstones.length - rows.length;
+  return [
+    '',
+    drawTable(['number', 'the service said', 'asked', 'row'], rows),
+    ...(more > 0 ? [`and ${formatNumber(more)} more; --json lists all`] : []),
+  ];
+}
+
+function describeTombstone({writtenAt, undoneAt}: Tombstone): string {
+  if (writtenAt === null) return 'not marked';
+  return undoneAt === null ? `marked deleted ${writtenAt}` : `came back ${undoneAt}`;
 }

@@ -9,10 +9,11 @@ import type {SweepDeps} from '../sync/sweep-deps.ts';
 import {countRows} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
 import {readSweep, requestSweep, type SweepRequest} from '../warehouse/sweeps.ts';
+import {chooseAccount, requireActive} from './choose-account.ts';
 import {nearest} from './nearest.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {print} from './report.ts';
-import {describeEnd, drawSummary, exitCodeOf, summarise} from './sweeps.ts';
+import {describeEnd, drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
 import {withWorld} from './world.ts';
 
 const lookEveryMs = 500;
@@ -20,6 +21,7 @@ const lookEveryMs = 500;
 export interface SyncOptions {
   readonly window?: string;
   readonly record?: string;
+  readonly account?: string;
   readonly json: boolean;
 }
 
@@ -36,9 +38,9 @@ export async function sync(
 ): Promise<number> {
   const streams = chooseStreams(names, run);
   return await withWorld(config, async (world) => {
-    const {accountId, timeZone} = world.account;
+    const {accountId} = requireActive(await chooseAccount(world, run.account));
     const progress = watchProgress(run.json);
-    const deps: SweepDeps = {...world, timeZone, onProgress: progress.advance};
+    const deps: SweepDeps = {...world, onProgress: progress.advance};
     const sweeps: Sweep[] = [];
     for (const stream of streams) {
       progress.begin(stream.name, await countRows(world.pool, stream.table, accountId));

@@ -1,21 +1,31 @@
-// What a command stands on, opened in order and closed in reverse: Postgres, the account, the service behind it.
+// What a command stands on, opened in order and closed in reverse: Postgres, the accounts, the service behind them.
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
-import {type Client, createClient} from '../api/client.ts';
-import {createTransport} from '../api/transport.ts';
-import type {Config} from '../config.ts';
+import type {AccountConfig, Config} from '../config.ts';
+import {AccessError, UsageError} from '../errors.ts';
 import {createLogger, type Logger} from '../log.ts';
 import {Secret} from '../secret.ts';
 import {seedBusiness} from '../service/business.ts';
 import {startService} from '../service/server.ts';
 import {allTables} from '../streams/all.ts';
+import {Accounts, type GivenAccess} from '../sync/accounts.ts';
 import {PageReader} from '../sync/page-reader.ts';
-import {type Account, upsertAccount} from '../warehouse/accounts.ts';
+import type {SweepDeps} from '../sync/sweep-deps.ts';
+import {
+  type Account,
+  listAccounts,
+  listKnownAccounts,
+  placeOf,
+  resumeAccount,
+  stopAccount,
+  upsertAccount,
+} from '../warehouse/accounts.ts';
 import {openPool} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {migrate} from '../warehouse/migrate.ts';
+import {askAccount} from './ask-account.ts';
 
 /** The warehouse, migrated unless told otherwise. */
 export interface Warehouse {
@@ -26,13 +36,14 @@ export interface Warehouse {
   readonly log: Logger;
 }
 
-/** The warehouse and the account that it mirrors. */
-export interface World extends Warehouse {
-  readonly api: Client;
-  readonly pageReader: PageReader;
-  readonly account: Account;
-  /** Where the data come from, for a person. */
-  readonly source: string;
+/** The warehouse and the accounts that it mirrors. */
+export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageReader'> {
+  /** The environment's account, or the demo; null where there are only tokens that are sealed. */
+  readonly own: Account | null;
+  /** The accounts whose tokens are known here, in any state; read anew each time, for another may be added. */
+  readonly listKnown: () => Promise<Account[]>;
+  /** Where the data of `own` come from, for a person. */
+  readonly source: string | null;
 }
 
 /** How large the made-up business is, when there is no account. */
@@ -42,6 +53,9 @@ interface Demo {
 }
 
 const demo: Demo = {customers: 500, seed: 1};
+export const demoName = 'demo';
+/** Eight sweeps at once, each with a transaction and a lease now and then. */
+const poolSize = 16;
 /** Stands for the embedded Postgres in errors. */
 const embeddedUrl = 'postgres://127.0.0.1/warehouse';
 
@@ -58,6 +72,16 @@ class Closers {
   }
 }
 
+/** What is opened while a command runs. */
+interface Opening {
+  readonly config: Config;
+  readonly closers: Closers;
+  /** What the log must not hold; tokens are added as they are opened. */
+  readonly secrets: Secret[];
+  /** The embedded Postgres, joined once, by whoever needs it first. */
+  readonly embedded: () => Promise<EmbeddedPostgres>;
+}
+
 /**
  * Does something with the warehouse, and closes it whatever happens.
  * @param options.migrates - whether the schema is brought up to date first
@@ -69,41 +93,55 @@ export async function withWarehouse<T>(
   options: {readonly migrates: boolean},
   use: (warehouse: Warehouse) => Promise<T>,
 ): Promise<T> {
-  return await withClosers(
-    config,
-    async (closers) => await use(await openPostgres(config, closers, options)),
-  );
+  return await withOpening(config, async (opening) => await use(await openPostgres(opening, options)));
 }
 
-/** The same with the account of the configuration; without one, with the reference service and its made-up data. */
+/**
+ * The same with the accounts whose tokens are known here: the environment's, and those sealed in the warehouse where a
+ * key is given. Where there is neither, with the reference service and its made-up data.
+ */
 export async function withWorld<T>(config: Config, use: (world: World) => Promise<T>): Promise<T> {
-  return await withClosers(config, async (closers) => {
-    const warehouse = await openPostgres(config, closers, {migrates: true});
-    const source =
-      config.account === null ? await openDemo(config, closers, warehouse.log) : realAccount(config.account);
-    const transport = createTransport({
-      baseUrl: source.apiUrl,
-      token: source.token,
+  return await withOpening(config, async (opening) => {
+    const {closers, secrets} = opening;
+    const warehouse = await openPostgres(opening, {migrates: true});
+    const {pool} = warehouse;
+    const accounts = new Accounts({
+      pool,
+      keys: config.keys,
       allowHttp: config.allowsHttp,
+      onToken: (token) => secrets.push(token),
     });
-    closers.add(() => transport.close());
-    const api = createClient(transport);
+    closers.add(() => accounts.close());
     const pageReader = new PageReader();
     closers.add(() => pageReader.close());
-    await checkAccount(api);
-    const account = await upsertAccount(warehouse.pool, {
-      name: source.name,
-      apiUrl: source.apiUrl,
-      timeZone: config.timeZone,
+    const own = await openOwn(opening, warehouse);
+    if (own !== null) accounts.give(own.account.accountId, own.access);
+    return await use({
+      ...warehouse,
+      openAccount: (accountId) => accounts.open(accountId),
+      pageReader,
+      own: own?.account ?? null,
+      listKnown: () => listKnownAccounts(pool, accounts.known),
+      source: own?.source ?? null,
     });
-    return await use({...warehouse, api, pageReader, account, source: source.place});
   });
 }
 
-async function withClosers<T>(config: Config, use: (closers: Closers) => Promise<T>): Promise<T> {
+async function withOpening<T>(config: Config, use: (opening: Opening) => Promise<T>): Promise<T> {
   const closers = new Closers();
+  let joined: Promise<EmbeddedPostgres> | null = null;
+  const join = async () => {
+    const embedded = await openEmbeddedPostgres(config.home);
+    closers.add(() => embedded.leave());
+    return embedded;
+  };
+  const embedded = () => {
+    joined ??= join();
+    return joined;
+  };
+  const secrets = config.token === null ? [] : [config.token];
   try {
-    return await use(closers);
+    return await use({config, closers, secrets, embedded});
   } catch (error) {
     throw explainDatabaseError(error, config.databaseUrl ?? embeddedUrl);
   } finally {
@@ -112,17 +150,12 @@ async function withClosers<T>(config: Config, use: (closers: Closers) => Promise
 }
 
 async function openPostgres(
-  config: Config,
-  closers: Closers,
+  {config, closers, secrets, embedded}: Opening,
   options: {readonly migrates: boolean},
 ): Promise<Warehouse> {
-  const log = createLogger({
-    level: config.logLevel,
-    secrets: config.account === null ? [] : [config.account.token],
-    isPretty: process.stderr.isTTY,
-  });
-  const databaseUrl = config.databaseUrl ?? (await (await joinEmbedded(config, closers)).url('warehouse'));
-  const pool = openPool(databaseUrl, {max: 10, applicationName: 'fieldmirror'});
+  const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
+  const databaseUrl = config.databaseUrl ?? (await (await embedded()).url('warehouse'));
+  const pool = openPool(databaseUrl, {max: poolSize, applicationName: 'fieldmirror'});
   closers.add(() => pool.end());
   if (options.migrates) await migrate(pool, allTables);
   const {host, pathname} = new URL(databaseUrl);
@@ -131,42 +164,62 @@ async function openPostgres(
   return {pool, databaseUrl, place, log};
 }
 
-async function joinEmbedded(config: Config, closers: Closers): Promise<EmbeddedPostgres> {
-  const embedded = await openEmbeddedPostgres(config.home);
-  closers.add(() => embedded.leave());
-  return embedded;
+/** An account whose token is not kept in the warehouse. */
+interface Own {
+  readonly account: Account;
+  readonly access: GivenAccess;
+  readonly source: string;
 }
 
-/** One light question, so that a wrong token or address is told before anything begins. */
-async function checkAccount(api: Client): Promise<void> {
-  await api.fetchPage('/customers.xml', {only: 'customer_number', page: '1'});
+async function openOwn(opening: Opening, warehouse: Warehouse): Promise<Own | null> {
+  const {account, keys} = opening.config;
+  if (account !== null) return await openReal(opening.config, account, warehouse);
+  if (keys.length > 0) return null;
+  const sealed = (await listAccounts(warehouse.pool)).filter(({keyId}) => keyId !== null);
+  if (sealed.length === 0) return await openDemo(opening, warehouse);
+  throw new UsageError(
+    `config: FIELDMIRROR_KEY: expected the key of ${sealed.map(({name}) => name).join(', ')} (key ${sealed[0]?.keyId}), got nothing; without any account made-up data would be mixed with theirs`,
+  );
 }
 
-interface Source {
-  readonly name: string;
-  readonly apiUrl: string;
-  readonly token: Secret;
-  readonly place: string;
+/** An account that passes its check goes on, if it was stopped; one that a person paused stays paused. */
+async function openReal(config: Config, access: AccountConfig, {pool, log}: Warehouse): Promise<Own> {
+  const {apiUrl, token} = access;
+  const place = placeOf(apiUrl);
+  const held = (await listAccounts(pool)).find(
+    (account) => placeOf(account.apiUrl) === place && account.name !== demoName,
+  );
+  try {
+    await askAccount({apiUrl, token, allowsHttp: config.allowsHttp});
+  } catch (error) {
+    // With other accounts to serve, one that is refused or away keeps nobody else waiting.
+    if (held === undefined || config.keys.length === 0) throw error;
+    if (error instanceof AccessError) await stopAccount(pool, held.accountId, error.message);
+    log.error({account: held.name, reason: String(error)}, 'the account of the environment does not answer');
+    return {account: held, access, source: place};
+  }
+  const {timeZone} = config;
+  const account = await upsertAccount(pool, {name: held?.name ?? place, apiUrl, timeZone});
+  return {account: await resumeStopped(pool, account), access, source: place};
 }
 
-function realAccount(account: NonNullable<Config['account']>): Source {
-  const {host, pathname} = new URL(account.apiUrl);
-  const place = `${host}${pathname.replace(/\/$/, '')}`;
-  return {name: place, apiUrl: account.apiUrl, token: account.token, place};
-}
-
-async function openDemo(config: Config, closers: Closers, log: Logger): Promise<Source> {
-  const embedded = await joinEmbedded(config, closers);
-  const databaseUrl = await embedded.url('service');
+async function openDemo({config, closers, embedded}: Opening, {pool, log}: Warehouse): Promise<Own> {
+  const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
   const today = Temporal.Now.plainDateISO(timeZone).toString();
   await seedBusiness(databaseUrl, {...demo, timeZone, today});
   const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', log});
   closers.add(() => service.close());
+  const account = await upsertAccount(pool, {name: demoName, apiUrl: service.url, timeZone}, {mayMove: true});
   return {
-    name: 'demo',
-    apiUrl: service.url,
-    token: new Secret(service.token),
-    place: `the reference service at ${service.url}, made-up data`,
+    account: await resumeStopped(pool, account),
+    access: {apiUrl: service.url, token: new Secret(service.token)},
+    source: `the reference service at ${service.url}, made-up data`,
   };
+}
+
+async function resumeStopped(pool: pg.Pool, account: Account): Promise<Account> {
+  if (account.state !== 'stopped') return account;
+  await resumeAccount(pool, account.accountId);
+  return {...account, state: 'active', stateReason: null};
 }

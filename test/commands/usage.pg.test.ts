@@ -28,6 +28,9 @@ describe('what is typed wrongly', () => {
     [['sync', 'employees', '--window', 'today'], /employees has no window "today"; it has none/],
     [['sync', 'jobs', '--record', 'x'], /--record: expected a number, got "x"/],
     [['sync', '--record', '4'], /--record needs one stream, got 0/],
+    [['sweeps', 'show', '999'], /no sweep "999"; fieldmirror sweeps list/],
+    [['sweeps', 'approve', 'x'], /no sweep "x"/],
+    [['sweeps', 'list', 'job'], /expected one of employees, customers, jobs, tasks/],
     [['service', '--port', '70000'], /expected a port/],
     [['service', '--dialect', 'klingon'], /observed, documented/],
   ])('%j is refused with exit code 2, and the right word is offered', async (args, words) => {
@@ -52,8 +55,18 @@ describe('what is typed wrongly', () => {
   test('help names every verb and the exit codes', async () => {
     const {code, stdout} = await runCommand(['--help'], {});
     expect(code).toBe(0);
-    for (const verb of ['start', 'sync', 'status', 'doctor', 'migrate', 'service', 'Exit codes'])
-      expect(stdout).toContain(verb);
+    const verbs = [
+      'start',
+      'sync',
+      'sweeps',
+      'status',
+      'explain',
+      'accounts',
+      'doctor',
+      'migrate',
+      'service',
+    ];
+    for (const verb of [...verbs, 'Exit codes']) expect(stdout).toContain(verb);
   });
 });
 

@@ -1,11 +1,13 @@
 // The queue is a bell: whatever it forgets, doubles or delays, the rows decide, and every due sweep comes to its end.
 
+import {connect, createServer} from 'node:net';
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {watchProgress} from '../../src/commands/progress.ts';
-import {watchSweeps} from '../../src/commands/sweeps.ts';
+import {watchSweeps} from '../../src/commands/sweep-summary.ts';
+import {FatalError} from '../../src/errors.ts';
 import {planSchedules} from '../../src/sync/default-schedules.ts';
 import type {SweepDeps} from '../../src/sync/sweep-deps.ts';
 import {insertSchedules, listSchedules} from '../../src/warehouse/schedules.ts';
@@ -16,6 +18,7 @@ import {isInstalled, startServer} from '../support/redis-server.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
 
 const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])];
+const endedWell = expect.stringMatching(/certified/);
 let service: TestService;
 let world: TestWorld;
 const closers: (() => Promise<void>)[] = [];
@@ -42,7 +45,10 @@ async function start(
 ): Promise<Workers> {
   const {keepsSchedules = false, ...deps} = more;
   const {accountId} = world.account;
-  const workers = await startWorkers({...world, ...deps}, backend, {accountId, keepsSchedules});
+  const workers = await startWorkers({...world, ...deps}, backend, {
+    accountIds: [accountId],
+    keepsSchedules,
+  });
   closers.push(workers.stop);
   return workers;
 }
@@ -67,7 +73,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
   test('a sweep that nobody rang is found by its row', async () => {
     const sweepId = await request('customers');
     await start(await openBackend(redisUrl));
-    expect(await endOf(sweepId)).toMatchObject([{state: 'uncertified', counts: {records: 60}}]);
+    expect(await endOf(sweepId)).toMatchObject([{state: endedWell, counts: {records: 60}}]);
   });
 
   test('two workers that hear the same bells carry each sweep once', async () => {
@@ -83,7 +89,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     await claimSweep(world.pool, sweepId, 60_000);
     await world.pool.query(`UPDATE sync.sweeps SET lease_until = now() - interval '1 second'`);
     await start(await openBackend(redisUrl));
-    expect(await endOf(sweepId)).toMatchObject([{state: 'uncertified', fence: 2}]);
+    expect(await endOf(sweepId)).toMatchObject([{state: endedWell, fence: 2}]);
   });
 
   test('a stop gives back what is under way, and the next start goes on with it at once', async () => {
@@ -96,7 +102,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     const {rows} = await world.pool.query('SELECT state FROM sync.sweeps WHERE lease_until IS NOT NULL');
     expect(rows).toEqual([]);
     await start(await openBackend(redisUrl));
-    expect(await endOf(sweepId)).toMatchObject([{state: 'uncertified'}]);
+    expect(await endOf(sweepId)).toMatchObject([{state: endedWell}]);
   });
 
   test('a schedule whose time has come becomes a sweep, once for two workers', async () => {
@@ -124,21 +130,28 @@ describe.each(backends)('with the queue on %s', (kind) => {
     const plans = planSchedules(new Date(), timeZone);
     await insertSchedules(world.pool, accountId, plans);
     const backend = await openBackend(redisUrl);
-    await (await start(backend, {keepsSchedules: true})).stop();
     const queue = backend.makeQueue('schedule');
     closers.push(() => queue.close());
-    expect(await queue.getJobSchedulers()).toHaveLength(plans.length);
+    const count = () => expect.poll(() => queue.getJobSchedulersCount(), {timeout: 20_000});
+    const first = await start(backend, {keepsSchedules: true});
+    await count().toBe(plans.length);
+    await first.stop();
     await world.pool.query(`DELETE FROM sync.schedules WHERE name = 'jobs today'`);
-    await (await start(await openBackend(redisUrl), {keepsSchedules: true})).stop();
-    expect(await queue.getJobSchedulers()).toHaveLength(plans.length - 1);
+    await world.pool.query(`UPDATE sync.schedules SET every_ms = 60000 WHERE name = 'tasks open'`);
+    await start(await openBackend(redisUrl), {keepsSchedules: true});
+    await count().toBe(plans.length - 1);
+    const changed = async () => (await queue.getJobSchedulers()).map(({every}) => Number(every));
+    await expect.poll(changed, {timeout: 20_000}).toContain(60_000);
   });
 });
 
 describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
-  test('FLUSHALL in the middle loses nothing', async () => {
+  test('FLUSHALL in the middle loses nothing, and the schedulers are back at the next round', async () => {
     const redis = await startServer();
     closers.unshift(redis.stop);
     const backend = await openBackend(redis.url);
+    const plans = planSchedules(new Date(), timeZone);
+    await insertSchedules(world.pool, world.account.accountId, plans);
     const sweepIds = [
       await request('jobs'),
       await request('customers'),
@@ -146,10 +159,32 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
       await request('employees'),
     ];
     const client = new Redis(redis.url);
-    const flushed = Promise.withResolvers<void>();
-    await start(backend, {onProgress: () => void client.flushall().then(() => flushed.resolve())});
-    await flushed.promise;
-    for (const sweep of await endOf(...sweepIds)) expect(sweep.state).toBe('uncertified');
+    const queue = backend.makeQueue('schedule');
+    closers.push(() => queue.close());
+    const schedulers = () => expect.poll(() => queue.getJobSchedulersCount(), {timeout: 20_000});
+    const begun = Promise.withResolvers<void>();
+    const answers = Promise.withResolvers<void>();
+    await start(backend, {
+      keepsSchedules: true,
+      onProgress: () => begun.resolve(),
+      onStep: () => answers.promise,
+    });
+    await schedulers().toBe(plans.length);
+    await client.flushall();
+    expect(await queue.getJobSchedulersCount()).toBe(0);
+    answers.resolve();
+    await begun.promise;
+    // What a schedule has asked for since then is rung by its row.
+    await world.pool.query(`UPDATE sync.schedules SET next_due_at = now() WHERE name = 'jobs today'`);
+    await schedulers().toBe(plans.length);
+    for (const sweep of await endOf(...sweepIds)) expect(sweep.state).toEqual(endedWell);
+    const rung = async () =>
+      (
+        await world.pool.query(
+          `SELECT sweep_id FROM sync.sweeps WHERE mode = 'window' AND ended_at IS NOT NULL`,
+        )
+      ).rowCount;
+    await expect.poll(rung, {timeout: 20_000}).toBe(1);
     client.disconnect();
   });
 
@@ -164,6 +199,62 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
     sweepIds.push(await request('tasks'));
     const second = await startServer(undefined, Number(new URL(first.url).port));
     closers.unshift(second.stop);
-    for (const sweep of await endOf(...sweepIds)) expect(sweep.state).toBe('uncertified');
+    for (const sweep of await endOf(...sweepIds)) expect(sweep.state).toEqual(endedWell);
   });
 });
+
+describe('a queue that is down when the workers start', () => {
+  test('in Postgres is told at once: no worker stays that hears nothing', async () => {
+    const relay = await openRelay(world.databaseUrl);
+    closers.push(relay.close);
+    const {log} = world;
+    const backend = await openQueueBackend({redisUrl: null, databaseUrl: relay.url, log});
+    await relay.close();
+    const accountIds = [world.account.accountId];
+    const starting = startWorkers(world, backend, {accountIds, keepsSchedules: true});
+    await expect(starting).rejects.toThrow(FatalError);
+    await expect(starting).rejects.toThrow(/the queue: expected it to answer, got/);
+  });
+
+  test.skipIf(!isInstalled())('in Redis is told, too, and a start that comes later finds it', async () => {
+    const first = await startServer();
+    const backend = await openBackend(first.url);
+    await first.stop();
+    const accountIds = [world.account.accountId];
+    const starting = startWorkers(world, backend, {accountIds, keepsSchedules: true});
+    await expect(starting).rejects.toThrow(/the queue: expected it to answer, got/);
+    const second = await startServer(undefined, Number(new URL(first.url).port));
+    closers.unshift(second.stop);
+    const sweepId = await request('tasks');
+    await start(await openBackend(second.url));
+    expect(await endOf(sweepId)).toMatchObject([{state: endedWell}]);
+  });
+
+  test('in Postgres, whose sessions all break while it works, is heard again', async () => {
+    await start(await openBackend(null));
+    expect(await endOf(await request('tasks'))).toMatchObject([{state: endedWell}]);
+    await world.pool.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    expect(await endOf(await request('customers'))).toMatchObject([{state: endedWell}]);
+  });
+});
+
+/** A way to a Postgres that can be cut. */
+async function openRelay(url: string): Promise<{readonly url: string; close(): Promise<void>}> {
+  const target = new URL(url);
+  const server = createServer((socket) => {
+    const far = connect(Number(target.port), target.hostname);
+    for (const end of [socket, far]) end.on('error', () => {});
+    socket.pipe(far).pipe(socket);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const relayed = new URL(url);
+  relayed.host = `127.0.0.1:${address.port}`;
+  const close = async () => {
+    if (server.listening) await new Promise((done) => server.close(done));
+  };
+  return {url: relayed.href, close};
+}

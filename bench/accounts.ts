@@ -1,0 +1,151 @@
+// npm run bench:accounts [-- --accounts 200] [-- --runs 3]: whether one account that is slow and one that refuses its
+// token keep the others waiting. Two worker processes sweep all four streams of every account, once with all of them
+// well and once with these two, in turn; what counts is the ratio. It reports; it asserts nothing.
+
+import {randomBytes} from 'node:crypto';
+import {mkdtemp, readFile, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {setTimeout as wait} from 'node:timers/promises';
+import {parseArgs} from 'node:util';
+import type pg from 'pg';
+import {drawTable} from '../src/commands/report.ts';
+import {parseKeys, seal} from '../src/seal.ts';
+import {Secret} from '../src/secret.ts';
+import {allStreams, allTables} from '../src/streams/all.ts';
+import {keepSealedToken, pauseAccount, upsertAccount} from '../src/warehouse/accounts.ts';
+import {openPool} from '../src/warehouse/database.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../src/warehouse/embedded.ts';
+import {migrate} from '../src/warehouse/migrate.ts';
+import {requestSweep} from '../src/warehouse/sweeps.ts';
+import {type AccountServer, serveAccounts} from '../test/jobs/account-server.ts';
+import {type Running, startCommand} from '../test/support/command.ts';
+
+/** One whole pass over all accounts. */
+interface Pass {
+  readonly seconds: number;
+  /** The larger of the two workers, at its largest. */
+  readonly peakMegabytes: number;
+  readonly slowRequests: number;
+  readonly refusedRequests: number;
+}
+
+const {values} = parseArgs({
+  options: {accounts: {type: 'string', default: '200'}, runs: {type: 'string', default: '3'}},
+});
+const accountCount = Number(values.accounts);
+const runs = Number(values.runs);
+const workerCount = 2;
+const slowMs = 5_000;
+const lookEveryMs = 20;
+const [slow, refusing] = ['account-1', 'account-2'];
+const keyText = randomBytes(32).toString('base64');
+const [key] = parseKeys(keyText);
+
+const home = await mkdtemp(join(tmpdir(), 'fieldmirror-bench-'));
+const postgres = await openEmbeddedPostgres(home);
+const server = await serveAccounts();
+try {
+  const rows: (string | number)[][] = [];
+  // Once for nothing: the compile cache, the files of Postgres.
+  await measure(postgres, server, 'warm');
+  for (let run = 1; run <= runs; run++) {
+    const well = await measure(postgres, server, `well_${run}`);
+    const ill = await measure(postgres, server, `ill_${run}`, true);
+    rows.push([
+      run,
+      well.seconds,
+      ill.seconds,
+      (ill.seconds / well.seconds).toFixed(2),
+      `${ill.slowRequests} and ${ill.refusedRequests}`,
+      Math.round(Math.max(well.peakMegabytes, ill.peakMegabytes)),
+    ]);
+  }
+  const head = [
+    'run',
+    'all well, s',
+    'two ill, s',
+    'ratio',
+    'requests to the slow and the refusing',
+    'peak MB',
+  ];
+  process.stdout.write(
+    `${accountCount} accounts, ${workerCount} workers; seconds until the ${accountCount - 2} others have all ${allStreams.length} streams swept\n${drawTable(head, rows)}\n`,
+  );
+} finally {
+  await server.close();
+  await postgres.leave();
+  await rm(home, {recursive: true, force: true});
+}
+
+async function measure(
+  postgres: EmbeddedPostgres,
+  server: AccountServer,
+  name: string,
+  isIll = false,
+): Promise<Pass> {
+  const databaseUrl = await postgres.url(name);
+  const pool = openPool(databaseUrl, {max: 2, applicationName: 'bench'});
+  await migrate(pool, allTables);
+  await addAccounts(pool, server);
+  server.manners.clear();
+  server.asked.clear();
+  if (isIll) {
+    server.manners.set(slow ?? '', {before: () => wait(slowMs)});
+    server.manners.set(refusing ?? '', {isRefusing: true});
+  }
+  const workers = Array.from({length: workerCount}, () =>
+    startCommand(['start'], {DATABASE_URL: databaseUrl, FIELDMIRROR_KEY: keyText}),
+  );
+  try {
+    for (const worker of workers) await worker.prints(/At work/);
+    const startedAt = performance.now();
+    await pool.query(`UPDATE sync.accounts SET state = 'active', state_since = now()`);
+    await waitForOthers(pool);
+    const seconds = (performance.now() - startedAt) / 1000;
+    return {
+      seconds,
+      peakMegabytes: Math.max(...(await Promise.all(workers.map(readPeak)))),
+      slowRequests: server.asked.get(slow ?? '') ?? 0,
+      refusedRequests: server.asked.get(refusing ?? '') ?? 0,
+    };
+  } finally {
+    for (const worker of workers) worker.process.kill('SIGKILL');
+    await Promise.all(workers.map(({ended}) => ended));
+    await pool.end();
+  }
+}
+
+/** Rows with sealed tokens and a due sweep of every stream, paused until all workers are there. */
+async function addAccounts(pool: pg.Pool, server: AccountServer): Promise<void> {
+  if (key === undefined) throw new Error('no key');
+  for (let number = 1; number <= accountCount; number++) {
+    const name = `account-${number}`;
+    const account = await upsertAccount(pool, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
+    const {accountId} = account;
+    await keepSealedToken(pool, accountId, seal(new Secret(server.tokenOf(name)), key, accountId));
+    await pauseAccount(pool, accountId, 'until the workers are there');
+    for (const {name: stream} of allStreams)
+      await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'command'});
+  }
+}
+
+async function waitForOthers(pool: pg.Pool): Promise<void> {
+  for (;;) {
+    const {rows} = await pool.query(
+      `SELECT count(*)::int AS left, count(*) FILTER (WHERE sweeps.state = 'failed')::int AS failed
+         FROM sync.sweeps JOIN sync.accounts USING (account_id)
+        WHERE name <> ALL ($1) AND sweeps.state NOT IN ('certified', 'uncertified')`,
+      [[slow, refusing]],
+    );
+    if (rows[0].failed > 0) throw new Error(`${rows[0].failed} sweeps of the others failed`);
+    if (rows[0].left === 0) return;
+    await wait(lookEveryMs);
+  }
+}
+
+/** Of Linux only; elsewhere nothing is told. */
+async function readPeak({process: child}: Running): Promise<number> {
+  const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) / 1024;
+}

@@ -1,0 +1,46 @@
+// The keeper makes the queue a bell and no more: by the rows alone it finds what should be under way and rings for it,
+// every two seconds, whatever the queue has forgotten.
+
+import {setTimeout as wait} from 'node:timers/promises';
+import {FatalError} from '../src/errors.ts';
+import type {Logger} from '../src/log.ts';
+
+const roundMs = 2_000;
+const outOfReachMs = 60_000;
+
+/**
+ * Goes round until told to stop. A round that fails is told and tried again.
+ * @param round - looks once for what is due, and rings for it
+ * @returns rejects when no round has succeeded for a minute: somebody must look after the queue or the warehouse, and a
+ *   supervisor may start the process anew; never resolves
+ */
+export function keepRinging(
+  round: () => Promise<void>,
+  {log, signal}: {readonly log: Logger; readonly signal: AbortSignal},
+): Promise<never> {
+  const loop = async (): Promise<never> => {
+    for (let goodAt = performance.now(); ; ) {
+      try {
+        await round();
+        goodAt = performance.now();
+      } catch (cause) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        if (!signal.aborted) log.warn({reason}, 'nothing could be rung; trying again');
+        if (performance.now() - goodAt > outOfReachMs) {
+          throw new FatalError(
+            `the queue or the warehouse has been out of reach for ${outOfReachMs / 1000} s: ${reason}; nothing is lost, start again when it is back`,
+            {cause},
+          );
+        }
+      }
+      await wait(roundMs, undefined, {signal});
+    }
+  };
+  const broken = loop().catch((error: unknown): Promise<never> => {
+    // After a stop there is nobody left to tell.
+    if (signal.aborted) return new Promise<never>(() => {});
+    throw error;
+  });
+  broken.catch(() => {});
+  return broken;
+}

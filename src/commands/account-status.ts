@@ -1,0 +1,63 @@
+import {allStreams} from '../streams/all.ts';
+import type {Account} from '../warehouse/accounts.ts';
+import type {Queryable} from '../warehouse/database.ts';
+import {type FieldEvent, readHealth, type WaitingSweep} from '../warehouse/health.ts';
+import {
+  listOverdueSchedules,
+  listSchedules,
+  type OverdueSchedule,
+  type Schedule,
+} from '../warehouse/schedules.ts';
+import {readStatus, type StreamStatus} from '../warehouse/status.ts';
+import type {Sweep} from '../warehouse/sweep.ts';
+
+/** One stream of one account. Instants are ISO 8601 in UTC. */
+export interface StreamHealth extends StreamStatus {
+  /** The last full sweep that came to an end; null before the first. */
+  readonly lastEnded: Sweep | null;
+  /** When the last certified sweep began: what lived from then on is here, and not older. Null: never proven. */
+  readonly provenAt: string | null;
+}
+
+export interface AccountStatus {
+  readonly account: Account;
+  readonly streams: readonly StreamHealth[];
+  readonly schedules: readonly Schedule[];
+  /** Schedules that have not run for two of their intervals. */
+  readonly overdue: readonly OverdueSchedule[];
+  /** Sweeps that wait for a person's approval. */
+  readonly waiting: readonly WaitingSweep[];
+  /** What changed in the fields that the service sends, in the last seven days, the newest first. */
+  readonly events: readonly FieldEvent[];
+}
+
+/**
+ * Reads how accounts stand, from the rows alone.
+ * @returns with `now`, by the clock that wrote the rows
+ */
+export async function readAccounts(
+  db: Queryable,
+  accounts: readonly Account[],
+): Promise<{readonly now: string; readonly accounts: readonly AccountStatus[]}> {
+  const ids = accounts.map(({accountId}) => accountId);
+  const {now, proofs, waiting, events} = await readHealth(db, ids);
+  const overdue = await listOverdueSchedules(db, ids);
+  const read: AccountStatus[] = [];
+  for (const account of accounts) {
+    const isOwn = (row: {readonly accountId: string}) => row.accountId === account.accountId;
+    const own = proofs.filter(isOwn);
+    const streams = await readStatus(db, account.accountId, allStreams);
+    read.push({
+      account,
+      streams: streams.map((stream) => {
+        const proof = own.find((each) => each.stream === stream.stream);
+        return {...stream, lastEnded: proof?.lastEnded ?? null, provenAt: proof?.provenAt ?? null};
+      }),
+      schedules: await listSchedules(db, account),
+      overdue: overdue.filter(isOwn),
+      waiting: waiting.filter(isOwn),
+      events: events.filter(isOwn),
+    });
+  }
+  return {now, accounts: read};
+}

@@ -1,0 +1,59 @@
+import type {Client, RawPage} from '../api/client.ts';
+import {createClient} from '../api/client.ts';
+import {createTransport} from '../api/transport.ts';
+import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../errors.ts';
+import type {Secret} from '../secret.ts';
+
+/** What is to be asked, and with what. */
+export interface AccountAddress {
+  readonly apiUrl: string;
+  readonly token: Secret;
+  readonly allowsHttp: boolean;
+}
+
+/** What is wrong with an account, and the next step: `refused` its token, `address` it, `unreachable` the service. */
+export interface AccountFinding {
+  readonly verdict: 'good' | 'refused' | 'address' | 'unreachable' | 'token unknown';
+  readonly found: string;
+}
+
+const timeoutMs = 20_000;
+const attempts = 2;
+
+/**
+ * Asks an account one light question, so that a wrong token or address is told before anything begins.
+ * @throws {AccessError} the token is refused
+ * @throws {RetryableError | FatalError | UsageError} the service cannot be reached, or is not at that address
+ */
+export async function askAccount({apiUrl, token, allowsHttp}: AccountAddress): Promise<RawPage> {
+  const transport = createTransport({
+    baseUrl: apiUrl,
+    token,
+    allowHttp: allowsHttp,
+    limits: {timeoutMs},
+    retry: {attempts},
+  });
+  try {
+    return await askLightly(createClient(transport));
+  } finally {
+    await transport.close();
+  }
+}
+
+/** The same, with what is wrong as a value. */
+export async function examineAccount(address: AccountAddress): Promise<AccountFinding> {
+  try {
+    const {ms} = await askAccount(address);
+    return {verdict: 'good', found: `answers, and takes the token (${Math.round(ms)} ms)`};
+  } catch (error) {
+    if (error instanceof AccessError) return {verdict: 'refused', found: error.message};
+    if (error instanceof RetryableError) return {verdict: 'unreachable', found: error.message};
+    const isTold = error instanceof FatalError || error instanceof RecordError || error instanceof UsageError;
+    if (isTold) return {verdict: 'address', found: error.message};
+    throw error;
+  }
+}
+
+async function askLightly(api: Client): Promise<RawPage> {
+  return await api.fetchPage('/customers.xml', {only: 'customer_number', page: '1'});
+}

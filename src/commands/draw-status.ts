@@ -1,0 +1,157 @@
+// How `status` looks: a table of streams for each of a few accounts; of many accounts one line each, and the streams of
+// those only that need a person.
+
+import type {FieldEvent} from '../warehouse/health.ts';
+import type {AccountStatus, StreamHealth} from './account-status.ts';
+import type {Concern} from './concerns.ts';
+import {drawTable, formatDuration} from './report.ts';
+
+/** How many accounts are shown with their streams, whether they need a person or not. */
+const fewAccounts = 3;
+const shownEvents = 20;
+const maxWidth = 110;
+
+/** @param now - ISO 8601, by the database's clock: what ages are counted from */
+export function drawStatus(
+  accounts: readonly AccountStatus[],
+  facts: {readonly place: string; readonly now: string; readonly concerns: readonly Concern[]},
+): string {
+  const {place, now, concerns} = facts;
+  if (accounts.length === 0) return `${place}: no account yet; fieldmirror start begins with one`;
+  const needy = new Set(concerns.map(({account}) => account));
+  const isFew = accounts.length <= fewAccounts;
+  const detailed = isFew ? accounts : accounts.filter(({account}) => needy.has(account.name));
+  return [
+    `warehouse ${place}`,
+    ...(isFew ? [] : [drawOverview(accounts, now)]),
+    ...detailed.map((account) => drawAccount(account, now)),
+    ...drawEvents(accounts),
+    drawConcerns(concerns),
+  ].join('\n\n');
+}
+
+function drawOverview(accounts: readonly AccountStatus[], now: string): string {
+  const head = ['account', 'state', 'rows', 'streams proven', 'as of', 'quarantine', 'next due'];
+  const rows = accounts.map(({account, streams, schedules}) => {
+    const proven = streams.filter(({provenAt}) => provenAt !== null);
+    const oldest = proven.flatMap(({provenAt}) => provenAt ?? []).toSorted()[0];
+    return [
+      account.name.length > 30 ? `${account.name.slice(0, 29)}…` : account.name,
+      account.state,
+      sum(streams.map((stream) => stream.rows)),
+      `${proven.length} of ${streams.length}`,
+      ago(oldest, now),
+      sum(streams.map((stream) => stream.quarantined)),
+      account.state === 'active' ? ahead(schedules[0]?.nextDueAt, now) : '',
+    ];
+  });
+  return drawTable(head, rows);
+}
+
+function drawAccount({account, streams, schedules}: AccountStatus, now: string): string {
+  const head = ['stream', 'rows', 'last full sweep', 'proven as of', 'last window', 'quarantine', 'next due'];
+  const rows = streams.map((stream) => [
+    stream.stream,
+    stream.rows,
+    describeLastFull(stream, now),
+    stream.provenAt === null ? 'never' : ago(stream.provenAt, now),
+    ago(lastWindow(stream), now),
+    stream.quarantined,
+    account.state === 'active'
+      ? ahead(schedules.find((schedule) => schedule.stream === stream.stream)?.nextDueAt, now)
+      : '',
+  ]);
+  const reasons = streams.flatMap(({stream, lastEnded}) =>
+    (lastEnded?.reasons ?? []).map((reason) => wrap(`${stream}: ${lastEnded?.state}, because ${reason}`)),
+  );
+  return [describeState({account}), drawTable(head, rows), ...reasons].join('\n');
+}
+
+function describeState({account}: Pick<AccountStatus, 'account'>): string {
+  const {name, state, stateReason} = account;
+  if (state === 'active') return `account ${name}`;
+  return wrap(`account ${name}, ${state}${stateReason === null ? '' : `: ${stateReason}`}`);
+}
+
+function describeLastFull({sweeps, lastEnded}: StreamHealth, now: string): string {
+  const latest = sweeps.find((sweep) => sweep.mode === 'full');
+  const isUnderWay = latest !== undefined && latest.endedAt === null;
+  if (lastEnded === null) return isUnderWay ? latest.state : 'never';
+  const ended = `${lastEnded.state} ${ago(lastEnded.endedAt, now)}`;
+  return isUnderWay ? `${ended}, ${latest.state}` : ended;
+}
+
+function lastWindow({sweeps}: StreamHealth): string | undefined {
+  const ends = sweeps.filter((sweep) => sweep.mode === 'window').flatMap((sweep) => sweep.endedAt ?? []);
+  return ends.toSorted().at(-1);
+}
+
+function drawEvents(accounts: readonly AccountStatus[]): string[] {
+  const events = accounts.flatMap(({account, events: own}) => own.map((event) => ({account, event})));
+  if (events.length === 0) return [];
+  const newest = events
+    .toSorted((one, other) => (one.event.at < other.event.at ? 1 : -1))
+    .slice(0, shownEvents);
+  const lines = newest.map(({account, event}) =>
+    describeEvent(event, accounts.length > 1 ? `${account.name}: ` : ''),
+  );
+  const left = events.length - newest.length;
+  return [
+    [
+      'Changes in what the service sends, last seven days:',
+      ...lines,
+      ...(left > 0 ? [`  and ${left} more, in sync.field_events`] : []),
+    ].join('\n'),
+  ];
+}
+
+function describeEvent({at, table, field, kind, detail}: FieldEvent, account: string): string {
+  return wrap(`  ${at.slice(0, 10)} ${account}${table}.${field} ${kind}: ${detail}`);
+}
+
+function drawConcerns(concerns: readonly Concern[]): string {
+  if (concerns.length === 0) return 'Nothing needs a person.';
+  const lines = concerns.flatMap(({account, stream, text, next}) => {
+    const place = [account, stream].filter((name) => name !== null).join(', ');
+    return [
+      wrap(`  ${place === '' ? '' : `${place}: `}${text}`),
+      ...(next === null ? [] : [wrap(`    ${next}`)]),
+    ];
+  });
+  return ['Needs a person:', ...lines].join('\n');
+}
+
+/** Breaks a long line between words; what follows is indented further. */
+function wrap(line: string): string {
+  const [, indent = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
+  const lines: string[] = [];
+  let open = indent;
+  for (const word of text.split(' ')) {
+    const longer = open.trim() === '' ? `${open}${word}` : `${open} ${word}`;
+    if (longer.length > maxWidth && open.trim() !== '') {
+      lines.push(open);
+      open = `${indent}    ${word}`;
+    } else open = longer;
+  }
+  return [...lines, open].join('\n');
+}
+
+function ago(instant: string | null | undefined, now: string): string {
+  return instant ? `${roughly(Date.parse(now) - Date.parse(instant))} ago` : '';
+}
+
+function ahead(instant: string | undefined, now: string): string {
+  if (instant === undefined) return '';
+  const ms = Date.parse(instant) - Date.parse(now);
+  return ms <= 0 ? 'now' : `in ${roughly(ms)}`;
+}
+
+/** The largest unit alone: a column has room for no more. */
+function roughly(ms: number): string {
+  const [number, unit] = formatDuration(Math.max(0, ms)).split(' ');
+  return `${number} ${unit}`;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

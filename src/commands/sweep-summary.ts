@@ -1,0 +1,129 @@
+// What `start --once` and `sync` share: asking for sweeps, waiting for their ends, telling how they ended.
+
+import {setTimeout as wait} from 'node:timers/promises';
+import {RetryableError} from '../errors.ts';
+import {findStream} from '../streams/all.ts';
+import {explainDatabaseError} from '../warehouse/database-errors.ts';
+import {countRows} from '../warehouse/status.ts';
+import type {Sweep} from '../warehouse/sweep.ts';
+import {listEndedSweeps} from '../warehouse/sweeps.ts';
+import type {Progress} from './progress.ts';
+import {drawTable, formatNumber} from './report.ts';
+import type {Warehouse} from './world.ts';
+
+/** One line of the closing table. */
+export interface StreamSummary {
+  readonly stream: string;
+  readonly state: string;
+  readonly records: number;
+  readonly rows: number;
+  readonly inserted: number;
+  readonly updated: number;
+  readonly tombstoned: number;
+  readonly quarantined: number;
+  readonly seconds: number;
+  readonly recordsPerSecond: number;
+  /** Why it is not certified. */
+  readonly reasons: readonly string[];
+  readonly error: string | null;
+}
+
+const lookEveryMs = 100;
+const outOfReachMs = 60_000;
+
+/**
+ * Waits until every sweep has come to its end, by its row, whoever carries it. A database that is away for a while is
+ * waited for.
+ */
+export async function watchSweeps(
+  world: Pick<Warehouse, 'pool' | 'databaseUrl'>,
+  sweepIds: readonly string[],
+  watch: {readonly progress: Progress; readonly signal: AbortSignal},
+): Promise<Sweep[]> {
+  const ended = new Map<string, Sweep>();
+  let goodAt = performance.now();
+  while (ended.size < sweepIds.length) {
+    try {
+      const open = sweepIds.filter((id) => !ended.has(id));
+      for (const sweep of await listEndedSweeps(world.pool, open)) {
+        ended.set(sweep.sweepId, sweep);
+        watch.progress.end(sweep.stream, describeEnd(sweep));
+      }
+      goodAt = performance.now();
+    } catch (cause) {
+      const error = explainDatabaseError(cause, world.databaseUrl);
+      if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs) throw error;
+    }
+    await wait(lookEveryMs, undefined, {signal: watch.signal});
+  }
+  return sweepIds.flatMap((id) => ended.get(id) ?? []);
+}
+
+/** One line on how a sweep ended. */
+export function describeEnd(sweep: Sweep): string {
+  const {counts} = sweep;
+  if (sweep.state === 'failed') return `${sweep.stream.padEnd(10)} failed: ${sweep.error}`;
+  const parts = [
+    `${formatNumber(counts.records)} records in ${formatNumber(counts.pages)} ${counts.pages === 1 ? 'page' : 'pages'}`,
+    `${formatNumber(counts.inserted)} new`,
+    `${formatNumber(counts.updated)} changed`,
+    `${formatNumber(counts.unchanged)} unchanged`,
+  ];
+  if (counts.tombstoned > 0) parts.push(`${formatNumber(counts.tombstoned)} gone`);
+  if (counts.quarantined > 0) parts.push(`${formatNumber(counts.quarantined)} in quarantine`);
+  return `${sweep.stream.padEnd(10)} ${sweep.state}: ${parts.join(', ')}`;
+}
+
+export async function summarise(
+  {pool}: Pick<Warehouse, 'pool'>,
+  sweeps: readonly Sweep[],
+): Promise<StreamSummary[]> {
+  return await Promise.all(
+    sweeps.map(async (sweep) => {
+      const seconds = (Date.parse(sweep.endedAt ?? '') - Date.parse(sweep.startedAt ?? '')) / 1000;
+      return {
+        stream: sweep.stream,
+        state: sweep.state,
+        records: sweep.counts.records,
+        rows: await countRows(pool, findStream(sweep.stream).table, sweep.accountId),
+        inserted: sweep.counts.inserted,
+        updated: sweep.counts.updated,
+        tombstoned: sweep.counts.tombstoned,
+        quarantined: sweep.counts.quarantined,
+        seconds,
+        recordsPerSecond: seconds > 0 ? Math.round(sweep.counts.records / seconds) : 0,
+        reasons: sweep.reasons,
+        error: sweep.error,
+      };
+    }),
+  );
+}
+
+export function drawSummary(summaries: readonly StreamSummary[]): string {
+  const head = [
+    'stream',
+    'state',
+    'records at the service',
+    'rows in the warehouse',
+    'seconds',
+    'records a second',
+  ];
+  const rows = summaries.map((line) => [
+    line.stream,
+    line.state,
+    line.records,
+    line.rows,
+    line.seconds,
+    line.recordsPerSecond,
+  ]);
+  const failures = summaries.flatMap((line) =>
+    [...line.reasons, ...(line.error === null ? [] : [line.error])].map((why) => `${line.stream}: ${why}`),
+  );
+  return [drawTable(head, rows), ...failures].join('\n');
+}
+
+/** 3 when a sweep failed, 1 when records were refused or a person must approve, else 0. */
+export function exitCodeOf(summaries: readonly StreamSummary[]): number {
+  if (summaries.some((line) => line.state === 'failed')) return 3;
+  return summaries.some((line) => line.quarantined > 0 || line.state === 'stopped') ? 1 : 0;
+}

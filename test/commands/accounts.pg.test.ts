@@ -1,0 +1,351 @@
+// Looking after accounts as a person does: from a shell, with tokens that must be seen nowhere.
+
+import {spawn} from 'node:child_process';
+import {randomBytes} from 'node:crypto';
+import {join} from 'node:path';
+import pg from 'pg';
+import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test} from 'vitest';
+import {type AccountServer, serveAccounts} from '../jobs/account-server.ts';
+import {type Ended, runCommand, startCommand} from '../support/command.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+
+const keys = [1, 2].map(() => randomBytes(32).toString('base64'));
+const [FIELDMIRROR_KEY = '', otherKey = ''] = keys;
+const timeZone = 'Europe/Berlin';
+let server: AccountServer;
+let database: TestDatabase;
+let client: pg.Client;
+let env: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  server = await serveAccounts();
+});
+afterAll(() => server.close());
+
+beforeEach(async () => {
+  server.manners.clear();
+  database = await createDatabase(inject('warehouseTemplate'));
+  client = new pg.Client(database.url);
+  await client.connect();
+  env = {DATABASE_URL: database.url, FIELDMIRROR_KEY};
+});
+
+afterEach(async () => {
+  await client.end();
+  await database.drop();
+});
+
+async function add(name: string, changed: Record<string, string> = {}, token = server.tokenOf(name)) {
+  const args = ['accounts', 'add', name, '--url', server.urlOf(name), '--time-zone', timeZone];
+  return await runCommand(args, {...env, FIELDMIRROR_API_TOKEN: token, ...changed});
+}
+
+async function run(...args: string[]): Promise<Ended> {
+  return await runCommand(['accounts', ...args], env);
+}
+
+async function rowOf(name: string): Promise<Record<string, unknown>> {
+  const {rows} = await client.query('SELECT * FROM sync.accounts WHERE name = $1', [name]);
+  return rows[0];
+}
+
+async function stop(name: string): Promise<void> {
+  await client.query(`UPDATE sync.accounts SET state = 'stopped', state_reason = 'refused' WHERE name = $1`, [
+    name,
+  ]);
+}
+
+describe('accounts add', () => {
+  test('tries the token, seals it, and leaves schedules and first sweeps to whoever works', async () => {
+    const ended = await add('a');
+    expect(ended, ended.stderr).toMatchObject({code: 0, stderr: ''});
+    expect(ended.stdout).toMatch(/account a \(127\.0\.0\.1:\d+\/a, Europe\/Berlin\) is added/);
+    expect(await rowOf('a')).toMatchObject({
+      state: 'active',
+      time_zone: timeZone,
+      key_id: expect.any(String),
+    });
+    const {rows} = await client.query(`SELECT stream FROM sync.sweeps WHERE state = 'due' ORDER BY stream`);
+    expect(rows.map(({stream}) => stream)).toEqual(['customers', 'employees', 'jobs', 'tasks']);
+    expect((await client.query('SELECT 1 FROM sync.schedules')).rowCount).toBeGreaterThan(5);
+  });
+
+  test('takes the token from standard input, and keeps it out of every table, line and argument list', async () => {
+    const args = ['accounts', 'add', 'a', '--url', server.urlOf('a'), '--time-zone', timeZone];
+    const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+    const child = spawn(process.execPath, [main, ...args], {
+      env: {PATH: process.env.PATH ?? '', ...env, FIELDMIRROR_LOG_LEVEL: 'debug'},
+    });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (printed += chunk));
+    const closed = new Promise<number | null>((done) => child.on('close', done));
+    child.stdin.end(`${server.tokenOf('a')}\n`);
+    expect(await closed, printed).toBe(0);
+    expect(child.spawnargs.join(' ') + printed).not.toContain(server.tokenOf('a'));
+    const {rows} = await client.query(
+      `SELECT count(*)::int AS found FROM sync.accounts AS account
+        WHERE account::text LIKE $1 OR position($2::bytea IN sealed_token) > 0`,
+      [`%${server.tokenOf('a')}%`, Buffer.from(server.tokenOf('a'))],
+    );
+    expect(rows).toEqual([{found: 0}]);
+  });
+
+  test.each([
+    [
+      'without a key',
+      {FIELDMIRROR_KEY: ''},
+      /expected a key to seal the token with.*openssl rand -base64 32/,
+    ],
+    ['without a token', {FIELDMIRROR_API_TOKEN: ''}, /expected the token on standard input/],
+    [
+      "with another account's token in the environment, which is sent nowhere",
+      {FIELDMIRROR_API_URL: 'https://app.example.com/x', FIELDMIRROR_TIME_ZONE: 'UTC'},
+      /expected the token on standard input/,
+    ],
+  ])('%s stores nothing and asks nobody', async (_, changed, words) => {
+    const before = server.asked.get('a') ?? 0;
+    expect(await add('a', changed)).toMatchObject({code: 2, stderr: expect.stringMatching(words)});
+    expect(await rowOf('a')).toBeUndefined();
+    expect(server.asked.get('a') ?? 0).toBe(before);
+  });
+
+  test.each([
+    [
+      ['demo', '--url', 'https://x.example.com', '--time-zone', 'UTC'],
+      /"demo" is the name of the made-up data/,
+    ],
+    [['a', '--time-zone', 'UTC'], /--url: expected the account's base address/],
+    [['a', '--url', 'https://x.example.com'], /--time-zone: expected the account's IANA zone/],
+    [
+      ['a', '--url', 'https://x.example.com', '--time-zone', 'EST5'],
+      /--time-zone: expected an IANA zone \(did you mean America\/New_York\?\), got "EST5"/,
+    ],
+    [['a', '--url', 'http://x.example.com', '--time-zone', 'UTC'], /expected https/],
+    [['a', '--token', 'x'], /unknown option '--token'/],
+  ])('%j is refused with what was expected', async (args, words) => {
+    const ended = await runCommand(['accounts', 'add', ...args], {...env, FIELDMIRROR_API_TOKEN: 'x'});
+    expect(ended).toMatchObject({code: 2, stderr: expect.stringMatching(words)});
+    expect((await client.query('SELECT 1 FROM sync.accounts')).rowCount).toBe(0);
+  });
+
+  test('with a token that is refused stores nothing', async () => {
+    expect(await add('a', {}, 'wrong')).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(/401.*token/s),
+    });
+    expect(await rowOf('a')).toBeUndefined();
+  });
+
+  test('again replaces the token, and a stopped account goes on; it never moves to another service', async () => {
+    await add('a');
+    const {sealed_token: before} = await rowOf('a');
+    await stop('a');
+    const again = await runCommand(['accounts', 'add', 'a'], {
+      ...env,
+      FIELDMIRROR_API_TOKEN: server.tokenOf('a'),
+    });
+    expect(again, again.stderr).toMatchObject({code: 0, stdout: expect.stringContaining('has a new token')});
+    expect(await rowOf('a')).toMatchObject({state: 'active', state_reason: null});
+    expect((await rowOf('a')).sealed_token).not.toEqual(before);
+    const moved = await runCommand(['accounts', 'add', 'a', '--url', server.urlOf('b')], {
+      ...env,
+      FIELDMIRROR_API_TOKEN: server.tokenOf('b'),
+    });
+    expect(moved).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/the rows of two services would be mixed/),
+    });
+  });
+
+  test('does not mirror one service twice under two names', async () => {
+    await add('a');
+    const args = ['accounts', 'add', 'twin', '--url', `${server.urlOf('a')}/`, '--time-zone', 'UTC'];
+    expect(await runCommand(args, {...env, FIELDMIRROR_API_TOKEN: server.tokenOf('a')})).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/account a mirrors .* already/),
+    });
+  });
+});
+
+describe('accounts check', () => {
+  async function check(changed: Record<string, string> = {}, ...names: string[]) {
+    const {code, stdout, stderr} = await runCommand(['accounts', 'check', ...names, '--json'], {
+      ...env,
+      ...changed,
+    });
+    expect(stderr).toBe('');
+    return {code, accounts: JSON.parse(stdout).accounts};
+  }
+
+  test('tells a refused token, a wrong address, a service out of reach and a missing key apart', async () => {
+    for (const name of ['good', 'refused', 'moved', 'away']) expect(await add(name)).toMatchObject({code: 0});
+    server.manners.set('refused', {isRefusing: true});
+    await client.query(`UPDATE sync.accounts SET api_url = api_url || '/no/such' WHERE name = 'moved'`);
+    await client.query(`UPDATE sync.accounts SET api_url = 'http://127.0.0.1:1' WHERE name = 'away'`);
+    const {code, accounts} = await check();
+    expect(code).toBe(3);
+    expect(accounts).toMatchObject([
+      {account: 'good', verdict: 'good'},
+      {account: 'refused', verdict: 'refused', found: expect.stringMatching(/401.*check the token/)},
+      {account: 'moved', verdict: 'address', found: expect.stringMatching(/check the base address/)},
+      {account: 'away', verdict: 'unreachable', found: expect.stringMatching(/127\.0\.0\.1:1/)},
+    ]);
+    expect(await check({FIELDMIRROR_KEY: ''}, 'good')).toMatchObject({
+      code: 3,
+      accounts: [{verdict: 'token unknown', found: expect.stringMatching(/account good: .*no key is given/)}],
+    });
+    expect(await check({}, 'good')).toMatchObject({code: 0});
+  });
+
+  test('lets a stopped account go on whose token is taken again, and leaves a paused one paused', async () => {
+    for (const name of ['stopped', 'paused']) await add(name);
+    await stop('stopped');
+    await run('pause', 'paused', '--reason', 'a move');
+    expect(await check()).toMatchObject({
+      code: 0,
+      accounts: [
+        {account: 'stopped', state: 'active', isResumed: true},
+        {account: 'paused', state: 'paused', isResumed: false},
+      ],
+    });
+    expect(await rowOf('stopped')).toMatchObject({state: 'active'});
+    expect(await rowOf('paused')).toMatchObject({state: 'paused', state_reason: 'a move'});
+  });
+
+  test('seals anew with the first key, so that the old one can be thrown away', async () => {
+    await add('a');
+    const {key_id: before} = await rowOf('a');
+    const both = {FIELDMIRROR_KEY: `${otherKey},${FIELDMIRROR_KEY}`};
+    expect(await check(both)).toMatchObject({code: 0, accounts: [{isSealedAnew: true}]});
+    expect((await rowOf('a')).key_id).not.toBe(before);
+    expect(await check({FIELDMIRROR_KEY: otherKey})).toMatchObject({
+      code: 0,
+      accounts: [{isSealedAnew: false}],
+    });
+    expect(await check()).toMatchObject({code: 3, accounts: [{verdict: 'token unknown'}]});
+  });
+});
+
+describe('accounts list, pause and resume', () => {
+  test('list says where each token comes from, and shows none of it', async () => {
+    await add('a');
+    const {code, stdout} = await run('list', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).accounts).toMatchObject([
+      {name: 'a', state: 'active', timeZone, token: expect.stringMatching(/^sealed with key [0-9a-f]{8}$/)},
+    ]);
+    expect(stdout).not.toContain('token-of');
+    const without = await runCommand(['accounts', 'list'], {DATABASE_URL: database.url});
+    expect(without.stdout).toMatch(/which is not given/);
+  });
+
+  test('an account that is paused is resumed by name; one that is stopped only when it is answered', async () => {
+    await add('a');
+    expect(await run('pause', 'a')).toMatchObject({code: 0});
+    expect(await rowOf('a')).toMatchObject({state: 'paused'});
+    expect(await run('resume', 'a')).toMatchObject({code: 0});
+    await stop('a');
+    server.manners.set('a', {isRefusing: true});
+    expect(await run('resume', 'a')).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(/account a stays stopped: .*401/),
+    });
+    expect(await rowOf('a')).toMatchObject({state: 'stopped'});
+    server.manners.clear();
+    expect(await run('resume', 'a')).toMatchObject({code: 0});
+    expect(await rowOf('a')).toMatchObject({state: 'active'});
+  });
+
+  test('a name that is none is told, with the nearest one', async () => {
+    await add('berlin');
+    expect(await run('pause', 'berln')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/no account "berln" \(did you mean berlin\?\)/),
+    });
+  });
+});
+
+describe('start with sealed accounts', () => {
+  test('once sweeps all of them that are active, and none of a warehouse whose key is missing', async () => {
+    for (const name of ['a', 'b', 'c']) await add(name);
+    await run('pause', 'c');
+    const ended = await runCommand(['start', '--once', '--json'], env);
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    const {streams} = JSON.parse(ended.stdout);
+    expect(streams.map((line: {account: string}) => line.account)).toEqual([...'aaaabbbb']);
+    for (const line of streams) expect(line.records).toBe(line.stream === 'employees' ? 3 : 6);
+    expect(await runCommand(['start', '--once'], {DATABASE_URL: database.url})).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/FIELDMIRROR_KEY: expected the key of a, b, c .*made-up data/),
+    });
+    const wrong = await runCommand(['start', '--once'], {...env, FIELDMIRROR_KEY: otherKey});
+    expect(wrong).toMatchObject({code: 3, stderr: expect.stringMatching(/no account/)});
+  });
+
+  test('once ends with 3 when one is stopped on the way or was before; the others are swept', async () => {
+    for (const name of ['a', 'b']) await add(name);
+    server.manners.set('a', {isRefusing: true});
+    for (const _ of ['on the way', 'before']) {
+      const ended = await runCommand(['start', '--once'], env);
+      expect(ended).toMatchObject({code: 3, stdout: expect.stringMatching(/account a|401/)});
+      const {rows} = await client.query(
+        `SELECT count(*)::int AS swept FROM sync.sweeps JOIN sync.accounts USING (account_id)
+          WHERE name = 'b' AND sweeps.state IN ('certified', 'uncertified')`,
+      );
+      expect(rows[0].swept).toBeGreaterThanOrEqual(4);
+    }
+    expect(await rowOf('a')).toMatchObject({state: 'stopped', state_reason: expect.stringMatching(/401/)});
+  });
+
+  test('serves an account that is added while it runs', async () => {
+    const running = startCommand(['start'], {...env, FIELDMIRROR_LOG_LEVEL: 'info'});
+    await running.prints(/No account is active[\s\S]*At work/);
+    await add('late');
+    await running.prints(/(the sweep ended[\s\S]*){4}/);
+    running.process.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    expect(ended.stdout + ended.stderr).not.toContain(server.tokenOf('late'));
+  });
+
+  test("the environment's account goes on, if it was stopped, when it passes its check", async () => {
+    await add('a');
+    await stop('a');
+    const own = {FIELDMIRROR_API_URL: server.urlOf('a'), FIELDMIRROR_TIME_ZONE: timeZone};
+    const ended = await runCommand(['start', '--once', '--json'], {
+      DATABASE_URL: database.url,
+      ...own,
+      FIELDMIRROR_API_TOKEN: server.tokenOf('a'),
+    });
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    expect(JSON.parse(ended.stdout).streams[0].account).toBe('a');
+    expect(await rowOf('a')).toMatchObject({state: 'active'});
+  });
+
+  test("the environment's account that is refused keeps the sealed ones from nothing", async () => {
+    for (const name of ['a', 'b']) await add(name);
+    const own = {FIELDMIRROR_API_URL: server.urlOf('a'), FIELDMIRROR_TIME_ZONE: timeZone};
+    const ended = await runCommand(['start', '--once'], {...env, ...own, FIELDMIRROR_API_TOKEN: 'wrong'});
+    expect(ended).toMatchObject({code: 3, stdout: expect.stringMatching(/account a is stopped: .*401/)});
+    expect(await rowOf('a')).toMatchObject({state: 'stopped'});
+    const {rows} = await client.query(
+      `SELECT 1 FROM sync.sweeps JOIN sync.accounts USING (account_id) WHERE name = 'b' AND ended_at IS NOT NULL`,
+    );
+    expect(rows).toHaveLength(4);
+  });
+});
+
+test('the doctor looks at every sealed account by itself', async () => {
+  for (const name of ['good', 'bad', 'paused']) await add(name);
+  server.manners.set('bad', {isRefusing: true});
+  await run('pause', 'paused');
+  const {code, stdout} = await runCommand(['doctor', '--json'], env);
+  expect(code).toBe(3);
+  const {findings} = JSON.parse(stdout);
+  expect(findings.filter(({what}: {what: string}) => what.startsWith('account'))).toMatchObject([
+    {what: 'account good', state: 'good'},
+    {what: 'account bad', state: 'bad', found: expect.stringMatching(/401/)},
+    {what: 'account paused', state: 'warning', found: expect.stringMatching(/accounts resume paused/)},
+  ]);
+  expect(stdout).not.toContain(FIELDMIRROR_KEY);
+});

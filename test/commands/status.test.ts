@@ -1,0 +1,265 @@
+import {describe, expect, test} from 'vitest';
+import type {AccountStatus, StreamHealth} from '../../src/commands/account-status.ts';
+import {type Concern, findConcerns, isRefusal} from '../../src/commands/concerns.ts';
+import {drawStatus} from '../../src/commands/draw-status.ts';
+import type {OverdueSchedule, Schedule} from '../../src/warehouse/schedules.ts';
+import type {Sweep} from '../../src/warehouse/sweep.ts';
+
+const now = '2026-11-21T12:00:00Z';
+const hourMs = 3_600_000;
+const hoursAgo = (hours: number) => new Date(Date.parse(now) - hours * hourMs).toISOString();
+
+function fullSweep(more: Partial<Sweep>): Sweep {
+  return {
+    sweepId: '7',
+    accountId: '1',
+    stream: 'jobs',
+    mode: 'full',
+    windowName: null,
+    recordNumber: null,
+    state: 'certified',
+    requestedBy: 'schedule',
+    dueAt: hoursAgo(3),
+    startedAt: hoursAgo(3),
+    endedAt: hoursAgo(2),
+    stage: 'verify',
+    nextPage: 1,
+    fence: 1,
+    leaseUntil: null,
+    failures: 0,
+    counts: {} as Sweep['counts'],
+    reasons: [],
+    error: null,
+    evidence: {},
+    approvedAt: null,
+    approvedBy: null,
+    ...more,
+  } as Sweep;
+}
+
+function stream(name: string, more: Partial<StreamHealth> = {}): StreamHealth {
+  const lastEnded = more.lastEnded === undefined ? fullSweep({stream: name}) : more.lastEnded;
+  const sweeps = lastEnded === null ? [] : [lastEnded];
+  return {stream: name, rows: 1_234, sweeps, quarantined: 0, lastEnded, provenAt: hoursAgo(3), ...more};
+}
+
+function schedule(more: Partial<Schedule> = {}): Schedule {
+  return {
+    scheduleId: '1',
+    accountId: '1',
+    name: 'jobs nightly',
+    stream: 'jobs',
+    mode: 'full',
+    windowName: null,
+    everyMs: 24 * hourMs,
+    nextDueAt: hoursAgo(-14),
+    lastRungAt: hoursAgo(10),
+    ...more,
+  };
+}
+
+function account(
+  name: string,
+  more: Partial<AccountStatus> = {},
+  own: Partial<AccountStatus['account']> = {},
+): AccountStatus {
+  return {
+    account: {
+      accountId: '1',
+      name,
+      apiUrl: `https://example.com/${name}`,
+      timeZone: 'UTC',
+      createdAt: hoursAgo(24 * 90),
+      state: 'active',
+      stateReason: null,
+      stateSince: hoursAgo(24 * 90),
+      keyId: null,
+      ...own,
+    },
+    streams: [stream('jobs'), stream('tasks')],
+    schedules: [schedule()],
+    overdue: [],
+    waiting: [],
+    events: [],
+    ...more,
+  };
+}
+
+const late: OverdueSchedule = {...schedule(), accountName: 'acme', waitsSince: hoursAgo(50)};
+
+function kinds(status: AccountStatus): Concern['kind'][] {
+  return findConcerns([status], now).map(({kind}) => kind);
+}
+
+describe('what needs a person', () => {
+  test('is nothing where all is proven and on time', () => {
+    expect(kinds(account('acme'))).toEqual([]);
+  });
+
+  test('is an account that is stopped, with its reason', () => {
+    const stopped = account(
+      'acme',
+      {},
+      {state: 'stopped', stateReason: 'its token is refused; give another'},
+    );
+    expect(findConcerns([stopped], now)).toEqual([
+      expect.objectContaining({
+        account: 'acme',
+        kind: 'stopped-account',
+        text: expect.stringContaining('its token is refused; give another'),
+      }),
+    ]);
+  });
+
+  test('is a stream whose last full sweep failed, until one ends otherwise', () => {
+    const failed = fullSweep({state: 'failed', error: 'GET /jobs.xml: 500'});
+    const [concern] = findConcerns([account('acme', {streams: [stream('jobs', {lastEnded: failed})]})], now);
+    expect(concern).toMatchObject({kind: 'failed', stream: 'jobs', text: expect.stringContaining('500')});
+  });
+
+  test('is a sweep that waits for approval: how many rows would go, and how to let them', () => {
+    const waiting = [
+      {sweepId: '12', accountId: '1', stream: 'jobs', endedAt: hoursAgo(1), rows: 120, reasons: ['too many']},
+    ];
+    const [concern, ...others] = findConcerns([account('acme', {waiting})], now);
+    expect(others).toEqual([]);
+    expect(concern?.text).toMatch(/120 of 1,234 rows would be marked deleted$/);
+    expect(concern?.next).toMatch(/fieldmirror sweeps show 12, .*fieldmirror sweeps approve 12$/);
+  });
+
+  test('are records in quarantine', () => {
+    expect(kinds(account('acme', {streams: [stream('jobs', {quarantined: 2})]}))).toEqual(['quarantine']);
+  });
+
+  test.each([
+    ['two days old', 48, 24, false],
+    ['older', 49, 24, true],
+    ['older, but swept once a week', 49, 24 * 7, false],
+    ['older than two of its weeks', 24 * 15, 24 * 7, true],
+  ])('is knowledge that is too old: %s', (_, age, everyHours, isConcern) => {
+    const status = account('acme', {
+      streams: [stream('jobs', {provenAt: hoursAgo(age)})],
+      schedules: [schedule({everyMs: everyHours * hourMs})],
+    });
+    expect(kinds(status)).toEqual(isConcern ? ['unproven'] : []);
+  });
+
+  test('is a stream that was never proven, once its account is old enough to have been; it says why', () => {
+    const lastEnded = fullSweep({state: 'uncertified', reasons: ['2 records are in quarantine']});
+    const streams = [stream('jobs', {provenAt: null, lastEnded})];
+    expect(kinds(account('acme', {streams}, {createdAt: hoursAgo(47)}))).toEqual([]);
+    const [concern] = findConcerns([account('acme', {streams}, {createdAt: hoursAgo(49)})], now);
+    expect(concern).toMatchObject({
+      text: 'never proven complete, in 2 days',
+      next: 'the last full sweep is uncertified, because 2 records are in quarantine',
+    });
+  });
+
+  test('is no knowledge that nobody planned to renew, and none of an account that a person paused', () => {
+    const streams = [stream('jobs', {provenAt: hoursAgo(500)})];
+    expect(kinds(account('acme', {streams, schedules: []}))).toEqual([]);
+    expect(kinds(account('acme', {streams, schedules: [schedule({mode: 'window'})]}))).toEqual([]);
+    expect(kinds(account('acme', {streams}, {state: 'paused'}))).toEqual([]);
+  });
+
+  test('is one worker that is away, however many schedules wait for it', () => {
+    const overdue = Array.from({length: 9}, (_, n) => ({...late, name: `schedule ${n}`}));
+    const concerns = findConcerns([account('acme', {overdue}), account('other', {overdue})], now);
+    expect(concerns).toHaveLength(1);
+    expect(concerns[0]).toMatchObject({account: null, kind: 'overdue'});
+    expect(concerns[0]?.text).toMatch(/^18 schedules .* 2 days \(acme: schedule 0; .*and 15 more\)$/);
+  });
+
+  test('is told without --check by the exit code only where records were refused', () => {
+    const all: Concern['kind'][] = [
+      'stopped-account',
+      'failed',
+      'approval',
+      'quarantine',
+      'unproven',
+      'overdue',
+    ];
+    const concern = {account: null, stream: null, text: '', next: null};
+    expect(all.filter((kind) => isRefusal({...concern, kind}))).toEqual(['failed', 'quarantine']);
+  });
+});
+
+describe('the drawing', () => {
+  const draw = (accounts: readonly AccountStatus[]) =>
+    drawStatus(accounts, {place: 'here', now, concerns: findConcerns(accounts, now)});
+
+  test('says how far the proof of each stream goes back, and what became of its last full sweep', () => {
+    const streams = [
+      stream('jobs', {
+        provenAt: hoursAgo(75),
+        lastEnded: fullSweep({state: 'uncertified', reasons: ['a page repeated']}),
+      }),
+      stream('tasks', {provenAt: null, lastEnded: null}),
+    ];
+    const text = draw([account('acme', {streams})]);
+    expect(text).toMatch(/jobs\s+│\s+1,234 │ uncertified 2 h ago\s+│ 3 days ago/);
+    expect(text).toMatch(/tasks\s+│\s+1,234 │ never\s+│ never/);
+    expect(text).toContain('jobs: uncertified, because a page repeated');
+  });
+
+  test('ends with what needs a person, or says that nothing does', () => {
+    expect(draw([account('acme')])).toMatch(/Nothing needs a person\.$/);
+    const streams = [stream('jobs', {quarantined: 1})];
+    expect(draw([account('acme', {streams})])).toMatch(
+      /Needs a person:\n {2}acme, jobs: 1 record in quarantine\n {4}what is wrong .*$/,
+    );
+  });
+
+  test('lists changes in what the service sends, the newest first, and not without end', () => {
+    const event = {
+      accountId: '1',
+      table: 'jobs',
+      kind: 'new' as const,
+      detail: 'sent as text; kept in attributes',
+    };
+    const events = Array.from({length: 30}, (_, n) => ({...event, at: hoursAgo(n), field: `f${n}`}));
+    const text = draw([account('acme', {events})]);
+    expect(text).toMatch(/seven days:\n {2}2026-11-21 jobs\.f0 new: sent as text; kept in attributes\n/);
+    expect(text).toContain('f19');
+    expect(text).not.toContain('f20');
+    expect(text).toContain('and 10 more');
+  });
+
+  test('of two hundred accounts is a line each, and streams only where a person is needed', () => {
+    const accounts = Array.from({length: 200}, (_, n) =>
+      account(`account-${n}`, n === 5 ? {streams: [stream('jobs', {quarantined: 3})]} : {}),
+    );
+    const text = draw(accounts);
+    expect(text.match(/account-\d+ /g)?.length).toBeGreaterThanOrEqual(200);
+    expect(text.match(/last full sweep/g)).toHaveLength(1);
+    expect(text.split('\n').length).toBeLessThan(240);
+  });
+
+  test('fits 110 columns', () => {
+    const streams = [
+      stream('customers', {
+        rows: 1_234_567,
+        provenAt: hoursAgo(59),
+        lastEnded: fullSweep({state: 'uncertified', endedAt: hoursAgo(20)}),
+        sweeps: [
+          fullSweep({state: 'running', endedAt: null}),
+          fullSweep({mode: 'window', windowName: 'today'}),
+        ],
+        quarantined: 12,
+      }),
+    ];
+    const one = account('acme', {streams, schedules: [schedule({stream: 'customers'})]});
+    const many = Array.from({length: 5}, () =>
+      account('a'.repeat(60), {streams}, {state: 'stopped', stateReason: 'x'}),
+    );
+    const reasons = [`because of this and that, ${'word '.repeat(60)}`];
+    const wordy = [stream('jobs', {lastEnded: fullSweep({state: 'uncertified', reasons}), provenAt: null})];
+    for (const text of [draw([one]), draw(many), draw([account('acme', {streams: wordy})])]) {
+      for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(110);
+    }
+  });
+
+  test('without an account says how to begin', () => {
+    expect(draw([])).toContain('no account yet');
+  });
+});

@@ -1,0 +1,97 @@
+import {randomBytes} from 'node:crypto';
+import type pg from 'pg';
+import {inject, vi} from 'vitest';
+import {createLogger} from '../../src/log.ts';
+import {parseKeys, seal} from '../../src/seal.ts';
+import {Secret} from '../../src/secret.ts';
+import {Accounts} from '../../src/sync/accounts.ts';
+import {PageReader} from '../../src/sync/page-reader.ts';
+import type {SweepDeps} from '../../src/sync/sweep-deps.ts';
+import {
+  type Account,
+  keepSealedToken,
+  listKnownAccounts,
+  upsertAccount,
+} from '../../src/warehouse/accounts.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import type {Sweep} from '../../src/warehouse/sweep.ts';
+import {readSweep, requestSweep} from '../../src/warehouse/sweeps.ts';
+import {createDatabase} from '../support/postgres.ts';
+import {type AccountServer, serveAccounts} from './account-server.ts';
+
+/** Many accounts at one server, a warehouse that mirrors them, and what a worker needs. */
+export interface ManyAccounts {
+  readonly server: AccountServer;
+  readonly pool: pg.Pool;
+  readonly deps: SweepDeps;
+  /** Lines of the log, as they were written. */
+  readonly lines: {readonly msg: string; readonly [name: string]: unknown}[];
+  /** Adds an account whose token is sealed in the warehouse. */
+  add(name: string): Promise<Account>;
+  readonly accountIds: () => Promise<readonly string[]>;
+  request(account: Account, ...streams: string[]): Promise<string[]>;
+  /** The sweeps when all of them have ended, in order of their numbers. */
+  endOf(sweepIds: readonly string[]): Promise<Sweep[]>;
+  close(): Promise<void>;
+}
+
+export const streams = ['customers', 'jobs', 'employees', 'tasks'];
+export const keyText = randomBytes(32).toString('base64');
+const keys = parseKeys(keyText);
+const [key] = keys;
+
+export async function openManyAccounts(): Promise<ManyAccounts> {
+  const server = await serveAccounts();
+  const database = await createDatabase(inject('warehouseTemplate'));
+  const pool = openPool(database.url, {max: 16, applicationName: 'test'});
+  const lines: ManyAccounts['lines'] = [];
+  const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
+  const log = createLogger({level: 'info', secrets: [], destination});
+  const accounts = new Accounts({pool, keys, allowHttp: false, transport: {retry: {attempts: 1}}});
+  const pageReader = new PageReader();
+  return {
+    server,
+    pool,
+    lines,
+    deps: {pool, databaseUrl: database.url, openAccount: (id) => accounts.open(id), pageReader, log},
+    add: async (name) => {
+      const account = await upsertAccount(pool, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
+      const {accountId} = account;
+      if (key === undefined) throw new Error('no key');
+      await keepSealedToken(pool, accountId, seal(new Secret(server.tokenOf(name)), key, accountId));
+      return account;
+    },
+    accountIds: async () => {
+      const known = await listKnownAccounts(pool, accounts.known);
+      return known.filter(({state}) => state === 'active').map(({accountId}) => accountId);
+    },
+    request: async ({accountId}, ...asked) => {
+      const sweepIds: string[] = [];
+      for (const stream of asked.length > 0 ? asked : streams)
+        sweepIds.push(
+          (await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'command'})).sweepId,
+        );
+      return sweepIds;
+    },
+    endOf: async (sweepIds) => await waitForEnd(pool, sweepIds),
+    close: async () => {
+      await accounts.close();
+      await pageReader.close();
+      await pool.end();
+      await database.drop();
+      await server.close();
+    },
+  };
+}
+
+async function waitForEnd(pool: pg.Pool, sweepIds: readonly string[]): Promise<Sweep[]> {
+  const read = async () => await Promise.all(sweepIds.map((sweepId) => readSweep(pool, sweepId)));
+  const ended = await vi.waitUntil(
+    async () => {
+      const sweeps = (await read()).filter((sweep) => sweep !== null);
+      return sweeps.every(({endedAt}) => endedAt !== null) && sweeps;
+    },
+    {timeout: 45_000, interval: 100},
+  );
+  return ended;
+}
