@@ -4,7 +4,7 @@ import type pg from 'pg';
 import {listAbsent, rememberAbsent} from '../warehouse/absent-numbers.ts';
 import type {HeldNumbers} from '../warehouse/held-numbers.ts';
 import type {Asked, Evidence} from '../warehouse/sweep.ts';
-import {type GoneNumber, keepAnswers, listTombstones} from '../warehouse/tombstones.ts';
+import {dropSuspects, type GoneNumber, keepAnswers, listTombstones} from '../warehouse/tombstones.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
 import {findGaps, findLost, findMissed, findUnseen, type NumberKnowledge, rangeOf} from './open-numbers.ts';
 import type {SweepRun} from './sweep-run.ts';
@@ -60,8 +60,7 @@ class Around {
   async ask(): Promise<Findings> {
     const {deps, sweep, stream} = this.#run;
     const {seen, seenAgain, held, asksEdges} = this.#passes;
-    // Answers that an earlier run of this sweep got are kept: nobody is asked twice.
-    for (const {number} of await listTombstones(deps.pool, sweep.sweepId)) this.#gone.add(number);
+    await this.#recallAnswers();
     const missed = await this.#askHeld(findMissed({seen, seenAgain}));
     const lost = await this.#askHeld(findLost({seen, seenAgain}));
     const unseen = await this.#askHeld(findUnseen({seen, seenAgain, live: held.live}));
@@ -76,6 +75,15 @@ class Around {
       gaps,
       ...(asksEdges ? {edges: await this.#askEdges(knowledge)} : {}),
     });
+  }
+
+  /** Nobody is asked twice, though the sweep was cut off: but what a list has shown since is back, whatever was said. */
+  async #recallAnswers(): Promise<void> {
+    const {deps, sweep} = this.#run;
+    const answered = (await listTombstones(deps.pool, sweep.sweepId)).map(({number}) => number);
+    const back = answered.filter((number) => this.#passes.seenAgain.has(number));
+    if (back.length > 0) await dropSuspects(deps.pool, sweep.sweepId, back);
+    for (const number of answered) if (!this.#passes.seenAgain.has(number)) this.#gone.add(number);
   }
 
   #tell(evidence: Findings['evidence']): Findings {

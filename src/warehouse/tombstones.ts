@@ -77,11 +77,11 @@ export async function keepSuspects(
 
 /** Takes back what is kept of numbers that no longer are suspect: their records were found. */
 export async function dropSuspects(
-  client: pg.ClientBase,
+  db: Queryable,
   sweepId: string,
   numbers: readonly string[],
 ): Promise<void> {
-  await client.query(
+  await db.query(
     'DELETE FROM sync.tombstones WHERE sweep_id = $1 AND number = ANY ($2::bigint[]) AND written_at IS NULL',
     [sweepId, numbers],
   );

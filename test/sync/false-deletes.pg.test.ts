@@ -215,6 +215,23 @@ describe('sweeps that may not delete', () => {
 });
 
 describe('records that come back', () => {
+  test('a record that was gone when it was asked for, and is listed again before its cut-off sweep goes on, is not marked', async () => {
+    place = await openScript(inPages(range(1, 70), 30));
+    expect(await place.sweep()).toMatchObject({state: 'certified'});
+    const without = [...range(1, 4), ...range(6, 70), 72];
+    place.script.pages = inPages(without, 30);
+    place.script.known = without;
+    // 5 is answered for; then the question for the new gap breaks off.
+    place.script.twist = ({kind, number}, response) =>
+      kind === 'record' && number === 71 && refuse(response, 500, {body: ''});
+    expect(await place.sweep()).toMatchObject({outcome: 'postponed'});
+    place.script.keys = inPages([...range(1, 70), 72], 30);
+    place.script.known = [...range(1, 70), 72];
+    place.script.twist = () => false;
+    expect(await place.sweep()).toMatchObject({outcome: 'ended', counts: {tombstoned: 0}});
+    expect(await place.deleted()).toEqual([]);
+  });
+
   test('Fivetran soft delete: a record that is listed again under its number lives again, and its tombstone is undone', async () => {
     place = await openHeld(40);
     leave([...range(1, 19), ...range(21, 40)]);
