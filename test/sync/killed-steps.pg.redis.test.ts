@@ -79,7 +79,7 @@ beforeAll(async () => {
       free.push(lane);
     }),
   );
-}, 600_000);
+}, 900_000);
 
 function isPossible({backend}: Case): boolean {
   return backend === 'postgres' || inject('redisUrl') !== null;
