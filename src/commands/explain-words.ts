@@ -1,5 +1,5 @@
 import type {EditWriter, SweepWriter} from '../warehouse/versions.ts';
-import {formatDuration, formatNumber} from './report.ts';
+import {formatAgo, formatNumber} from './report.ts';
 
 /** Characters of one value that a person is shown; JSON has all. */
 const longest = 2_000;
@@ -26,5 +26,5 @@ export function describeWriter(writer: SweepWriter | EditWriter): string {
 
 /** An instant, and how long ago that is. */
 export function since(instant: string): string {
-  return `${instant} (${formatDuration(Math.max(0, Date.now() - Date.parse(instant)))} ago)`;
+  return `${instant} (${formatAgo(instant)})`;
 }

@@ -30,6 +30,11 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
+/** How long ago an instant is, by this machine's clock. */
+export function formatAgo(instant: string): string {
+  return `${formatDuration(Math.max(0, Date.now() - Date.parse(instant)))} ago`;
+}
+
 /** Prints for a person, or one JSON document for a program. */
 export function print(isJson: boolean, output: {readonly json: unknown; readonly text: string}): void {
   process.stdout.write(isJson ? `${JSON.stringify(output.json, null, 2)}\n` : `${output.text}\n`);

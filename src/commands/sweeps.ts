@@ -8,7 +8,7 @@ import type {Asked, ListEnd, Sweep} from '../warehouse/sweep.ts';
 import {approveSweep, listSweeps, readSweep} from '../warehouse/sweeps.ts';
 import {listTombstones, type Tombstone} from '../warehouse/tombstones.ts';
 import {chooseAccount} from './choose-account.ts';
-import {drawTable, formatDuration, formatNumber, print} from './report.ts';
+import {drawTable, formatAgo, formatNumber, print} from './report.ts';
 import {type Warehouse, withWarehouse} from './world.ts';
 
 export interface ListOptions {
@@ -83,9 +83,7 @@ function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): str
     sweep.sweepId,
     `${accounts.length > 1 ? `${names.get(sweep.accountId)}: ` : ''}${describeTarget(sweep)}`,
     sweep.state,
-    sweep.endedAt === null
-      ? ''
-      : `${formatDuration(Math.max(0, Date.now() - Date.parse(sweep.endedAt)))} ago`,
+    sweep.endedAt === null ? '' : formatAgo(sweep.endedAt),
     sweep.counts.records,
     sweep.counts.inserted,
     sweep.counts.updated + sweep.counts.revived,

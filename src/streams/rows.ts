@@ -2,11 +2,11 @@ import {crc32} from 'node:zlib';
 import type {Element, FieldRecord, Value} from '../api/record.ts';
 import type {Row} from '../warehouse/row.ts';
 import {elementAt, type Layout, layoutOf} from './layout.ts';
+import {toNumber} from './number-of.ts';
 import {type ChildPlan, type Plan, planOf} from './plan.ts';
 import {describe, type Reading, refusal} from './refusal.ts';
 import type {Stream} from './stream.ts';
-import {isNumber, NUMBER, readRow} from './table-row.ts';
-import {readValue} from './values.ts';
+import {NUMBER, readRow} from './table-row.ts';
 
 /** The rows that one record makes: its own, and those of the records embedded in it. Plain data: it crosses threads. */
 export interface RowSet {
@@ -49,8 +49,8 @@ export function shapeOf(stream: Stream, timeZone: string): number {
 }
 
 function readNumber(plan: Plan, value: Value | undefined, reading: Reading): string {
-  const number = typeof value === 'string' ? readValue('integer', value, reading.timeZone) : null;
-  if (number !== null && number !== undefined && isNumber(number)) return number;
+  const number = toNumber(value);
+  if (number !== null) return number;
   const field = plan.part.columns[plan.keyColumn]?.name ?? '';
   throw refusal(reading, {field, expected: NUMBER, got: describe(value)});
 }

@@ -1,9 +1,8 @@
 import type pg from 'pg';
-import {inSweepTransaction} from '../warehouse/database.ts';
-import {endSweep} from '../warehouse/sweeps.ts';
 import {dropSuspects, type GoneNumber, keepAnswers, listTombstones} from '../warehouse/tombstones.ts';
 import {askNumbers} from './ask-numbers.ts';
-import {type Ended, pass, type SweepRun} from './sweep-run.ts';
+import {endRun} from './end-run.ts';
+import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
 import {markGone} from './write-tombstones.ts';
 
 /**
@@ -11,11 +10,10 @@ import {markGone} from './write-tombstones.ts';
  * is marked deleted, however much it is.
  */
 export async function sweepApproved(run: SweepRun): Promise<Ended> {
-  const {deps, sweep, stream} = run;
+  const {deps, sweep} = run;
   const suspects = await listTombstones(deps.pool, sweep.sweepId);
-  const about = {accountId: sweep.accountId, stream: stream.name, sweepId: sweep.sweepId};
   const keep = (client: pg.ClientBase, {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string}) =>
-    keepAnswers(client, {...about, gone, askedAt});
+    keepAnswers(client, {...scopeOf(run), gone, askedAt});
   const back: string[] = [];
   const doubts: string[] = [];
   const open = suspects.filter(({writtenAt}) => writtenAt === null).map(({number}) => number);
@@ -25,14 +23,8 @@ export async function sweepApproved(run: SweepRun): Promise<Ended> {
   }
   const reason = `a person let its tombstones through on ${sweep.approvedAt}; the next full sweep is to certify`;
   const end = {state: 'uncertified', reasons: [reason, ...doubts], evidence: sweep.evidence} as const;
-  const done = await inSweepTransaction(deps.pool, async (client) => {
+  return await endRun(run, end, async (client) => {
     await dropSuspects(client, sweep.sweepId, back);
-    const counts = await markGone(client, run);
-    await endSweep(client, sweep, {...end, counts: run.tally.with(counts)});
-    await pass(run, 'end-written');
-    return counts;
+    return await markGone(client, run);
   });
-  run.tally.add(done);
-  await pass(run, 'end-committed');
-  return end;
 }

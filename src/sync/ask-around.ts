@@ -1,13 +1,12 @@
 // The questions by number that both passes leave open, group by group.
 
-import type pg from 'pg';
 import {listAbsent, rememberAbsent} from '../warehouse/absent-numbers.ts';
 import type {HeldNumbers} from '../warehouse/held-numbers.ts';
 import type {Asked, Evidence} from '../warehouse/sweep.ts';
-import {dropSuspects, type GoneNumber, keepAnswers, listTombstones} from '../warehouse/tombstones.ts';
+import {dropSuspects, keepAnswers, listTombstones} from '../warehouse/tombstones.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
-import {findGaps, findLost, findMissed, findUnseen, type NumberKnowledge, rangeOf} from './open-numbers.ts';
-import type {SweepRun} from './sweep-run.ts';
+import {findGaps, findLost, findMissed, findUnseen, type KnownRange, rangeOf} from './open-numbers.ts';
+import {type SweepRun, scopeOf} from './sweep-run.ts';
 
 /** What both passes found, and what was held before. */
 export interface Passes {
@@ -57,23 +56,30 @@ class Around {
     this.#live = new Set(passes.held.live);
   }
 
+  /** Of a row that lives here the answer is evidence for a tombstone; of any other number it is remembered. */
+  readonly #keep: KeepGone = async (client, {gone, askedAt}) => {
+    const about = {...scopeOf(this.#run), askedAt};
+    await keepAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
+    await rememberAbsent(client, {...about, gone: gone.filter(({number}) => !this.#live.has(number))});
+  };
+
   async ask(): Promise<Findings> {
-    const {deps, sweep, stream} = this.#run;
+    const {deps, stream} = this.#run;
     const {seen, seenAgain, held, asksEdges} = this.#passes;
     await this.#recallAnswers();
     const missed = await this.#askHeld(findMissed({seen, seenAgain}));
     const lost = await this.#askHeld(findLost({seen, seenAgain}));
     const unseen = await this.#askHeld(findUnseen({seen, seenAgain, live: held.live}));
     if (this.#hasTripped() || !stream.isCountedPerAccount) return this.#tell({missed, lost, unseen});
-    const absent = await listAbsent(deps.pool, {accountId: sweep.accountId, stream: stream.name});
-    const knowledge = {seen, seenAgain, ...held, absent};
-    const gaps = await this.#askGaps(knowledge);
+    const absent = await listAbsent(deps.pool, scopeOf(this.#run));
+    const range = rangeOf({seen, seenAgain, ...held, absent});
+    const gaps = await this.#askGaps(range);
     return this.#tell({
       missed,
       lost,
       unseen,
       gaps,
-      ...(asksEdges ? {edges: await this.#askEdges(knowledge)} : {}),
+      ...(asksEdges ? {edges: await this.#askEdges(range)} : {}),
     });
   }
 
@@ -103,12 +109,12 @@ class Around {
   /** Asks for numbers of which most are held, until the breaker trips. */
   async #askHeld(numbers: readonly string[]): Promise<Asked> {
     const open = numbers.filter((number) => !this.#gone.has(number));
-    return await this.#askAll(open, (client, {gone, askedAt}) => this.#keep(client, gone, askedAt));
+    return await this.#askAll(open, this.#keep);
   }
 
-  async #askGaps(knowledge: NumberKnowledge): Promise<Asked & {readonly left: number}> {
-    const {numbers, left} = findGaps(rangeOf(knowledge), maxGaps);
-    const asked = await this.#askAll(numbers, (client, {gone, askedAt}) => this.#keep(client, gone, askedAt));
+  async #askGaps(range: KnownRange): Promise<Asked & {readonly left: number}> {
+    const {numbers, left} = findGaps(range, maxGaps);
+    const asked = await this.#askAll(numbers, this.#keep);
     if (left > 0)
       this.#doubts.push(
         `${left} numbers inside the known range were never seen and are still to be asked for`,
@@ -117,8 +123,7 @@ class Around {
   }
 
   /** Steps outward from both ends of the known range, until a few in a row are unknown. */
-  async #askEdges(knowledge: NumberKnowledge): Promise<Asked> {
-    const {sorted, absent} = rangeOf(knowledge);
+  async #askEdges({sorted, absent}: KnownRange): Promise<Asked> {
     const sum = {asked: 0, found: 0, gone: 0};
     const ends = [
       {from: sorted.at(-1) ?? 0, step: 1},
@@ -146,8 +151,7 @@ class Around {
     const numbers = beside.filter((number) => number > 0 && !absent.has(number)).map(String);
     const found: number[] = [];
     // What is above the known range may be born any moment, so nothing is remembered of it.
-    const keep: KeepGone =
-      step < 0 ? (client, {gone, askedAt}) => this.#keep(client, gone, askedAt) : async () => {};
+    const keep: KeepGone = step < 0 ? this.#keep : async () => {};
     const asked = await this.#askAll(numbers, keep, (number) => found.push(Number(number)));
     return {asked, furthest: found.length === 0 ? null : step > 0 ? Math.max(...found) : Math.min(...found)};
   }
@@ -168,13 +172,5 @@ class Around {
       if (this.#hasTripped()) break;
     }
     return {asked, found, gone};
-  }
-
-  /** Of a row that lives here the answer is evidence for a tombstone; of any other number it is remembered. */
-  async #keep(client: pg.ClientBase, gone: readonly GoneNumber[], askedAt: string): Promise<void> {
-    const {sweep, stream} = this.#run;
-    const about = {accountId: sweep.accountId, stream: stream.name, sweepId: sweep.sweepId, askedAt};
-    await keepAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
-    await rememberAbsent(client, {...about, gone: gone.filter(({number}) => !this.#live.has(number))});
   }
 }

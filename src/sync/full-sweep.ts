@@ -1,15 +1,15 @@
 // A whole sweep: read, verify, ask, and say what is proven. What it claims when it is certified: as of its start no
 // record that lived throughout is missing here, or older than that, and no row is marked deleted whose record lives.
 
-import {inSweepTransaction} from '../warehouse/database.ts';
 import {settleFields} from '../warehouse/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../warehouse/held-numbers.ts';
 import type {Evidence} from '../warehouse/sweep.ts';
-import {endSweep} from '../warehouse/sweeps.ts';
 import {keepSuspects} from '../warehouse/tombstones.ts';
 import {askAround, type Findings} from './ask-around.ts';
+import {endRun} from './end-run.ts';
+import {findMissed} from './open-numbers.ts';
 import {type FirstPass, readList, readSeen} from './read-list.ts';
-import {type Ended, pass, type SweepRun} from './sweep-run.ts';
+import {type Ended, pass, type SweepRun, scopeOf} from './sweep-run.ts';
 import {type SecondPass, verifyList} from './verify-list.ts';
 import {markGone} from './write-tombstones.ts';
 
@@ -50,7 +50,7 @@ async function recallList(run: SweepRun): Promise<FirstPass> {
 }
 
 function describe(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
-  const missed = [...second.numbers].filter((number) => !first.seen.has(number)).length;
+  const missed = findMissed({seen: first.seen, seenAgain: second.numbers}).length;
   return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
 }
 
@@ -83,21 +83,12 @@ async function certify(
 ): Promise<Ended> {
   const state = reasons.length === 0 ? 'certified' : 'uncertified';
   const {known, records} = run.tally.counts;
-  const about = {accountId: run.sweep.accountId, stream: run.stream.name, sweepId: run.sweep.sweepId};
-  const done = await inSweepTransaction(run.deps.pool, async (client) => {
+  return await endRun(run, {state, reasons, evidence}, async (client) => {
     const counts = await markGone(client, run);
-    await settleFields(client, {
-      ...about,
-      parsedAll: known === 0,
-      wroteRows: known < records || counts.tombstoned > 0,
-    });
-    await endSweep(client, run.sweep, {state, reasons, evidence, counts: run.tally.with(counts)});
-    await pass(run, 'end-written');
+    const wroteRows = known < records || counts.tombstoned > 0;
+    await settleFields(client, {...scopeOf(run), parsedAll: known === 0, wroteRows});
     return counts;
   });
-  run.tally.add(done);
-  await pass(run, 'end-committed');
-  return {state, reasons, evidence};
 }
 
 /** Too much is gone to be believed: nothing is marked deleted, everything that would be is listed. */
@@ -121,14 +112,9 @@ async function stopWith(
   run: SweepRun,
   stopped: {readonly evidence: Evidence; readonly suspects: readonly string[]; readonly reason: string},
 ): Promise<Ended> {
-  const {evidence, suspects} = stopped;
-  const {accountId, sweepId} = run.sweep;
-  const reasons = [stopped.reason];
-  await inSweepTransaction(run.deps.pool, async (client) => {
-    await keepSuspects(client, {accountId, sweepId, stream: run.stream.name, numbers: suspects});
-    await endSweep(client, run.sweep, {state: 'stopped', reasons, evidence, counts: run.tally.counts});
-    await pass(run, 'end-written');
+  const {evidence, suspects, reason} = stopped;
+  return await endRun(run, {state: 'stopped', reasons: [reason], evidence}, async (client) => {
+    await keepSuspects(client, {...scopeOf(run), numbers: suspects});
+    return {};
   });
-  await pass(run, 'end-committed');
-  return {state: 'stopped', reasons, evidence};
 }

@@ -84,7 +84,6 @@ class ListReading {
   #waiting: CutPage[] = [];
   #waitingRecords = 0;
   #waitingBytes = 0;
-  #nextPage: number;
   #last: CutPage | null = null;
   #endedBy: ListEnd;
   #reading: Reading | null = null;
@@ -94,7 +93,6 @@ class ListReading {
   constructor(run: SweepRun, seen: Set<string>) {
     this.#run = run;
     this.#seen = seen;
-    this.#nextPage = run.sweep.nextPage;
     this.#endedBy = run.stream.isPaged ? 'nothing-new' : 'whole-answer';
   }
 
@@ -177,8 +175,7 @@ class ListReading {
       quarantined: batch.bad.length,
     });
     await this.#writing;
-    this.#nextPage = (reading.pages.at(-1)?.page ?? 0) + 1;
-    this.#writing = this.#write(batch, this.#nextPage);
+    this.#writing = this.#write(batch, (reading.pages.at(-1)?.page ?? 0) + 1);
     this.#writing.catch(() => {});
     deps.onProgress?.({
       accountId: sweep.accountId,
@@ -231,6 +228,7 @@ class ListReading {
     tally.add(written);
     await pass(this.#run, 'batch-committed');
   }
+
   /** Windows prove nothing by what they saw, so nothing is noted of it. */
   async #noteSightings(client: pg.ClientBase, numbers: readonly string[], nextPage: number): Promise<void> {
     const {sweepId, mode} = this.#run.sweep;

@@ -1,10 +1,9 @@
 import {RecordError} from '../errors.ts';
-import {inSweepTransaction} from '../warehouse/database.ts';
 import {isLive} from '../warehouse/held-numbers.ts';
-import {endSweep} from '../warehouse/sweeps.ts';
 import {keepAnswers} from '../warehouse/tombstones.ts';
 import {type Answers, askNumbers} from './ask-numbers.ts';
-import {type Ended, pass, type SweepRun} from './sweep-run.ts';
+import {endRun} from './end-run.ts';
+import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
 import {markGone} from './write-tombstones.ts';
 
 /**
@@ -15,21 +14,13 @@ export async function sweepRecord(run: SweepRun): Promise<Ended> {
   const {deps, sweep, stream} = run;
   const number = sweep.recordNumber ?? '';
   const isHeld = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});
-  const about = {accountId: sweep.accountId, stream: stream.name, sweepId: sweep.sweepId};
   for await (const answers of askNumbers(run, [number], async (client, {gone, askedAt}) => {
-    if (isHeld) await keepAnswers(client, {...about, gone, askedAt});
+    if (isHeld) await keepAnswers(client, {...scopeOf(run), gone, askedAt});
   })) {
     checkAnswer(run, answers, isHeld);
   }
-  const done = await inSweepTransaction(deps.pool, async (client) => {
-    const counts = await markGone(client, run);
-    await endSweep(client, sweep, {state: 'certified', counts: run.tally.with(counts)});
-    await pass(run, 'end-written');
-    return counts;
-  });
-  run.tally.add(done);
-  await pass(run, 'end-committed');
-  return {state: 'certified', reasons: [], evidence: {}};
+  const end = {state: 'certified', reasons: [], evidence: {}} as const;
+  return await endRun(run, end, (client) => markGone(client, run));
 }
 
 function checkAnswer({sweep, stream}: SweepRun, answers: Answers, isHeld: boolean): void {

@@ -25,6 +25,11 @@ export interface Ended {
   readonly evidence: Evidence;
 }
 
+/** Whose records a sweep is about, and which sweep it is: what nearly every statement of the warehouse asks for. */
+export function scopeOf({sweep, stream}: Pick<SweepRun, 'sweep' | 'stream'>) {
+  return {accountId: sweep.accountId, stream: stream.name, sweepId: sweep.sweepId};
+}
+
 /** Says that the sweep has come by a step. */
 export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
   await run.deps.onStep?.(step);

@@ -11,7 +11,7 @@ import type {Sweep} from '../warehouse/sweep.ts';
 import {undoTombstones} from '../warehouse/tombstones.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 import type {ReadBatch} from './read-batch.ts';
-import type {SweepRun} from './sweep-run.ts';
+import {type SweepRun, scopeOf} from './sweep-run.ts';
 
 /** What a batch did to the warehouse: rows of the stream's own table, and children that vanished from their parents. */
 export interface WriteCounts {
@@ -34,24 +34,19 @@ export async function writeBatch(
   batch: Brought,
 ): Promise<WriteCounts> {
   const {stream, sweep, account} = run;
-  const {accountId, sweepId} = sweep;
-  const came = {accountId, stream: stream.name, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
+  const scope = scopeOf(run);
+  const came = {...scope, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
   const rows = batch.rowSets.map((rowSet) => rowSet.row);
-  const {inserted, updated, revived} = await loadRows(client, stream.table, rows, {accountId, sweepId});
+  const {inserted, updated, revived} = await loadRows(client, stream.table, rows, scope);
   let vanished = 0;
   for (const child of stream.children) vanished += await writeChildren(client, {child, sweep}, batch.rowSets);
   if (inserted > 0) await forgetAbsent(client, came);
   if (revived > 0) await undoTombstones(client, came);
-  await rememberKnown(client, {
-    accountId,
-    stream: stream.name,
-    shape: shapeOf(stream, account.timeZone),
-    known: batch.bytes,
-  });
+  await rememberKnown(client, {...scope, shape: shapeOf(stream, account.timeZone), known: batch.bytes});
   await forgetKnown(client, {...came, numbers: came.numbers.filter((number) => !batch.bytes.has(number))});
-  await rememberFields(client, {accountId, stream: stream.name, sweepId, fields: batch.fields});
+  await rememberFields(client, {...scope, fields: batch.fields});
   await resolveQuarantine(client, came);
-  await quarantineRecords(client, {accountId, stream: stream.name, sweepId, records: batch.bad});
+  await quarantineRecords(client, {...scope, records: batch.bad});
   return {inserted, updated, revived, vanished};
 }
 

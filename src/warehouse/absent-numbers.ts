@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type {Queryable} from './database.ts';
-import type {GoneNumber} from './tombstones.ts';
+import {type GoneAnswers, toValues} from './tombstones.ts';
 
 interface Scope {
   readonly accountId: string;
@@ -8,24 +8,13 @@ interface Scope {
 }
 
 /** Remembers numbers of which the service has no record: they are asked for once. */
-export async function rememberAbsent(
-  client: pg.ClientBase,
-  found: Scope & {readonly sweepId: string; readonly gone: readonly GoneNumber[]; readonly askedAt: string},
-): Promise<void> {
+export async function rememberAbsent(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
     `INSERT INTO sync.absent_numbers (account_id, stream, sweep_id, asked_at, number, status, words)
      SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone (number, status, words)
          ON CONFLICT (account_id, stream, number) DO NOTHING`,
-    [
-      found.accountId,
-      found.stream,
-      found.sweepId,
-      found.askedAt,
-      found.gone.map((one) => one.number),
-      found.gone.map((one) => one.status),
-      found.gone.map((one) => one.words),
-    ],
+    toValues(found),
   );
 }
 

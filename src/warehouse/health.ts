@@ -2,7 +2,7 @@
 // against `now`: the clock of the database, by which everything here was written.
 
 import type {Queryable} from './database.ts';
-import {type Sweep, sweepColumns} from './sweep.ts';
+import {isLatestOpinion, type Sweep, sweepColumns} from './sweep.ts';
 
 /** The full sweeps of one stream of one account, by what they prove. Instants are ISO 8601 in UTC. */
 export interface Proof {
@@ -82,10 +82,7 @@ async function listWaiting(db: Queryable, accountIds: readonly string[]): Promis
               WHERE tombstone.sweep_id = stopped.sweep_id AND tombstone.written_at IS NULL) AS rows
        FROM sync.sweeps AS stopped
       WHERE account_id = ANY ($1) AND state = 'stopped'
-        AND NOT EXISTS (
-              SELECT FROM sync.sweeps AS later
-               WHERE later.account_id = stopped.account_id AND later.stream = stopped.stream AND later.mode = 'full'
-                 AND later.sweep_id > stopped.sweep_id AND later.state IN ('certified', 'uncertified', 'stopped'))
+        AND ${isLatestOpinion('stopped')}
       ORDER BY account_id, sweep_id`,
     [accountIds],
   );

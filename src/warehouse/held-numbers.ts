@@ -1,7 +1,6 @@
-import pg from 'pg';
 import type {Queryable} from './database.ts';
 import type {MirrorTable} from './mirror-table.ts';
-import {nameTable} from './table-sql.ts';
+import {keyOf, nameTable} from './table-sql.ts';
 
 /** The numbers of a stream that this warehouse knows of. */
 export interface HeldNumbers {
@@ -40,12 +39,4 @@ export async function isLive(
     [accountId, number],
   );
   return rowCount === 1;
-}
-
-/** The quoted name of the one column that a stream's records are known by. */
-export function keyOf(table: MirrorTable): string {
-  const [key, ...others] = table.key;
-  if (key === undefined || others.length > 0)
-    throw new TypeError(`table ${table.name}: no stream has a key of many columns`);
-  return pg.escapeIdentifier(key);
 }

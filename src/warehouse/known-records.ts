@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type {MirrorTable} from './mirror-table.ts';
-import {nameTable} from './table-sql.ts';
+import {keyOf, nameTable} from './table-sql.ts';
 
 /** A hash here is the first half of a SHA-256. */
 const hashBytes = 16;
@@ -31,9 +31,6 @@ export async function probeKnown(
 }
 
 function probeSql(table: MirrorTable): string {
-  const [key, ...others] = table.key;
-  if (key === undefined || others.length > 0)
-    throw new TypeError(`table ${table.name}: no stream has a key of many columns`);
   // OFFSET 0 keeps both a look into an index for each hash. Without it, and without statistics, as after a first load,
   // the planner joins all that is held with all that is asked.
   return `
@@ -45,7 +42,7 @@ function probeSql(table: MirrorTable): string {
             WHERE account_id = $1 AND stream = $2 AND bytes_hash = page.bytes_hash AND shape = $3 OFFSET 0) AS known
      CROSS JOIN LATERAL (
            SELECT FROM ${nameTable(table)}
-            WHERE account_id = $1 AND ${pg.escapeIdentifier(key)} = known.number AND _deleted_at IS NULL
+            WHERE account_id = $1 AND ${keyOf(table)} = known.number AND _deleted_at IS NULL
               AND _hash IS NOT NULL OFFSET 0) AS held`;
 }
 

@@ -57,18 +57,14 @@ export async function insertSchedules(
   );
 }
 
-/**
- * The schedules of an account, the next due first; with `isDue` only those whose time has come, and none unless the
- * account is active.
- */
+/** The schedules of an account, the next due first. */
 export async function listSchedules(
   db: Queryable,
-  asked: {readonly accountId: string; readonly isDue?: boolean},
+  {accountId}: {readonly accountId: string},
 ): Promise<Schedule[]> {
-  if (asked.isDue === true) return await listDueSchedules(db, [asked.accountId]);
   const {rows} = await db.query<Schedule>(
     `SELECT ${columns} FROM sync.schedules WHERE account_id = $1 ORDER BY next_due_at, schedule_id`,
-    [asked.accountId],
+    [accountId],
   );
   return rows;
 }

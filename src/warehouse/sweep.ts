@@ -116,6 +116,17 @@ export const countNames = [
   'quarantined',
 ] as const satisfies readonly (keyof SweepCounts)[];
 
+/**
+ * As SQL, true of a full sweep that no later one of its stream has overtaken by coming to an end: that would know better.
+ * @param sweep - the alias of sync.sweeps in the query
+ */
+export function isLatestOpinion(sweep: string): string {
+  return `NOT EXISTS (
+    SELECT FROM sync.sweeps AS later
+     WHERE later.account_id = ${sweep}.account_id AND later.stream = ${sweep}.stream AND later.mode = 'full'
+       AND later.sweep_id > ${sweep}.sweep_id AND later.state IN ('certified', 'uncertified', 'stopped'))`;
+}
+
 /** What a query selects or returns to read a `Sweep`. As JSON the counts arrive as numbers: none reaches 2^53. */
 export const sweepColumns = `
   sweep_id AS "sweepId", account_id AS "accountId", stream, mode, window_name AS "windowName",

@@ -5,6 +5,7 @@ import {
   type Claim,
   countNames,
   type Evidence,
+  isLatestOpinion,
   type Sweep,
   type SweepCounts,
   type SweepEnd,
@@ -218,10 +219,7 @@ export async function approveSweep(db: Queryable, sweepId: string): Promise<Swee
         SET state = 'due', stage = 'approved', approved_at = now(), approved_by = session_user, due_at = now(),
             ended_at = NULL, reasons = '{}'
       WHERE sweep_id = $1 AND state = 'stopped'
-        AND NOT EXISTS (SELECT FROM sync.sweeps AS later
-                         WHERE later.account_id = sweeps.account_id AND later.stream = sweeps.stream
-                           AND later.mode = 'full' AND later.sweep_id > sweeps.sweep_id
-                           AND later.state IN ('certified', 'uncertified', 'stopped'))
+        AND ${isLatestOpinion('sweeps')}
   RETURNING ${sweepColumns}`,
     [sweepId],
   );

@@ -41,6 +41,14 @@ export function nextVersionAt(row: string): string {
   return `greatest(now(), ${row}._changed_at + interval '1 microsecond')`;
 }
 
+/** The quoted name of the one column that a stream's records are known by. */
+export function keyOf(table: MirrorTable): string {
+  const [key, ...others] = table.key;
+  if (key === undefined || others.length > 0)
+    throw new TypeError(`table ${table.name}: no stream has a key of many columns`);
+  return quote(key);
+}
+
 /** The name of a key or parent column, checked against the definition. */
 export function findColumn(
   table: MirrorTable,

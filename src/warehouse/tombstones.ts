@@ -2,9 +2,8 @@
 
 import pg from 'pg';
 import type {Queryable} from './database.ts';
-import {keyOf} from './held-numbers.ts';
 import type {MirrorTable} from './mirror-table.ts';
-import {nameTable} from './table-sql.ts';
+import {keyOf, nameTable} from './table-sql.ts';
 
 /** A number of which the service said that it has no such record. */
 export interface GoneNumber {
@@ -30,35 +29,41 @@ export interface OwnedTable {
   readonly parentColumn: string;
 }
 
+/** Answers of "gone" to questions of one sweep. */
+export interface GoneAnswers extends Suspicion {
+  readonly gone: readonly GoneNumber[];
+  /** By the database's clock, before the first of the questions was sent. */
+  readonly askedAt: string;
+}
+
+/** For a statement: account, stream, sweep, when they were asked; then numbers, statuses and words side by side. */
+export function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
+  return [
+    accountId,
+    stream,
+    sweepId,
+    askedAt,
+    gone.map((one) => one.number),
+    gone.map((one) => one.status),
+    gone.map((one) => one.words),
+  ];
+}
+
 interface Suspicion {
   readonly accountId: string;
   readonly stream: string;
   readonly sweepId: string;
 }
 
-/**
- * Keeps the answers to questions for rows that are held. No row is marked by it: that is the sweep's end.
- * @param askedAt - by the database's clock, before the first of the questions was sent
- */
-export async function keepAnswers(
-  client: pg.ClientBase,
-  found: Suspicion & {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
-): Promise<void> {
+/** Keeps the answers to questions for rows that are held. No row is marked by it: that is the sweep's end. */
+export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
     `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, asked_at, number, status, words)
      SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone (number, status, words)
          ON CONFLICT (sweep_id, number) DO UPDATE
         SET asked_at = EXCLUDED.asked_at, status = EXCLUDED.status, words = EXCLUDED.words`,
-    [
-      found.accountId,
-      found.stream,
-      found.sweepId,
-      found.askedAt,
-      found.gone.map((one) => one.number),
-      found.gone.map((one) => one.status),
-      found.gone.map((one) => one.words),
-    ],
+    toValues(found),
   );
 }
 

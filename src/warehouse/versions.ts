@@ -1,8 +1,8 @@
 import pg from 'pg';
 import type {Queryable} from './database.ts';
-import {keyOf} from './held-numbers.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import type {SweepMode, SweepState} from './sweep.ts';
+import {keyOf} from './table-sql.ts';
 
 /** The sweep that wrote a version; mode, state and start are null when its own row is no longer kept. */
 export interface SweepWriter {

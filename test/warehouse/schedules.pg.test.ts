@@ -36,7 +36,8 @@ const window: SchedulePlan = {
   firstDueAt: '2999-01-01T00:00:00Z',
 };
 const insert = (...plans: SchedulePlan[]) => insertSchedules(world.pool, world.account.accountId, plans);
-const list = (isDue = false) => listSchedules(world.pool, {accountId: world.account.accountId, isDue});
+const list = (isDue = false) =>
+  isDue ? listDueSchedules(world.pool, [world.account.accountId]) : listSchedules(world.pool, world.account);
 
 async function only(): Promise<string> {
   const [schedule, ...others] = await list();
