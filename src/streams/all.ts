@@ -1,10 +1,14 @@
 import {UsageError} from '../errors.ts';
 import type {MirrorTable} from '../warehouse/mirror-table.ts';
-import {customers} from './customers.ts';
-import {employees} from './employees.ts';
-import {jobs} from './jobs.ts';
+import {customers, customerWrites} from './customers.ts';
+import {employees, employeeWrites} from './employees.ts';
+import {jobChargeWrites} from './job-charges.ts';
+import {jobs, jobWrites} from './jobs.ts';
+import {customerNoteWrites, jobNoteWrites} from './notes.ts';
 import type {Stream} from './stream.ts';
-import {tasks} from './tasks.ts';
+import {tasks, taskWrites} from './tasks.ts';
+import {timeEntryWrites} from './time-entries.ts';
+import type {Writes} from './writes.ts';
 
 /** Every stream, in the order to sweep them: what others point at comes first. */
 export const allStreams: readonly Stream[] = [employees, customers, jobs, tasks];
@@ -20,4 +24,23 @@ export function findStream(name: string): Stream {
   if (stream !== undefined) return stream;
   const names = allStreams.map((candidate) => candidate.name).join(', ');
   throw new UsageError(`stream: expected one of ${names}, got ${JSON.stringify(name)}`);
+}
+
+/** What can be written back, a table each. */
+export const allWrites: readonly Writes[] = [
+  customerWrites,
+  customerNoteWrites,
+  jobWrites,
+  jobNoteWrites,
+  timeEntryWrites,
+  jobChargeWrites,
+  employeeWrites,
+  taskWrites,
+];
+
+/** What can be written of a table. @throws {TypeError} nothing can */
+export function findWrites(table: string): Writes {
+  const writes = allWrites.find((candidate) => candidate.table.name === table);
+  if (writes === undefined) throw new TypeError(`${table}: nothing of it can be written back`);
+  return writes;
 }

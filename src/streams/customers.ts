@@ -1,8 +1,15 @@
 import {mirrorTable} from '../warehouse/mirror-table.ts';
+import {writable} from '../warehouse/write-rules.ts';
 import {contacts} from './contacts.ts';
 import {customerNotes} from './notes.ts';
 import type {Stream} from './stream.ts';
 import {taxEntities} from './tax-entities.ts';
+import type {Writes} from './writes.ts';
+
+const address = (where: 'service' | 'billing') =>
+  ['address', 'city', 'zip_code', 'state', 'country'].map((part) =>
+    writable(`${where}_${part}`, 'text', `${where} address`),
+  );
 
 // No column: the 40 custom fields, and what only QuickBooks understands (list ids, edit sequences, full names of its
 // references). They are in `attributes`. See wire-facts 2.1.
@@ -10,6 +17,11 @@ const table = mirrorTable('customers', {
   comment: 'Customers of the account: people and companies that jobs are done for, sub-customers among them.',
   key: ['customer_number'],
   indexes: [['id'], ['parent_id']],
+  writable: [
+    ...['name', 'phone_number', 'fax', 'email_address'].map((name) => writable(name)),
+    ...address('service'),
+    ...address('billing'),
+  ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as customer_id.'},
     {name: 'customer_number', type: 'integer', comment: 'Number the service gave the customer.'},
@@ -148,4 +160,17 @@ export const customers: Stream = {
   ignored: ['children', 'jobs', 'tasks'],
   derived: {},
   windows: {},
+};
+
+/** @see spec "Customer" */
+export const customerWrites: Writes = {
+  table,
+  resource: 'customer',
+  stream: 'customers',
+  operations: ['create', 'update', 'delete'],
+  key: 'customer_number',
+  parent: null,
+  list: 'customers',
+  isNested: false,
+  timeShape: null,
 };

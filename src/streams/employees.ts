@@ -1,5 +1,7 @@
 import {mirrorTable} from '../warehouse/mirror-table.ts';
+import {writable} from '../warehouse/write-rules.ts';
 import type {Stream} from './stream.ts';
+import type {Writes} from './writes.ts';
 
 // The service hands out password hashes and tokens with its employees: those are dropped by name (secrets.ts).
 // Custom fields and QuickBooks ids are in `attributes`. See wire-facts 2.4.
@@ -7,6 +9,14 @@ const table = mirrorTable('employees', {
   comment: 'Employees of the account; one is made inactive, never deleted.',
   key: ['employee_number'],
   indexes: [['id']],
+  writable: [
+    writable('name'),
+    ...[
+      writable('username', 'text', 'login'),
+      writable('can_login', 'boolean', 'login'),
+      writable('password', 'secret', 'login'),
+    ].map((rule) => ({...rule, onCreate: false, onUpdate: false})),
+  ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as employee_id.'},
     {name: 'employee_number', type: 'integer', comment: 'Number the service gave the employee.'},
@@ -54,4 +64,17 @@ export const employees: Stream = {
   ignored: [],
   derived: {},
   windows: {},
+};
+
+/** The login goes by sync.set_employee_login alone, which seals the password. @see spec "Employee" */
+export const employeeWrites: Writes = {
+  table,
+  resource: 'employee',
+  stream: 'employees',
+  operations: ['create', 'update'],
+  key: 'employee_number',
+  parent: null,
+  list: 'employees',
+  isNested: false,
+  timeShape: null,
 };

@@ -1,10 +1,18 @@
 import {mirrorTable} from '../warehouse/mirror-table.ts';
+import {writable} from '../warehouse/write-rules.ts';
+import type {Writes} from './writes.ts';
 
 /** What a job is billed for. The QuickBooks line ids and the embedded item are in `attributes` (wire-facts 2.3). */
 export const jobCharges = mirrorTable('job_charges', {
   comment: 'Lines of a job: what is charged, how much of it, at which price.',
   key: ['id'],
   indexes: [['job_number']],
+  writable: [
+    writable('item_id', 'integer'),
+    writable('details'),
+    writable('quantity', 'decimal'),
+    writable('price_per_unit', 'decimal'),
+  ].map((rule) => ({...rule, onUpdate: false})),
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
@@ -27,3 +35,16 @@ export const jobCharges = mirrorTable('job_charges', {
     {name: 'deleted_at', type: 'instant', comment: 'When the service marked the line deleted.'},
   ],
 });
+
+/** A charge can only be created. @see spec "Job charges" */
+export const jobChargeWrites: Writes = {
+  table: jobCharges,
+  resource: 'job_charge',
+  stream: 'jobs',
+  operations: ['create'],
+  key: 'id',
+  parent: {table: 'jobs', numberColumn: 'job_number'},
+  list: 'job_charges',
+  isNested: true,
+  timeShape: null,
+};

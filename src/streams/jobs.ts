@@ -1,4 +1,6 @@
+import {TIME_SHAPES} from '../api/times.ts';
 import {mirrorTable} from '../warehouse/mirror-table.ts';
+import {writable} from '../warehouse/write-rules.ts';
 import {jobCharges} from './job-charges.ts';
 import {jobEmployees} from './job-employees.ts';
 import {jobStatuses} from './job-statuses.ts';
@@ -7,6 +9,7 @@ import {jobNotes} from './notes.ts';
 import type {Stream} from './stream.ts';
 import {taxEntities} from './tax-entities.ts';
 import {timeEntries} from './time-entries.ts';
+import type {Writes} from './writes.ts';
 
 // No column: the 40 custom fields, and what only QuickBooks understands (transaction ids, edit sequences, names of its
 // references). They are in `attributes`. See wire-facts 2.2.
@@ -14,6 +17,13 @@ const table = mirrorTable('jobs', {
   comment: 'Jobs: work for a customer, planned, under way or done, with its money.',
   key: ['job_number'],
   indexes: [['id'], ['customer_number']],
+  writable: [
+    writable('name'),
+    writable('scheduled_on', 'instant'),
+    writable('job_type_id', 'integer'),
+    writable('job_status_id', 'integer'),
+    writable('employee_ids', 'ids'),
+  ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as job_id.'},
     {name: 'job_number', type: 'integer', comment: 'Number the service gave the job.'},
@@ -136,4 +146,17 @@ export const jobs: Stream = {
     this_week: {scheduled: 'this_week'},
     in_progress: {state: 'in_progress'},
   },
+};
+
+/** Who is assigned is written with the job, and kept in rows of job_employees. @see spec "Job" */
+export const jobWrites: Writes = {
+  table,
+  resource: 'job',
+  stream: 'jobs',
+  operations: ['create', 'update', 'delete'],
+  key: 'job_number',
+  parent: {table: 'customers', numberColumn: 'customer_number'},
+  list: 'jobs',
+  isNested: false,
+  timeShape: TIME_SHAPES.job,
 };

@@ -1,4 +1,6 @@
 import {type Column, mirrorTable} from '../warehouse/mirror-table.ts';
+import {writable} from '../warehouse/write-rules.ts';
+import type {Writes} from './writes.ts';
 
 // One resource at the service, two tables here: a note of a customer and one of a job differ in what they hang on.
 const columns: readonly Column[] = [
@@ -22,6 +24,7 @@ export const customerNotes = mirrorTable('customer_notes', {
   comment: 'Notes on customers.',
   key: ['id'],
   indexes: [['customer_number']],
+  writable: [writable('note')],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'customer_number', type: 'integer', comment: 'The customer: customers.customer_number.'},
@@ -35,6 +38,7 @@ export const jobNotes = mirrorTable('job_notes', {
   comment: 'Notes on jobs.',
   key: ['id'],
   indexes: [['job_number']],
+  writable: [writable('note')],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
@@ -42,3 +46,28 @@ export const jobNotes = mirrorTable('job_notes', {
     ...columns,
   ],
 });
+
+const noteWrites = {
+  resource: 'note',
+  operations: ['create', 'update', 'delete'],
+  key: 'id',
+  list: 'notes',
+  isNested: true,
+  timeShape: null,
+} as const satisfies Partial<Writes>;
+
+/** @see spec "Customer notes" */
+export const customerNoteWrites: Writes = {
+  ...noteWrites,
+  table: customerNotes,
+  stream: 'customers',
+  parent: {table: 'customers', numberColumn: 'customer_number'},
+};
+
+/** @see spec "Job notes" */
+export const jobNoteWrites: Writes = {
+  ...noteWrites,
+  table: jobNotes,
+  stream: 'jobs',
+  parent: {table: 'jobs', numberColumn: 'job_number'},
+};

@@ -1,11 +1,19 @@
+import {TIME_SHAPES} from '../api/times.ts';
 import {mirrorTable} from '../warehouse/mirror-table.ts';
+import {writable} from '../warehouse/write-rules.ts';
 import type {Stream} from './stream.ts';
+import type {Writes} from './writes.ts';
 
 // A task may bring excerpts of its job, customer and employees: those are in `attributes`. See wire-facts 2.6.
 const table = mirrorTable('tasks', {
   comment: 'Entries of the schedule: appointments and things to do.',
   key: ['id'],
   indexes: [['job_id']],
+  writable: [
+    writable('name'),
+    writable('scheduled_at', 'instant'),
+    {...writable('completed', 'boolean'), onCreate: false},
+  ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'name', type: 'text', comment: 'What is to be done.'},
@@ -51,4 +59,17 @@ export const tasks: Stream = {
     today: {scheduled_at: 'today'},
     this_week: {scheduled_at: 'this_week'},
   },
+};
+
+/** Whether it is done can be changed, not given to a new one. @see spec "Tasks" */
+export const taskWrites: Writes = {
+  table,
+  resource: 'task',
+  stream: 'tasks',
+  operations: ['create', 'update', 'delete'],
+  key: 'id',
+  parent: null,
+  list: 'tasks',
+  isNested: false,
+  timeShape: TIME_SHAPES.task,
 };

@@ -1,10 +1,18 @@
+import {TIME_SHAPES} from '../api/times.ts';
 import {mirrorTable} from '../warehouse/mirror-table.ts';
+import {writable} from '../warehouse/write-rules.ts';
+import type {Writes} from './writes.ts';
 
 /** @see spec "Time entry"; wire-facts 2.5 */
 export const timeEntries = mirrorTable('time_entries', {
   comment: 'Hours that employees worked on a job.',
   key: ['id'],
   indexes: [['job_number']],
+  writable: [
+    writable('employee_id', 'integer'),
+    writable('started_on', 'instant'),
+    writable('number_of_hours', 'decimal'),
+  ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
@@ -24,3 +32,16 @@ export const timeEntries = mirrorTable('time_entries', {
     {name: 'deleted_at', type: 'instant', comment: 'When the service marked it deleted.'},
   ],
 });
+
+/** @see spec "Time entries" */
+export const timeEntryWrites: Writes = {
+  table: timeEntries,
+  resource: 'time_entry',
+  stream: 'jobs',
+  operations: ['create', 'update', 'delete'],
+  key: 'id',
+  parent: {table: 'jobs', numberColumn: 'job_number'},
+  list: 'time_entries',
+  isNested: true,
+  timeShape: TIME_SHAPES.timeEntry,
+};

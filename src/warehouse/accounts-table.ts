@@ -17,6 +17,7 @@ export const accounts = sync.table(
     created_at: instant().notNull().defaultNow(),
     sealed_token: bytea(),
     key_id: text(),
+    employee_id: bigint({mode: 'bigint'}),
     state: text().notNull().default('active'),
     state_reason: text(),
     state_since: instant().notNull().defaultNow(),
@@ -41,6 +42,8 @@ export const accountsTable = commentTable(accounts, 'Accounts at the field servi
   sealed_token:
     'The API token, sealed with a key that is not in this database; null where the environment gives it.',
   key_id: 'Which key sealed the token.',
+  employee_id:
+    'Whose token is in use: employees.id, learned from the first record made with it; null before.',
   state: 'active, paused (by a person) or stopped (the service refuses its token).',
   state_reason: 'Why it is paused or stopped, and the next step.',
   state_since: 'When it came into this state.',

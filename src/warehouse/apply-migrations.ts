@@ -5,10 +5,12 @@ import type pg from 'pg';
 import {sync} from './accounts-table.ts';
 import {commentTable} from './commented-table.ts';
 import {applyComments, commentsOf} from './comments.ts';
+import {functionComments} from './function-comments.ts';
 import {historyComments} from './history-comments.ts';
 import {migrationsFolder} from './migration-check.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import {syncTables} from './sync-tables.ts';
+import {applyWriteRules} from './write-rules.ts';
 
 /** Made by drizzle, not by a migration. */
 const migrationsTable = commentTable(
@@ -28,8 +30,10 @@ export async function applyMigrations(client: pg.PoolClient, tables: readonly Mi
     migrationsSchema: 'sync',
     migrationsTable: 'migrations',
   });
+  await applyWriteRules(client, tables);
   const commented = [...tables.map(commentsOf), ...syncTables, migrationsTable];
-  await applyComments(client, commented, historyComments(tables));
+  await applyComments(client, commented, [...historyComments(tables), ...functionComments()]);
   // The views of mart show every column there is, each with its comment.
   await client.query('SELECT sync.build_mart()');
+  await client.query('SELECT sync.grant_roles()');
 }

@@ -51,7 +51,7 @@ export function toDrizzle({name, key, columns, indexes}: MirrorTable): PgTable {
 function buildColumns(columns: readonly Column[]): Record<string, PgColumnBuilderBase> {
   return {
     row_id: bigint({mode: 'bigint'}).primaryKey().generatedAlwaysAsIdentity(),
-    account_id: bigint({mode: 'bigint'}).notNull(),
+    account_id: bigint({mode: 'bigint'}).notNull().default(sql`sync.only_account()`),
     external_key: text(),
     ...Object.fromEntries(columns.map((column) => [column.name, builders[column.type]()])),
     attributes: jsonb().notNull().default(sql`'{}'::jsonb`),
@@ -61,6 +61,9 @@ function buildColumns(columns: readonly Column[]): Record<string, PgColumnBuilde
     _deleted_at: timestamp({withTimezone: true, mode: 'string'}),
     _sweep_id: bigint({mode: 'bigint'}),
     _page: integer(),
+    parent_row_id: bigint({mode: 'bigint'}),
+    _change_id: bigint({mode: 'bigint'}),
+    _pending: boolean(),
   };
 }
 

@@ -1,3 +1,5 @@
+import type {WriteRule} from './write-rules.ts';
+
 /** How a column is kept: `nested` is an element with others inside, as jsonb. */
 export type ColumnType = 'text' | 'integer' | 'decimal' | 'float' | 'boolean' | 'instant' | 'nested';
 
@@ -17,6 +19,8 @@ export interface Definition {
   readonly columns: readonly Column[];
   /** Columns that rows are looked up by, beside the key: a child's parent above all. The account always leads. */
   readonly indexes?: readonly (readonly string[])[];
+  /** What of it can be written back; nothing when absent. */
+  readonly writable?: readonly WriteRule[];
 }
 
 /** A table of current rows: the columns of the service in a fixed order, our own beside them. */
@@ -27,12 +31,14 @@ export interface MirrorTable {
   readonly key: readonly string[];
   readonly columns: readonly Column[];
   readonly indexes: readonly (readonly string[])[];
+  readonly writable: readonly WriteRule[];
 }
 
 /** The columns that every warehouse table has of our own, and what a reader should know of them. */
 export const ownColumns: Readonly<Record<string, string>> = {
   row_id: 'Number of the row in this warehouse, from its first moment on; it never changes.',
-  account_id: 'The account at the service that the row belongs to: sync.accounts.',
+  account_id:
+    'The account at the service that the row belongs to: sync.accounts; where there is only one, it is the default.',
   external_key: 'Key of the same thing in your own system, such as an ERP; unique per account.',
   attributes: 'Fields that the service sent and no column takes, under their own names.',
   _hash: 'Hash of what the row means; equal hashes need no write. Null in a row the service has not sent.',
@@ -41,6 +47,9 @@ export const ownColumns: Readonly<Record<string, string>> = {
   _deleted_at: 'When the row was found to be gone at the service; null while it lives.',
   _sweep_id: 'The sweep that last wrote the row: sync.sweeps; null when somebody else wrote it.',
   _page: 'The page of that sweep on which the record stood; null when it was asked for by its number.',
+  parent_row_id: 'Of a row written here: row_id of its customer or job, which need not have a number yet.',
+  _change_id: 'The change whose result last wrote the row: sync.changes; null when a sweep or somebody did.',
+  _pending: 'True while a change made here is on its way to the service; null otherwise.',
 };
 
 /**
@@ -49,9 +58,9 @@ export const ownColumns: Readonly<Record<string, string>> = {
  * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a name used twice
  */
 export function mirrorTable(name: string, definition: Definition): MirrorTable {
-  const {comment, key, columns, indexes = []} = definition;
+  const {comment, key, columns, indexes = [], writable = []} = definition;
   checkDefinition(name, definition);
-  return {name, comment, key, columns, indexes};
+  return {name, comment, key, columns, indexes, writable};
 }
 
 function checkDefinition(name: string, {key, columns, indexes = []}: Definition): void {

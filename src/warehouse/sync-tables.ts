@@ -1,7 +1,9 @@
 import {sql} from 'drizzle-orm';
 import {bigint, check, index, integer, primaryKey, text, timestamp, unique} from 'drizzle-orm/pg-core';
+import {doorKeysTable, doorRequestsTable, employeeLoginsTable, loginKeysTable} from './access-tables.ts';
 import {accounts, accountsTable, sync} from './accounts-table.ts';
 import {bytea} from './bytea.ts';
+import {attemptsTable, changesTable, conflictsTable, writeRulesTable} from './change-tables.ts';
 import {type CommentedTable, commentTable} from './commented-table.ts';
 import {absentNumbersTable, sightingsTable, tombstonesTable} from './evidence-tables.ts';
 import {fieldEventsTable, fieldsTable} from './field-tables.ts';
@@ -134,4 +136,12 @@ export const syncTables: readonly CommentedTable[] = [
   absentNumbersTable,
   fieldsTable,
   fieldEventsTable,
+  changesTable,
+  attemptsTable,
+  conflictsTable,
+  writeRulesTable,
+  doorKeysTable,
+  doorRequestsTable,
+  loginKeysTable,
+  employeeLoginsTable,
 ];

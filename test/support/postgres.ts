@@ -21,6 +21,13 @@ export async function createDatabase(template = 'template0'): Promise<TestDataba
   };
 }
 
+/** The address for connections that mend rows here: nothing they write becomes a change. */
+export function asRepair(url: string): string {
+  const repair = new URL(url);
+  repair.searchParams.set('options', '-c fieldmirror.writer=repair');
+  return repair.href;
+}
+
 async function runAsAdmin(url: string, statement: string): Promise<void> {
   const client = new pg.Client({connectionString: url});
   await client.connect();

@@ -3,7 +3,7 @@ import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../src/warehouse/accounts.ts';
 import {inTransaction, openPool} from '../../src/warehouse/database.ts';
 import {rememberFields, type SeenField, settleFields} from '../../src/warehouse/fields.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -11,7 +11,7 @@ let accountId: string;
 
 beforeEach(async () => {
   database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(database.url, {max: 4, applicationName: 'test'});
+  pool = openPool(asRepair(database.url), {max: 4, applicationName: 'test'});
   ({accountId} = await upsertAccount(pool, {
     name: 'acme',
     apiUrl: 'https://example.com/acme',

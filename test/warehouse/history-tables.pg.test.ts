@@ -4,13 +4,13 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {allStreams, allTables} from '../../src/streams/all.ts';
 import {openPool} from '../../src/warehouse/database.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
 beforeAll(async () => {
   database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(database.url, {max: 2, applicationName: 'test'});
+  pool = openPool(asRepair(database.url), {max: 2, applicationName: 'test'});
 });
 afterAll(async () => {
   await pool?.end();

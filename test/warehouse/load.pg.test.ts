@@ -124,7 +124,7 @@ describe('a batch', () => {
       machine('4', {name: 'x'}),
       machine('5'),
     ];
-    expect(await load(batch, '2')).toEqual({inserted: 1, updated: 1, revived: 2, unchanged: 1});
+    expect(await load(batch, '2')).toEqual({inserted: 1, updated: 1, revived: 2, unchanged: 1, fresher: 0});
     const rows = await readAll();
     expect(rows.map((row) => [row.sweep, row.name, row.deleted])).toEqual([
       ['1', null, false],
@@ -137,9 +137,15 @@ describe('a batch', () => {
 
   test('that holds a row twice leaves it once, as it came last', async () => {
     const rows = [machine('7', {name: 'first'}), machine('8'), machine('7', {name: 'last'})];
-    expect(await load(rows)).toEqual({inserted: 2, updated: 0, revived: 0, unchanged: 0});
+    expect(await load(rows)).toEqual({inserted: 2, updated: 0, revived: 0, unchanged: 0, fresher: 0});
     expect((await readAll())[0]?.name).toBe('last');
-    expect(await load(rows.toReversed())).toEqual({inserted: 0, updated: 1, revived: 0, unchanged: 1});
+    expect(await load(rows.toReversed())).toEqual({
+      inserted: 0,
+      updated: 1,
+      revived: 0,
+      unchanged: 1,
+      fresher: 0,
+    });
     expect((await readAll())[0]?.name).toBe('first');
   });
 
@@ -149,7 +155,7 @@ describe('a batch', () => {
   });
 
   test('without rows does nothing', async () => {
-    expect(await load([])).toEqual({inserted: 0, updated: 0, revived: 0, unchanged: 0});
+    expect(await load([])).toEqual({inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0});
   });
 
   test('of several thousand rows goes in at once', async () => {
@@ -192,7 +198,7 @@ describe('what is unchanged', () => {
   test('is not written: every row keeps its version', async () => {
     await load(rows);
     const before = await readVersions();
-    expect(await load(rows, '2')).toEqual({inserted: 0, updated: 0, revived: 0, unchanged: 300});
+    expect(await load(rows, '2')).toEqual({inserted: 0, updated: 0, revived: 0, unchanged: 300, fresher: 0});
     expect(await readVersions()).toEqual(before);
   });
 
@@ -376,6 +382,7 @@ describe('markVanished', () => {
       inserted: 0,
       updated: 0,
       revived: 1,
+      fresher: 0,
       unchanged: 0,
     });
     expect(await readParts()).toEqual(['a 3', 'b gone 2', 'c 1', 'd 1']);

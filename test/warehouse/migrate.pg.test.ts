@@ -62,7 +62,8 @@ describe('migrate', () => {
         WHERE n.nspname IN ${commented} AND c.relkind IN ('r', 'v') AND coalesce(CASE a.attnum WHEN 0 THEN obj_description(c.oid, 'pg_class') ELSE col_description(c.oid, a.attnum) END, '') = ''
         UNION ALL
        SELECT p.oid::regprocedure::text FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE n.nspname IN ${commented} AND coalesce(obj_description(p.oid, 'pg_proc'), '') = ''`,
+        WHERE n.nspname IN ${commented} AND coalesce(obj_description(p.oid, 'pg_proc'), '') = ''
+          AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')`,
     );
     expect(rows).toEqual([]);
     const {rows: some} = await pool.query(

@@ -33,6 +33,9 @@ describe('mirrorTable', () => {
       '_deleted_at',
       '_sweep_id',
       '_page',
+      'parent_row_id',
+      '_change_id',
+      '_pending',
     ]);
   });
 

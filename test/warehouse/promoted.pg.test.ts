@@ -4,7 +4,7 @@ import {allTables} from '../../src/streams/all.ts';
 import {upsertAccount} from '../../src/warehouse/accounts.ts';
 import {inTransaction, openPool} from '../../src/warehouse/database.ts';
 import {rememberFields} from '../../src/warehouse/fields.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -12,7 +12,7 @@ let accountId: string;
 
 beforeEach(async () => {
   database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(database.url, {max: 4, applicationName: 'test'});
+  pool = openPool(asRepair(database.url), {max: 4, applicationName: 'test'});
   accountId = await addAccount('acme');
 });
 
@@ -98,8 +98,8 @@ describe('a view in mart', () => {
   test('has the columns of the service, the keys and when the row came, and no bookkeeping', async () => {
     const names = Object.keys(await columns());
     expect(names.slice(0, 5)).toEqual(['row_id', 'account_id', 'external_key', 'id', 'job_number']);
-    expect(names.slice(-2)).toEqual(['_first_seen_at', '_changed_at']);
-    for (const own of ['attributes', '_hash', '_deleted_at', '_sweep_id', '_page'])
+    expect(names.slice(-3)).toEqual(['_first_seen_at', '_changed_at', 'parent_row_id']);
+    for (const own of ['attributes', '_hash', '_deleted_at', '_sweep_id', '_page', '_pending'])
       expect(names).not.toContain(own);
   });
 

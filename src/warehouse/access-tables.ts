@@ -1,0 +1,114 @@
+import {sql} from 'drizzle-orm';
+import {bigint, boolean, check, index, jsonb, primaryKey, text, timestamp, unique} from 'drizzle-orm/pg-core';
+import {accounts, sync} from './accounts-table.ts';
+import {bytea} from './bytea.ts';
+import {changes} from './change-tables.ts';
+import {commentTable} from './commented-table.ts';
+
+const instant = () => timestamp({withTimezone: true, mode: 'string'});
+
+const doorKeys = sync.table(
+  'door_keys',
+  {
+    door_key_id: bigint({mode: 'bigint'}).primaryKey().generatedAlwaysAsIdentity(),
+    name: text().notNull(),
+    account_id: bigint({mode: 'bigint'})
+      .notNull()
+      .references(() => accounts.account_id),
+    key_hash: bytea().notNull(),
+    may_write: boolean().notNull(),
+    created_at: instant().notNull().defaultNow(),
+    created_by: text().notNull().default(sql`session_user`),
+    last_used_at: instant(),
+    revoked_at: instant(),
+  },
+  (table) => [
+    unique('door_keys_key_hash_key').on(table.key_hash),
+    unique('door_keys_name_key').on(table.name),
+    check('door_keys_key_hash_check', sql`length(${table.key_hash}) = 32`),
+  ],
+);
+
+export const doorKeysTable = commentTable(doorKeys, 'Keys of systems that come in over HTTP.', {
+  door_key_id: 'Number of the key.',
+  name: 'What the key is called here: changes that come with it name it.',
+  account_id: 'The account it opens.',
+  key_hash: 'SHA-256 of the key, which itself is nowhere.',
+  may_write: 'Whether changes may be made with it.',
+  created_at: 'When it was made.',
+  created_by: 'Database user who made it.',
+  last_used_at: 'When it was last used, to the minute.',
+  revoked_at: 'When it was revoked; null while it opens.',
+});
+
+const doorRequests = sync.table(
+  'door_requests',
+  {
+    account_id: bigint({mode: 'bigint'})
+      .notNull()
+      .references(() => accounts.account_id),
+    idempotency_key: text().notNull(),
+    body_hash: bytea().notNull(),
+    results: jsonb().notNull().default(sql`'[]'::jsonb`),
+    requested_at: instant().notNull().defaultNow(),
+  },
+  (table) => [
+    primaryKey({name: 'door_requests_pkey', columns: [table.account_id, table.idempotency_key]}),
+    index('door_requests_requested_at_idx').on(table.account_id, table.requested_at),
+  ],
+);
+
+export const doorRequestsTable = commentTable(
+  doorRequests,
+  'Requests that came over HTTP with a key of their own: the same key is the same request.',
+  {
+    account_id: 'The account of the request.',
+    idempotency_key: 'What the caller calls the request.',
+    body_hash: 'SHA-256 of what was asked for.',
+    results: 'What each change of it came to: its change_id, or the row that said so already.',
+    requested_at: 'When it came; 30 days later its key is free again.',
+  },
+);
+
+const loginKeys = sync.table('login_keys', {
+  login_key_id: text().primaryKey(),
+  public_key: bytea().notNull(),
+  sealed_private_key: bytea(),
+  sealed_by: text(),
+  created_at: instant().notNull().defaultNow(),
+});
+
+export const loginKeysTable = commentTable(
+  loginKeys,
+  'Public keys that seal the passwords of employees; only a worker has the other half.',
+  {
+    login_key_id: 'Fingerprint of the key.',
+    public_key: 'The public half, in the form of OpenPGP.',
+    sealed_private_key:
+      'The other half, sealed with FIELDMIRROR_KEY; null where only the process that made it has it.',
+    sealed_by: 'Which FIELDMIRROR_KEY sealed it.',
+    created_at: 'When it was made; the latest seals.',
+  },
+);
+
+const employeeLogins = sync.table('employee_logins', {
+  change_id: bigint({mode: 'bigint'})
+    .primaryKey()
+    .references(() => changes.change_id, {onDelete: 'cascade'}),
+  login_key_id: text()
+    .notNull()
+    .references(() => loginKeys.login_key_id),
+  sealed: bytea().notNull(),
+  expires_at: instant().notNull(),
+});
+
+export const employeeLoginsTable = commentTable(
+  employeeLogins,
+  'Passwords on their way to the service, sealed; wiped with the answer, and after a quarter of an hour in any case.',
+  {
+    change_id: 'The change that the password belongs to.',
+    login_key_id: 'The key it is sealed with.',
+    sealed: 'The password, sealed.',
+    expires_at: 'When it is dropped, sent or not.',
+  },
+);

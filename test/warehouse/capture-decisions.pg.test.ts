@@ -1,0 +1,215 @@
+// What people decide of changes, and what the end of a change leaves of the others.
+
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {type CaptureWorld, claim, openCaptureWorld, send} from './capture-world.ts';
+
+let world: CaptureWorld;
+let rowId: string;
+beforeAll(async () => {
+  world = await openCaptureWorld();
+});
+afterAll(() => world?.close());
+beforeEach(async () => {
+  await world.empty();
+  rowId = await world.sent('customers', {customer_number: '3', name: 'a', fax: '1'});
+});
+
+const set = (assignment: string, mode = '') =>
+  world.author(
+    `BEGIN; SET LOCAL fieldmirror.mode = '${mode}'; UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}; COMMIT`,
+  );
+const held = () => world.row('customers', rowId, 'name, fax, _pending, _hash IS NOT NULL AS hashed');
+const ids = async () => (await world.changes('change_id')).map(({change_id}) => String(change_id));
+const decide = async (call: string) => {
+  const [row] = await world.author(`SELECT sync.${call} AS state`);
+  return row?.state;
+};
+/** Makes three changes of the name that wait for one another: b, c, d. */
+async function stack(): Promise<[string, string, string]> {
+  await set(`name = 'b'`);
+  await set(`name = 'c', fax = '2'`, 'hold');
+  await set(`name = 'd'`);
+  return (await ids()) as [string, string, string];
+}
+const stacked = () => world.changes('fields, base, state, waits_for');
+const inConflict = async (id: string, values: Readonly<Record<string, string>>) => {
+  await world.author(send, [id]);
+  await world.author(
+    `UPDATE sync.changes SET state = 'conflict', reason = 'both', lease_until = NULL WHERE change_id = $1`,
+    [id],
+  );
+  for (const [field, value] of Object.entries(values))
+    await world.author(
+      `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule)
+       SELECT change_id, $2, base->$2, coalesce(fields->$2, base->$2), $3, 'ask' FROM sync.changes WHERE change_id = $1`,
+      [id, field, JSON.stringify(value)],
+    );
+};
+
+describe('the steps of a change that nobody has', () => {
+  test('hold, release, retry and cancel give its state', async () => {
+    await set(`name = 'b'`);
+    const [id] = await ids();
+    expect(await decide(`hold_change(${id})`)).toBe('held');
+    expect(await world.changes('reason')).toEqual([{reason: 'held by fieldmirror'}]);
+    expect(await decide(`release_change(${id})`)).toBe('pending');
+    await world.author(`UPDATE sync.changes SET due_at = now() + interval '1 hour'`);
+    expect(await decide(`retry_change(${id})`)).toBe('pending');
+    expect(await world.changes('due_at <= now() AS due, reason')).toEqual([{due: true, reason: null}]);
+    expect(await decide(`cancel_change(${id}, 'a slip')`)).toBe('cancelled');
+    expect(await world.changes('state, reason')).toEqual([{state: 'cancelled', reason: 'a slip'}]);
+    expect(await held()).toEqual({name: 'a', fax: '1', _pending: null, hashed: false});
+  });
+
+  test.each([
+    ['hold_change', claim, 'expected pending to hold it, got pending, and a worker has it'],
+    [
+      'cancel_change',
+      claim,
+      'expected held or pending or conflict to cancel it, got pending, and a worker has it',
+    ],
+    ['retry_change', send, 'expected pending or in_doubt or rejected to try it again, got sending'],
+    ['release_change', send, 'expected held to release it, got sending, and a worker has it'],
+    [
+      'hold_change',
+      `UPDATE sync.changes SET state = 'done', settled_at = now() WHERE change_id = $1`,
+      'got done',
+    ],
+  ])('%s is refused while another has it, or when it is over (%#)', async (call, statement, why) => {
+    await set(`name = 'b'`);
+    const [id] = await ids();
+    await world.author(statement, [id]);
+    await expect(decide(`${call}(${id})`)).rejects.toThrow(why);
+  });
+
+  test('are refused for a change that is not there', async () => {
+    for (const call of ['hold_change', 'release_change', 'retry_change', 'cancel_change', 'wait'])
+      await expect(decide(`${call}(99999)`)).rejects.toThrow('change 99999: there is none of that number');
+    await expect(decide(`resolve_change(99999, 'service')`)).rejects.toThrow('there is none');
+  });
+});
+
+describe('of changes that stand on one another', () => {
+  test('the first, cancelled, gives its base to the next, and the row shows the last wish', async () => {
+    const [first, second] = await stack();
+    await decide(`cancel_change(${first})`);
+    expect(await stacked()).toMatchObject([
+      {state: 'cancelled'},
+      {fields: {name: 'c', fax: '2'}, base: {name: 'a', fax: '1'}, waits_for: null},
+      {fields: {name: 'd'}, base: {name: 'c'}, waits_for: second},
+    ]);
+    expect(await held()).toMatchObject({name: 'd', fax: '2', _pending: true});
+  });
+
+  test('the second, refused, leaves the row under the third', async () => {
+    const [first, second, third] = await stack();
+    await world.author(`SELECT sync.close_change($1, 'rejected', 'no')`, [second]);
+    expect(await stacked()).toMatchObject([
+      {state: 'pending'},
+      {state: 'rejected'},
+      {fields: {name: 'd'}, base: {name: 'b'}, waits_for: first},
+    ]);
+    expect(await held()).toMatchObject({name: 'd', fax: '1', _pending: true});
+    await world.author(`SELECT sync.close_change($1, 'cancelled', 'why')`, [third]);
+    expect(await held()).toMatchObject({name: 'b', fax: '1', _pending: true});
+    await world.author(`SELECT sync.close_change($1, 'cancelled', 'why')`, [first]);
+    expect(await held()).toMatchObject({name: 'a', fax: '1', _pending: null});
+  });
+
+  test('a refused one cannot be tried again once a later one has overtaken it', async () => {
+    const [first] = await stack();
+    await world.author(send, [first]);
+    await world.author(`SELECT sync.close_change($1, 'rejected', 'no')`, [first]);
+    await expect(decide(`retry_change(${first})`)).rejects.toThrow(
+      'a later change of the same record has overtaken it',
+    );
+  });
+});
+
+test.each([
+  ['customers', 'customers'],
+  ['job_notes', 'jobs'],
+])('the end of a change of %s makes the record unknown, so that it is read again', async (table, stream) => {
+  await world.sent('job_notes', {id: '9', job_number: '4', note: 'a'});
+  await world.author(`UPDATE warehouse.${table} SET ${table === 'customers' ? 'name' : 'note'} = 'b'`);
+  await world.author(
+    `INSERT INTO sync.known_records (account_id, stream, number, bytes_hash, shape)
+     SELECT account_id, 'customers', 3, '\\x00'::bytea, 0 FROM sync.accounts UNION ALL SELECT account_id, 'jobs', 4, '\\x00', 0 FROM sync.accounts`,
+  );
+  await decide(`cancel_change(${(await ids())[0]})`);
+  const known = await world.author('SELECT stream FROM sync.known_records');
+  expect(known).toEqual([{stream: stream === 'jobs' ? 'customers' : 'jobs'}]);
+});
+
+describe('a conflict', () => {
+  const winners = () => world.author('SELECT field, winner, decided_by FROM sync.conflicts ORDER BY field');
+
+  test.each([
+    ['service', 'cancelled', {name: 'theirs', _pending: null}, {}],
+    ['warehouse', 'pending', {name: 'b', _pending: true}, {fields: {name: 'b'}, base: {name: 'theirs'}}],
+  ])('of all its fields decided for the %s is %s', async (decision, state, row, change) => {
+    await set(`name = 'b'`);
+    const [id] = await ids();
+    await inConflict(String(id), {name: 'theirs'});
+    expect(await decide(`resolve_change(${id}, '${decision}')`)).toBe(state);
+    expect(await held()).toMatchObject(row);
+    expect(await world.changes('state, fields, base')).toMatchObject([{state, ...change}]);
+    expect(await winners()).toEqual([{field: 'name', winner: decision, decided_by: 'fieldmirror'}]);
+  });
+
+  test('of some fields decided for the service sends the others, and what stands on it stands on the service', async () => {
+    await set(`name = 'b', fax = '2'`);
+    await set(`name = 'c'`, 'hold');
+    const [id] = await ids();
+    await inConflict(String(id), {name: 'theirs'});
+    expect(await decide(`resolve_change(${id}, 'service')`)).toBe('pending');
+    expect(await world.changes('fields, base, state')).toEqual([
+      {fields: {fax: '2'}, base: {name: 'theirs', fax: '1'}, state: 'pending'},
+      {fields: {name: 'c'}, base: {name: 'theirs'}, state: 'held'},
+    ]);
+    expect(await held()).toMatchObject({name: 'c', fax: '2', _pending: true});
+  });
+
+  test('of fields that move as one, decided for the warehouse, sends all of them', async () => {
+    await set(`service_city = 'Rome'`);
+    const [id] = await ids();
+    await inConflict(String(id), {service_city: 'Oslo', service_zip_code: '0150'});
+    await decide(`resolve_change(${id}, 'warehouse')`);
+    expect((await world.changes('fields'))[0]).toEqual({
+      fields: {service_city: 'Rome', service_zip_code: null},
+    });
+  });
+
+  test('that is cancelled is decided for the service', async () => {
+    await set(`name = 'b'`);
+    const [id] = await ids();
+    await inConflict(String(id), {name: 'theirs'});
+    await decide(`cancel_change(${id})`);
+    expect(await winners()).toMatchObject([{winner: 'service'}]);
+    expect(await held()).toMatchObject({name: 'a', _pending: null});
+  });
+
+  test.each([
+    ['77', 'in_doubt', {number: '77', sends: 1}],
+    ['resend', 'pending', {number: null, sends: 0}],
+    ['service', 'cancelled', {number: null}],
+  ])('of a create is decided by %s', async (decision, state, change) => {
+    await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
+    const [id] = await ids();
+    await inConflict(String(id), {});
+    expect(await decide(`resolve_change(${id}, '${decision}')`)).toBe(state);
+    expect(await world.changes('state, number, sends')).toMatchObject([{state, ...change}]);
+    expect(await world.author('SELECT 1 FROM warehouse.tasks')).toHaveLength(state === 'cancelled' ? 0 : 1);
+  });
+
+  test.each([
+    ['update', {name: 'x'}, `'resend'`, 'expected service or warehouse, got resend'],
+    ['update', {}, `'warehouse'`, 'expected service (give it up), got warehouse'],
+    ['update', {}, 'NULL', 'expected service (give it up), got nothing'],
+  ])('of an %s is not decided by another word (%#)', async (_, values, decision, why) => {
+    await set(`name = 'b'`);
+    const [id] = await ids();
+    await inConflict(String(id), values);
+    await expect(decide(`resolve_change(${id}, ${decision})`)).rejects.toThrow(why);
+  });
+});

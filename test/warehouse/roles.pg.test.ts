@@ -1,0 +1,192 @@
+// What each of the three roles may do.
+
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {allTables} from '../../src/streams/all.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
+import {loadRows} from '../../src/warehouse/load.ts';
+import {migrate} from '../../src/warehouse/migrate.ts';
+import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
+import {rowOf} from './sample.ts';
+
+let world: CaptureWorld;
+beforeAll(async () => {
+  world = await openCaptureWorld();
+});
+afterAll(() => world?.close());
+beforeEach(() => world.empty());
+
+type Role = 'reader' | 'author' | 'worker';
+const as = (role: Role, text: string) =>
+  world.author(`BEGIN; SET LOCAL ROLE fieldmirror_${role}; ${text}; COMMIT`);
+/** Runs a statement in a transaction that is rolled back. @returns its rows */
+async function tryAs(role: Role, text: string) {
+  const client = await world.pool.connect();
+  try {
+    await client.query(`BEGIN; SET LOCAL ROLE fieldmirror_${role}`);
+    return (await client.query(text)).rows;
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+}
+
+describe('the reader', () => {
+  test.each(allTables)('reads $name, its history and its view in mart', async ({name}) => {
+    await tryAs('reader', `SELECT FROM warehouse.${name}`);
+    await tryAs('reader', `SELECT FROM history.${name}`);
+    await tryAs('reader', `SELECT FROM history.${name}_as_of(now())`);
+    await tryAs('reader', `SELECT FROM mart.${name}`);
+  });
+
+  test.each([
+    `INSERT INTO warehouse.customers (name) VALUES ('x')`,
+    `UPDATE warehouse.customers SET name = 'x'`,
+    'DELETE FROM warehouse.customers',
+    'TRUNCATE warehouse.customers',
+    'DELETE FROM history.past_customers',
+    'SELECT FROM sync.accounts',
+    'SELECT FROM sync.changes',
+    'SELECT sync.last_change()',
+    `SELECT history.keep('customers')`,
+    'CREATE TABLE warehouse.mine ()',
+  ])('may not %s', async (statement) => {
+    await expect(as('reader', statement)).rejects.toThrow('permission denied');
+  });
+});
+
+describe('the author', () => {
+  const writable = ['customers', 'tasks', 'employees'];
+
+  test.each(writable)('writes %s, reads what became of it, and decides', async (table) => {
+    await as('author', `INSERT INTO warehouse.${table} (name) VALUES ('x')`);
+    await as('author', `UPDATE warehouse.${table} SET name = 'y'`);
+    expect(await tryAs('author', 'SELECT operation, fields, requested_by FROM sync.changes')).toEqual([
+      {operation: 'create', fields: {name: 'y'}, requested_by: 'fieldmirror'},
+    ]);
+    await as('author', 'SELECT sync.hold_change(change_id) FROM sync.changes');
+    await as('author', 'SELECT sync.release_change(change_id) FROM sync.changes');
+    await as('author', 'SELECT sync.retry_change(change_id) FROM sync.changes');
+    expect(await tryAs('author', `SELECT sync.wait(max(change_id), '0') AS state FROM sync.changes`)).toEqual(
+      [{state: 'pending'}],
+    );
+    await as('author', `DELETE FROM warehouse.${table}`);
+    expect(await world.changes('state')).toEqual([{state: 'cancelled'}]);
+  });
+
+  test('writes what hangs on a job, and takes it away', async () => {
+    await world.sent('jobs', {job_number: '4'});
+    await world.sent('customers', {customer_number: '3'});
+    await as(
+      'author',
+      `INSERT INTO warehouse.job_notes (job_number, note) VALUES (4, 'x'); INSERT INTO warehouse.job_charges (job_number) VALUES (4);
+       INSERT INTO warehouse.time_entries (job_number) VALUES (4); INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7);
+       INSERT INTO warehouse.customer_notes (customer_number, note) VALUES (3, 'x'); INSERT INTO warehouse.jobs (customer_number) VALUES (3);
+       DELETE FROM warehouse.job_employees; DELETE FROM warehouse.jobs; DELETE FROM warehouse.customers WHERE customer_number = 3`,
+    );
+    expect(await world.changes('table_name, operation, state')).toHaveLength(8);
+  });
+
+  test.each([
+    'SELECT FROM sync.accounts',
+    'SELECT sealed_token FROM sync.accounts',
+    'SELECT FROM sync.login_keys',
+    'SELECT FROM sync.employee_logins',
+    'SELECT FROM sync.door_keys',
+    `UPDATE sync.changes SET state = 'done'`,
+    'INSERT INTO sync.changes DEFAULT VALUES',
+    'DELETE FROM sync.changes',
+    'DELETE FROM sync.conflicts',
+    `UPDATE sync.write_rules SET rule = 'warehouse'`,
+    `SELECT sync.close_change(1, 'done', 'x')`,
+    `SELECT sync.record_change(1, 'customers', 1, 'delete', 1, '{}', '{}')`,
+    `SELECT sync.forget_row('customers', 1)`,
+    'SELECT sync.free_waiting(1)',
+    `UPDATE warehouse.contacts SET external_key = 'x'`,
+    'TRUNCATE warehouse.customers',
+    'DELETE FROM history.past_customers',
+    'ALTER TABLE warehouse.customers DISABLE TRIGGER ALL',
+    `CREATE TRIGGER mine AFTER INSERT ON warehouse.customers FOR EACH ROW EXECUTE FUNCTION sync.capture_insert('', '', '', '', '')`,
+  ])('may not %s', async (statement) => {
+    await expect(as('author', statement)).rejects.toThrow(/permission denied|must be owner/);
+  });
+
+  test('may not make a trigger of ours work for a table of theirs', async () => {
+    await expect(
+      as(
+        'author',
+        `CREATE TEMPORARY TABLE customers (LIKE warehouse.customers);
+         CREATE TRIGGER mine AFTER DELETE ON customers FOR EACH ROW EXECUTE FUNCTION sync.capture_delete('row_id', 'delete')`,
+      ),
+    ).rejects.toThrow('permission denied for function sync.capture_delete');
+  });
+
+  test.each(['sweep', 'repair'])('may not pass for a worker, by %s', async (writer) => {
+    for (const statement of [
+      `INSERT INTO warehouse.customers (name) VALUES ('x')`,
+      `UPDATE warehouse.customers SET name = 'x'`,
+      'DELETE FROM warehouse.customers',
+    ])
+      await expect(as('author', `SET LOCAL fieldmirror.writer = '${writer}'; ${statement}`)).rejects.toThrow(
+        'fieldmirror.writer: only a worker may set it, got fieldmirror_author',
+      );
+  });
+});
+
+test('fieldmirror.writer knows two words', async () => {
+  await expect(
+    world.author(`BEGIN; SET LOCAL fieldmirror.writer = 'sweeper'; DELETE FROM warehouse.customers`),
+  ).rejects.toThrow(`fieldmirror.writer: expected sweep or repair, got 'sweeper'`);
+});
+
+test('the worker does all that a sweep and a push do', async () => {
+  const table = allTables.find(({name}) => name === 'customers') ?? allTables[0];
+  if (table === undefined) throw new Error('no table');
+  const client = await world.pool.connect();
+  try {
+    await client.query(`BEGIN; SET LOCAL ROLE fieldmirror_worker; SET LOCAL fieldmirror.writer = 'sweep'`);
+    const batch = {accountId: world.accountId, sweepId: '1'};
+    await loadRows(client, table, [rowOf(table, {customer_number: '3', name: 'a'})], batch);
+    await loadRows(client, table, [rowOf(table, {customer_number: '3', name: 'b'})], {
+      ...batch,
+      sweepId: '2',
+    });
+    await client.query(`SET LOCAL fieldmirror.writer = ''; UPDATE warehouse.customers SET name = 'mine';
+                        SET LOCAL fieldmirror.writer = 'sweep'; UPDATE warehouse.customers SET name = 'theirs', fax = '1'`);
+    const {rows} = await client.query('SELECT name, fax FROM warehouse.customers');
+    expect(rows).toEqual([{name: 'mine', fax: '1'}]);
+    await client.query(`SELECT sync.close_change(change_id, 'rejected', 'no') FROM sync.changes`);
+    await client.query('DELETE FROM sync.known_records; SELECT FROM sync.accounts FOR UPDATE');
+    await client.query('COMMIT');
+  } finally {
+    client.release(true);
+  }
+  expect(await world.author('SELECT name FROM history.customers ORDER BY valid_from')).toHaveLength(5);
+});
+
+describe('in a cluster of its own', () => {
+  test('databases that are migrated at once share the roles, and grants can be given again at any time', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'fieldmirror-roles-'));
+    const postgres = await openEmbeddedPostgres(home);
+    const pools = await Promise.all(
+      ['one', 'two', 'three'].map(async (name) =>
+        openPool(await postgres.url(name), {max: 4, applicationName: 'test'}),
+      ),
+    );
+    try {
+      const applied = await Promise.all(pools.map((pool) => migrate(pool, allTables)));
+      expect(applied.every((one) => one.applied > 0)).toBe(true);
+      const grants = Array.from({length: 4}, () =>
+        pools.map((pool) => pool.query('SELECT sync.grant_roles()')),
+      );
+      await Promise.all(grants.flat());
+    } finally {
+      for (const pool of pools) await pool.end();
+      await postgres.leave();
+      await rm(home, {recursive: true, force: true});
+    }
+  });
+});
