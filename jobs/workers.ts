@@ -1,10 +1,15 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {AccessError, FatalError} from '../src/errors.ts';
+import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepDeps} from '../src/sync/sweep-deps.ts';
+import {listAccountsWithDueChanges} from '../src/warehouse/claim-changes.ts';
+import {listen} from '../src/warehouse/listen.ts';
+import {dropExpiredLogins} from '../src/warehouse/login-keys.ts';
 import {listDueSchedules, listOverdueSchedules} from '../src/warehouse/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps.ts';
 import type {BellQueue, QueueBackend} from './backend.ts';
 import {keepRinging} from './keeper.ts';
+import * as push from './push.ts';
 import {type AccountIds, Roster} from './roster.ts';
 import * as schedule from './schedule.ts';
 import * as sweep from './sweep.ts';
@@ -22,14 +27,15 @@ export interface Workers {
 /** What this process looks after. */
 export interface Duty {
   readonly accountIds: AccountIds;
-  /** Whether their schedules too, or only what is asked for. */
+  /** Whether their schedules and the changes made here, too, or only the sweeps that are asked for. */
   readonly keepsSchedules: boolean;
 }
 
 /** What a part of a worker works with. */
 interface Post {
-  readonly deps: SweepDeps;
+  readonly deps: SweepDeps & PushDeps;
   readonly sweeps: BellQueue;
+  readonly pushes: BellQueue;
   readonly schedules: BellQueue;
   readonly roster: Roster;
   readonly signal: AbortSignal;
@@ -37,6 +43,8 @@ interface Post {
 
 /** A sweep waits for the network most of its time. */
 const sweepsAtOnce = 8;
+/** Accounts whose changes are carried at once. */
+const pushesAtOnce = 8;
 /** Of all workers together: an account that is slow, or large, leaves room for the others. */
 const sweepsPerAccount = 2;
 const assertMs = 30_000;
@@ -47,20 +55,26 @@ const stopMs = 5_000;
  * Starts working on what is rung, and keeps ringing what is due: the rows know, the queue may forget.
  * @throws {FatalError} the queue does not answer: a worker made then would hear nothing for ever
  */
-export async function startWorkers(deps: SweepDeps, backend: QueueBackend, duty: Duty): Promise<Workers> {
+export async function startWorkers(
+  deps: SweepDeps & PushDeps,
+  backend: QueueBackend,
+  duty: Duty,
+): Promise<Workers> {
   const stopping = new AbortController();
   const {signal} = stopping;
   const sweeps = backend.makeQueue(sweep.queueName);
   const schedules = backend.makeQueue(schedule.queueName);
-  const post: Post = {deps, sweeps, schedules, roster: new Roster(duty.accountIds, deps), signal};
+  const pushes = backend.makeQueue(push.queueName);
+  const post: Post = {deps, sweeps, pushes, schedules, roster: new Roster(duty.accountIds, deps), signal};
   const workers = [
     backend.makeWorker(sweep.queueName, (job) => hearSweep(post, job.data), {concurrency: sweepsAtOnce}),
   ];
   if (duty.keepsSchedules)
     workers.push(
       backend.makeWorker(schedule.queueName, (job) => hearSchedule(post, job.data), {concurrency: 1}),
+      backend.makeWorker(push.queueName, (job) => hearPush(post, job.data), {concurrency: pushesAtOnce}),
     );
-  const bells = [...workers, sweeps, schedules];
+  const bells = [...workers, sweeps, pushes, schedules];
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
     const closing = Promise.all(bells.map((bell) => bell.close()));
@@ -71,6 +85,11 @@ export async function startWorkers(deps: SweepDeps, backend: QueueBackend, duty:
     await stop();
     throw error;
   });
+  if (duty.keepsSchedules) {
+    // A change is carried as soon as it is committed; what is not heard is found by the next round.
+    const hear = (accountId: string) => void push.ring(pushes, [accountId]).catch(() => {});
+    void listen(deps.databaseUrl, 'fieldmirror_due', {hear, signal});
+  }
   const ringDue = () => lookForDue(post, duty.keepsSchedules);
   const inStep = duty.keepsSchedules ? keepInStep(post) : async () => {};
   const round = async () => {
@@ -123,8 +142,16 @@ async function hearSchedule(post: Post, payload: unknown): Promise<void> {
   if (due !== null) await sweep.ring(post.sweeps, [due]);
 }
 
-async function lookForDue({deps, sweeps, roster}: Post, keepsSchedules: boolean): Promise<void> {
+async function hearPush({deps, roster, signal}: Post, payload: unknown): Promise<void> {
+  const {accountId} = push.payloadSchema.parse(payload);
+  if (signal.aborted || !(await roster.serves(accountId))) return;
+  await push.run(deps, accountId, signal);
+}
+
+async function lookForDue({deps, sweeps, pushes, roster}: Post, keepsSchedules: boolean): Promise<void> {
   const accountIds = await roster.look();
+  if (keepsSchedules) await dropExpiredLogins(deps.pool);
+  if (keepsSchedules) await push.ring(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
   const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];
   for (const {scheduleId} of due) await schedule.run(deps, {scheduleId});
   await sweep.ring(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));

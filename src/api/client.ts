@@ -2,6 +2,7 @@
 // service cannot do (show a charge, delete an employee) is not here to be called.
 
 import type {Fields} from './encoder.ts';
+import {queryOf} from './list-query.ts';
 import {
   type List,
   listAll,
@@ -134,8 +135,16 @@ function createJobs(transport: Transport) {
   return {
     ...createRecords(transport, JOBS),
     list: (call: ListCall<JobFilters, JobInclude> = {}) => listPage(transport, JOBS, call),
-    listOfCustomer: async (customerNumber: string, call: Call = {}): Promise<List | Gone> =>
-      await listRecords(transport, {...call, path: jobsPathOf(customerNumber), names: JOBS}),
+    listOfCustomer: async (
+      customerNumber: string,
+      {page, include, ...call}: Call & Pick<ListCall<JobFilters, JobInclude>, 'page' | 'include'> = {},
+    ): Promise<List | Gone> =>
+      await listRecords(transport, {
+        ...call,
+        path: jobsPathOf(customerNumber),
+        names: JOBS,
+        query: queryOf({page, include}),
+      }),
     /** Creates a job for a customer. */
     create: async (customerNumber: string, fields: Fields, call: WriteCall = {}): Promise<WriteResult> =>
       await createRecord(transport, jobsPathOf(customerNumber), {...JOBS, fields, call}),
@@ -271,12 +280,7 @@ async function listPage(
   names: Names,
   {page, only, include, filters, ...call}: ListCall<object, string>,
 ): Promise<List> {
-  const query = {
-    ...(page === undefined ? {} : {page: String(page)}),
-    ...(only === undefined ? {} : {only: only.join(',')}),
-    ...(include === undefined ? {} : {include: include.join(',')}),
-    ...Object.fromEntries(Object.entries(filters ?? {}).filter(([, value]) => value !== undefined)),
-  };
+  const query = queryOf({page, only, include, filters});
   return await listAll(transport, {...call, path: `/${names.list}.xml`, names, query});
 }
 

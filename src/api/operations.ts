@@ -3,7 +3,6 @@
 
 import {FatalError, RecordError, RetryableError} from '../errors.ts';
 import {encodeDocument, type Fields} from './encoder.ts';
-import {readErrorWords} from './error-words.ts';
 import {type BadRecord, type ElementNames, readList, readOne} from './reader.ts';
 import type {FieldRecord} from './record.ts';
 import type {ReadRequest, Transport, WriteRequest} from './transport.ts';
@@ -63,30 +62,42 @@ export function refuseMissing(transport: Transport, path: string, {status, words
   );
 }
 
-export interface Write {
-  readonly method: WriteRequest['method'];
-  readonly path: string;
+export interface Write extends Omit<WriteRequest, 'body'> {
   readonly names: ElementNames;
   readonly root: Resource;
   /** Absent for DELETE. */
   readonly fields?: Fields;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Sends a create, update or delete, once. A success is believed when its body is empty, or the record that was written;
- * any other body leaves it in doubt.
+ * Sends a create, update or delete, once.
  * @throws {RecordError} before anything is sent: a field that cannot be written
- * @see wire-facts 1.1: 200, 201 or 204, with or without a body; hazards 3.3
  */
-export async function writeRecord(transport: Transport, write: Write): Promise<WriteResult> {
-  const {method, path, signal} = write;
-  const body = write.fields === undefined ? {} : {body: encodeDocument(write.root, write.fields)};
-  const result = await transport.write({method, path, signal, ...body});
-  return result.outcome === 'done' ? readWritten(result.answer, write, transport) : result;
+export async function writeRecord(
+  transport: Transport,
+  {root, fields, names, ...write}: Write,
+): Promise<WriteResult> {
+  const body = fields === undefined ? {} : {body: encodeDocument(root, fields)};
+  return await sendWrite(transport, {...write, ...body}, names);
 }
 
-function readWritten(answer: Answer, write: Write, transport: Transport): WriteResult {
+/**
+ * Sends a writing request, once. A success is believed when its body is empty, or the record that was written; any
+ * other body leaves it in doubt.
+ * @see wire-facts 1.1: 200, 201 or 204, with or without a body; hazards 3.3
+ */
+export async function sendWrite(
+  transport: Transport,
+  request: WriteRequest,
+  names: ElementNames,
+): Promise<WriteResult> {
+  const result = await transport.write(request);
+  return result.outcome === 'done' ? readWritten(result.answer, {...request, names}, transport) : result;
+}
+
+type Written = Pick<Write, 'method' | 'path' | 'names' | 'hidden'>;
+
+function readWritten(answer: Answer, write: Written, transport: Transport): WriteResult {
   const {status, location} = answer;
   const locatedNumber = /\/([1-9]\d*)(?:\.xml)?$/.exec(location ?? '')?.[1] ?? null;
   try {
@@ -99,10 +110,10 @@ function readWritten(answer: Answer, write: Write, transport: Transport): WriteR
 }
 
 // A delete may answer with the record, a message or nothing, and only an error says that it failed.
-function readWrittenRecord(answer: Answer, write: Write, transport: Transport): FieldRecord | null {
+function readWrittenRecord(answer: Answer, write: Written, transport: Transport): FieldRecord | null {
   const thing = `${write.method} ${write.path} at ${transport.host}`;
   if (/^\s*$/.test(answer.body.toString('latin1', 0, 64))) return null;
-  const words = readErrorWords(answer.body, answer.contentType, []);
+  const words = transport.readWords(answer, write.hidden);
   if (words.isReadable)
     throw new RetryableError(
       `${thing}: expected a success, got ${answer.status} with errors (${words.text})`,

@@ -5,7 +5,7 @@ import {type AgentOptions, createAgents} from './agents.ts';
 import {formsOf, toAuthorization} from './authorization.ts';
 import {joinPath, parseBaseUrl} from './base-url.ts';
 import {BadCoding} from './decode-body.ts';
-import {readErrorWords} from './error-words.ts';
+import {type ErrorWords, readErrorWords} from './error-words.ts';
 import {ExchangeError} from './exchange.ts';
 import {kindOf} from './latency.ts';
 import {Limiter, type Urgency} from './limiter.ts';
@@ -72,6 +72,8 @@ export interface WriteRequest {
   /** A document of the encoder; absent for DELETE. */
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
+  /** Texts of the body that no error may hold, should the answer repeat them. */
+  readonly hidden?: readonly string[];
 }
 
 export interface Transport {
@@ -91,6 +93,8 @@ export interface Transport {
    * every write is `refused` with the same `AccessError`, unsent.
    */
   write(request: WriteRequest): Promise<WriteOutcome>;
+  /** What an answer says, without the token or any other text that it must not repeat. */
+  readWords(answer: Pick<Answer, 'body' | 'contentType'>, hidden?: readonly string[]): ErrorWords;
   /** Cuts what is under way and closes the connections. */
   close(): Promise<void>;
 }
@@ -160,6 +164,13 @@ class HttpTransport implements Transport {
     }
   }
 
+  readWords(
+    {body, contentType}: Pick<Answer, 'body' | 'contentType'>,
+    hidden: readonly string[] = [],
+  ): ErrorWords {
+    return readErrorWords(body, contentType, [...formsOf(this.#token), ...hidden]);
+  }
+
   async close(): Promise<void> {
     this.limiter.stop(new RetryableError(`${this.host}: the way to it was closed by us; open it again`));
     await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
@@ -199,7 +210,7 @@ class HttpTransport implements Transport {
       const kind = kindOf(request.method, request.path);
       const answer = await sendOnce(this.#shared, options, {agent: this.#agents.writes, kind, signal});
       if (answer.status >= 200 && answer.status < 300 && !isHtml(answer)) return {outcome: 'done', answer};
-      const refusal = this.#toRefusal(answer, thing);
+      const refusal = this.#toRefusal(answer, thing, request.hidden);
       this.#heed(refusal);
       const outcome = judgeRefusal(refusal);
       if (outcome.outcome !== 'refused') return outcome;
@@ -247,8 +258,8 @@ class HttpTransport implements Transport {
     };
   }
 
-  #toRefusal(answer: RawAnswer, thing: string): Refusal {
-    const words = readErrorWords(answer.body, answer.contentType, formsOf(this.#token));
+  #toRefusal(answer: RawAnswer, thing: string, hidden?: readonly string[]): Refusal {
+    const words = this.readWords(answer, hidden);
     return {
       thing,
       status: answer.status,

@@ -72,15 +72,17 @@ export function toReadError(refusal: Refusal): Error {
 }
 
 /**
- * The error for a write that the service definitely refused; null when the answer proves nothing and the write is in doubt.
+ * The error for a write that the service definitely refused; null when the answer proves nothing and the write is in
+ * doubt. A 503 counts where the service itself says why: a gateway's does not know what became of the request.
  * @see hazards 3.3
  */
 export function toWriteError(refusal: Refusal): Error | null {
   const {thing, status, words, retryAfterMs} = refusal;
   if (status === 401 || (status === 403 && words.isReadable)) return toAccessError(refusal);
-  if (!isUnknownRecord(refusal) && (status < 400 || status >= 500 || !words.isReadable)) return null;
+  const isReadable = words.isReadable && ((status >= 400 && status < 500) || status === 503);
+  if (!isUnknownRecord(refusal) && !isReadable) return null;
   const got = `expected success, got ${status} (${words.text})`;
-  if (status === 429)
+  if (status === 429 || status === 503)
     return new RetryableError(`${thing}: ${got}; nothing was written: send it later`, {retryAfterMs});
   return new RecordError(`${thing}: ${got}; the service refused it and nothing was written`);
 }

@@ -19,7 +19,7 @@ export interface Refused {
   readonly words: string;
   /** The service knows no such record. */
   readonly isGone: boolean;
-  /** Typed by what to do next: RecordError; FatalError for 401 and 403; RetryableError for 429. */
+  /** Typed by what to do next: RecordError; FatalError for 401 and 403; RetryableError for 429 and 503. */
   readonly error: Error;
 }
 

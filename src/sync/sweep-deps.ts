@@ -26,7 +26,7 @@ export interface SweepDeps {
   /** Told after every batch; for a person who watches. */
   readonly onProgress?: (progress: SweepProgress) => void;
   /** Told as a sweep comes by each of its steps; a test may end the process there. */
-  readonly onStep?: (step: SweepStep) => Promise<void>;
+  readonly onSweepStep?: (step: SweepStep) => Promise<void>;
   /** How long a sweep is ours by the database's clock, unless renewed. */
   readonly leaseMs?: number;
 }

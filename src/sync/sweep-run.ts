@@ -32,7 +32,7 @@ export function scopeOf({sweep, stream}: Pick<SweepRun, 'sweep' | 'stream'>) {
 
 /** Says that the sweep has come by a step. */
 export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
-  await run.deps.onStep?.(step);
+  await run.deps.onSweepStep?.(step);
 }
 
 /** What every request of a sweep bears: its signal, its rank within the account's budget, and that it is counted. */

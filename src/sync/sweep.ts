@@ -57,7 +57,7 @@ export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSi
 }
 
 async function carry(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): Promise<SweepResult> {
-  await deps.onStep?.('claimed');
+  await deps.onSweepStep?.('claimed');
   const account = await deps.openAccount(sweep.accountId);
   const tally = new Tally(sweep.counts);
   const stream = findStream(sweep.stream);

@@ -1,13 +1,12 @@
 import type pg from 'pg';
 import {shapeOf} from '../streams/rows.ts';
-import {type Child, parentColumnOf} from '../streams/stream.ts';
+import {type Child, parentColumnOf, type Stream} from '../streams/stream.ts';
 import {forgetAbsent} from '../warehouse/absent-numbers.ts';
 import type {EncodedRow} from '../warehouse/encoded-row.ts';
 import {rememberFields, type SeenField} from '../warehouse/fields.ts';
 import {forgetKnown, rememberKnown} from '../warehouse/known-records.ts';
-import {loadRows, markVanished} from '../warehouse/load.ts';
+import {type Batch, type LoadCounts, loadRows, markVanished} from '../warehouse/load.ts';
 import {quarantineRecords, resolveQuarantine} from '../warehouse/quarantine.ts';
-import type {Sweep} from '../warehouse/sweep.ts';
 import {undoTombstones} from '../warehouse/tombstones.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 import type {ReadBatch} from './read-batch.ts';
@@ -33,47 +32,75 @@ export async function writeBatch(
   run: Pick<SweepRun, 'stream' | 'sweep' | 'account'>,
   batch: Brought,
 ): Promise<WriteCounts> {
-  const {stream, sweep, account} = run;
+  const {stream, account} = run;
   const scope = scopeOf(run);
+  const {accountId, sweepId} = scope;
   const came = {...scope, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
-  const rows = batch.rowSets.map((rowSet) => rowSet.row);
-  const {inserted, updated, revived} = await loadRows(client, stream.table, rows, scope);
-  let vanished = 0;
-  for (const child of stream.children) vanished += await writeChildren(client, {child, sweep}, batch.rowSets);
-  if (inserted > 0) await forgetAbsent(client, came);
-  if (revived > 0) await undoTombstones(client, came);
-  await rememberKnown(client, {...scope, shape: shapeOf(stream, account.timeZone), known: batch.bytes});
-  await forgetKnown(client, {...came, numbers: came.numbers.filter((number) => !batch.bytes.has(number))});
+  // What a change has written since this sweep began is newer than any page of it, and its bytes are not what is held.
+  const since = run.sweep.startedAt;
+  const {fresher, ...counts} = await writeRowSets(
+    client,
+    {stream, rowSets: batch.rowSets},
+    {accountId, sweepId, since},
+  );
+  const known = fresher > 0 ? new Map<string, Buffer>() : batch.bytes;
+  await rememberKnown(client, {...scope, shape: shapeOf(stream, account.timeZone), known});
+  await forgetKnown(client, {...came, numbers: came.numbers.filter((number) => !known.has(number))});
   await rememberFields(client, {...scope, fields: batch.fields});
   await resolveQuarantine(client, came);
   await quarantineRecords(client, {...scope, records: batch.bad});
-  return {inserted, updated, revived, vanished};
+  return counts;
 }
 
-/** @returns how many were marked deleted because their parent no longer holds them */
+/** Writes the rows of some records and of their children, in the caller's transaction. */
+export async function writeRowSets(
+  client: pg.ClientBase,
+  {stream, rowSets}: {readonly stream: Stream; readonly rowSets: readonly EncodedRowSet[]},
+  batch: Batch,
+): Promise<WriteCounts & Pick<LoadCounts, 'fresher'>> {
+  const numbers = rowSets.map((rowSet) => rowSet.number);
+  const came = {accountId: batch.accountId, stream: stream.name, numbers};
+  const rows = rowSets.map((rowSet) => rowSet.row);
+  const {inserted, updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
+  let vanished = 0;
+  let fresher = own.fresher;
+  for (const child of stream.children) {
+    const written = await writeChildren(client, {child, rowSets}, batch);
+    vanished += written.vanished;
+    fresher += written.fresher;
+  }
+  if (inserted > 0) await forgetAbsent(client, came);
+  if (revived > 0) await undoTombstones(client, came);
+  return {inserted, updated, revived, vanished, fresher};
+}
+
+/** @returns how many were marked deleted because their parent no longer holds them, and how many were left alone */
 async function writeChildren(
   client: pg.ClientBase,
-  place: {readonly child: Child; readonly sweep: Sweep},
-  rowSets: readonly EncodedRowSet[],
-): Promise<number> {
-  const {child, sweep} = place;
-  const {accountId, sweepId} = sweep;
+  {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
+  batch: Batch,
+): Promise<{vanished: number; fresher: number}> {
   const rows: EncodedRow[] = [];
   const parents: string[] = [];
+  const {changeOf} = batch;
+  const changeIds: (string | null)[] = [];
   for (const rowSet of rowSets) {
     // A list that the service did not send is no empty list: its parent is not among those asked about.
     const sent = rowSet.children.find((candidate) => candidate.element === child.element);
     if (sent === undefined) continue;
     parents.push(rowSet.number);
+    changeIds.push(changeOf?.get(rowSet.row) ?? null);
     for (const row of sent.rows) rows.push(row);
   }
-  await loadRows(client, child.table, rows, {accountId, sweepId});
-  if (!child.isOwned || parents.length === 0) return 0;
-  return await markVanished(client, child.table, {
-    accountId,
-    sweepId,
-    parentColumn: parentColumnOf(child),
+  const {fresher} = await loadRows(client, child.table, rows, batch);
+  if (!child.isOwned || parents.length === 0) return {vanished: 0, fresher};
+  const parentColumn = parentColumnOf(child);
+  const family = {
+    ...batch,
+    ...(changeOf === undefined ? {} : {changeIds}),
+    parentColumn,
     parents,
     kept: rows,
-  });
+  };
+  return {vanished: await markVanished(client, child.table, family), fresher};
 }

@@ -112,7 +112,7 @@ export async function listKnownAccounts(
 }
 
 /**
- * Keeps a sealed token for an account, in place of the one it had.
+ * Keeps a sealed token for an account, in place of the one it had. Whose another token is, is to be learned anew.
  * @param instead - only where this one is still kept: the same token, sealed anew, must not replace a newer one
  */
 export async function keepSealedToken(
@@ -121,7 +121,7 @@ export async function keepSealedToken(
   {keyId, bytes, instead = null}: SealedToken & {readonly instead?: SealedToken | null},
 ): Promise<void> {
   await db.query(
-    `UPDATE sync.accounts SET sealed_token = $2, key_id = $3
+    `UPDATE sync.accounts SET sealed_token = $2, key_id = $3, employee_id = CASE WHEN $4::bytea IS NULL THEN NULL ELSE employee_id END
       WHERE account_id = $1 AND ($4::bytea IS NULL OR sealed_token = $4)`,
     [accountId, bytes, keyId, instead?.bytes ?? null],
   );
@@ -172,4 +172,12 @@ async function setAccountState(
     [accountId, next.state, next.reason],
   );
   return rowCount === 1;
+}
+
+/** Learns whose token is in use, from a record that was created with it. */
+export async function learnEmployee(db: Queryable, accountId: string, employeeId: string): Promise<void> {
+  await db.query(
+    'UPDATE sync.accounts SET employee_id = $2 WHERE account_id = $1 AND employee_id IS DISTINCT FROM $2',
+    [accountId, employeeId],
+  );
 }

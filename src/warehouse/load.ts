@@ -5,25 +5,37 @@ import type {MirrorTable} from './mirror-table.ts';
 import {explainRefusal} from './refusal.ts';
 import {tableSql} from './table-sql.ts';
 
-/** On whose behalf rows are written. */
+/** On whose behalf rows are written: a sweep's, or that of changes whose results are read back. */
 export interface Batch {
   readonly accountId: string;
-  readonly sweepId: string;
+  /** Null where changes write. */
+  readonly sweepId: string | null;
+  /** The change that each row is the result of. */
+  readonly changeOf?: ReadonlyMap<EncodedRow, string>;
+  /**
+   * By the database's clock, before what is written was asked for: a row that a change has written later knows better.
+   * Not given, every row is taken.
+   */
+  readonly since?: string | null;
 }
 
-/** What a batch did to a table; the four add up to the distinct rows given. */
+/** What a batch did to a table; the five add up to the distinct rows given. */
 export interface LoadCounts {
   readonly inserted: number;
   readonly updated: number;
   readonly revived: number;
   readonly unchanged: number;
+  /** Left alone, because a change has written them since. */
+  readonly fresher: number;
 }
 
 /** The children of some parents, as the service lists them now. */
-export interface Family extends Batch {
+export interface Family extends Omit<Batch, 'changeOf'> {
   /** Column of the child table that names the parent. */
   readonly parentColumn: string;
   readonly parents: readonly string[];
+  /** For each of them the change that its list is the result of; none where a sweep writes. */
+  readonly changeIds?: readonly (string | null)[];
   /** Every child that any of the parents lists. */
   readonly kept: readonly EncodedRow[];
 }
@@ -37,6 +49,10 @@ interface Held {
   readonly at: number;
   readonly isDeleted: boolean;
   readonly isSame: boolean;
+  /** A change of it is under way, or just settled. */
+  readonly isPending: boolean;
+  /** A change has written it since. */
+  readonly isFresher: boolean;
 }
 
 /**
@@ -52,25 +68,27 @@ export async function loadRows(
   batch: Batch,
 ): Promise<LoadCounts> {
   const given = keepLast(rows);
-  if (given.length === 0) return {inserted: 0, updated: 0, revived: 0, unchanged: 0};
-  const held = new Map(
-    (await probeHeld(client, table, {rows: given, accountId: batch.accountId})).map((row) => [row.at, row]),
-  );
+  if (given.length === 0) return {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
+  const held = new Map((await probeHeld(client, table, {rows: given, batch})).map((row) => [row.at, row]));
   const fresh = given.filter((_, at) => !held.has(at));
-  const stale = given.filter((_, at) => needsWrite(held.get(at)));
+  const stale = given.filter((_, at) => needsWrite(held.get(at), batch));
   const isInserted = await insertRows(client, table, {rows: fresh, batch});
   await mergeRows(client, table, {rows: isInserted ? stale : [...fresh, ...stale], batch});
-  const revived = [...held.values()].filter((row) => row.isDeleted).length;
+  const revived = [...held.values()].filter((row) => row.isDeleted && !row.isFresher).length;
+  const fresher = [...held.values()].filter((row) => row.isFresher).length;
   return {
     inserted: fresh.length,
     updated: stale.length - revived,
     revived,
-    unchanged: held.size - stale.length,
+    unchanged: held.size - stale.length - fresher,
+    fresher,
   };
 }
 
-function needsWrite(held: Held | undefined): boolean {
-  return held !== undefined && (held.isDeleted || !held.isSame);
+// What a settled change wanted may stand in the row though the hash is what it was.
+function needsWrite(held: Held | undefined, {changeOf}: Batch): boolean {
+  if (held === undefined || held.isFresher) return false;
+  return held.isDeleted || !held.isSame || (held.isPending && changeOf !== undefined);
 }
 
 /**
@@ -84,7 +102,9 @@ export async function markVanished(
 ): Promise<number> {
   if (family.parents.length === 0) return 0;
   const kept = family.kept.map((row) => row.key.join(','));
-  const values = [family.accountId, family.sweepId, family.parents, kept];
+  const {accountId, sweepId, parents, since = null} = family;
+  const changeIds = family.changeIds ?? parents.map(() => null);
+  const values = [accountId, sweepId, parents, kept, changeIds, since, family.changeIds !== undefined];
   const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
 }
@@ -92,9 +112,11 @@ export async function markVanished(
 async function probeHeld(
   client: pg.ClientBase,
   table: MirrorTable,
-  asked: {readonly rows: readonly EncodedRow[]; readonly accountId: string},
+  {rows: asked, batch}: Writing,
 ): Promise<Held[]> {
-  const values = [asked.accountId, asked.rows.map((row) => `\\x${row.hash}`), ...keysOf(table, asked.rows)];
+  const hashes = asked.map((row) => `\\x${row.hash}`);
+  const {accountId, since = null, changeOf} = batch;
+  const values = [accountId, hashes, since, changeOf !== undefined, ...keysOf(table, asked)];
   const {rows} = await client.query<Held>(tableSql(table).probe, values);
   return rows;
 }
@@ -131,13 +153,13 @@ async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch
   } catch (error) {
     throw explainRefusal(error, table, rows);
   }
-  await client.query(merge);
+  await client.query(merge, [batch.since ?? null, batch.changeOf !== undefined]);
 }
 
-function joinLines(rows: readonly EncodedRow[], {accountId, sweepId}: Batch): string {
-  const owner = `${accountId}\t${sweepId}\t`;
+function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, changeOf}: Batch): string {
+  const owner = `${accountId}\t${sweepId ?? '\\N'}\t`;
   let lines = '';
-  for (const {line} of rows) lines += owner + line;
+  for (const row of rows) lines += `${owner}${changeOf?.get(row) ?? '\\N'}\t${row.line}`;
   return lines;
 }
 

@@ -41,6 +41,16 @@ export function nextVersionAt(row: string): string {
   return `greatest(now(), ${row}._changed_at + interval '1 microsecond')`;
 }
 
+/**
+ * Whether a change has written a row since a moment; nothing is fresher than no moment. A row with a change under way is
+ * read once more when that ends, so what another change has read may be written meanwhile.
+ * @param isReadBack - whether changes write, not a sweep
+ */
+function isFresher(row: string, since: string, isReadBack: string): string {
+  return `coalesce(${row}._change_id IS NOT NULL AND ${row}._changed_at > ${since}::timestamptz
+                     AND NOT (${isReadBack}::boolean AND ${row}._pending IS NOT NULL), false)`;
+}
+
 /** The quoted name of the one column that a stream's records are known by. */
 export function keyOf(table: MirrorTable): string {
   const [key, ...others] = table.key;
@@ -72,6 +82,7 @@ function buildTableSql(table: MirrorTable): TableSql {
   const values = [
     'account_id',
     '_sweep_id',
+    '_change_id',
     ...table.columns.map((column) => quote(column.name)),
     'attributes',
     '_hash',
@@ -91,7 +102,8 @@ function buildTableSql(table: MirrorTable): TableSql {
       SELECT ${values.join(', ')} FROM ${stage}
           ON CONFLICT (account_id, ${key.join(', ')}) DO UPDATE
          SET ${values.map((name) => `${name} = EXCLUDED.${name}`).join(', ')},
-             _changed_at = ${nextVersionAt('held')}, _deleted_at = NULL`,
+             _changed_at = ${nextVersionAt('held')}, _deleted_at = NULL
+       WHERE NOT ${isFresher('held', '$1', '$2')}`,
     markVanished: (parentColumn) => vanishSql(table, parentColumn),
   };
 }
@@ -103,14 +115,14 @@ function buildTableSql(table: MirrorTable): TableSql {
  */
 function probeSql(table: MirrorTable): string {
   const names = table.key.map((_, at) => `key_${at}`);
-  const arrays = table.key.map((column, at) => `$${at + 3}::${findColumn(table, column).sqlType}[]`);
+  const arrays = table.key.map((column, at) => `$${at + 5}::${findColumn(table, column).sqlType}[]`);
   const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
   return `
     SELECT page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
-           held._hash IS NOT DISTINCT FROM page.hash AS "isSame"
+           held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending", ${isFresher('held', '$3', '$4')} AS "isFresher"
       FROM unnest($2::bytea[], ${arrays.join(', ')}) WITH ORDINALITY AS page (hash, ${names.join(', ')}, at)
      CROSS JOIN LATERAL (
-           SELECT row._hash, row._deleted_at FROM ${nameTable(table)} AS row
+           SELECT row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at FROM ${nameTable(table)} AS row
             WHERE row.account_id = $1 AND ${match.join(' AND ')} OFFSET 0) AS held`;
 }
 
@@ -123,9 +135,10 @@ function vanishSql(table: MirrorTable, parentColumn: string): string {
   const key = table.key.map((column) => `child.${quote(column)}`);
   return `
     UPDATE ${nameTable(table)} AS child
-       SET _deleted_at = now(), _changed_at = ${nextVersionAt('child')}, _sweep_id = $2, _page = NULL
-     WHERE child.account_id = $1 AND child._deleted_at IS NULL
-       AND child.${quote(parentColumn)} = ANY ($3::${findColumn(table, parentColumn).sqlType}[])
+       SET _deleted_at = now(), _changed_at = ${nextVersionAt('child')}, _sweep_id = $2, _change_id = parent.change_id, _page = NULL
+      FROM unnest($3::${findColumn(table, parentColumn).sqlType}[], $5::bigint[]) AS parent (number, change_id)
+     WHERE child.account_id = $1 AND child._deleted_at IS NULL AND NOT ${isFresher('child', '$6', '$7')}
+       AND child.${quote(parentColumn)} = parent.number AND child.${quote(parentColumn)} = ANY ($3)
        AND ${key.map((column) => `${column} IS NOT NULL`).join(' AND ')}
        AND concat_ws(',', ${key.join(', ')}) <> ALL ($4::text[])`;
 }

@@ -116,7 +116,7 @@ export async function writeTombstones(
   const {rows} = await client.query<{number: string}>(
     `WITH marked AS (
        UPDATE ${nameTable(family.table)} AS held
-          SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _page = NULL
+          SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _change_id = NULL, _page = NULL
          FROM sync.tombstones AS tombstone
         WHERE tombstone.sweep_id = $1 AND tombstone.written_at IS NULL AND tombstone.asked_at >= held._changed_at
           AND held.account_id = $2 AND held.${key} = tombstone.number AND held._deleted_at IS NULL
@@ -141,7 +141,7 @@ async function markOwned(
   owner: {sweepId: string; accountId: string; numbers: readonly string[]},
 ): Promise<number> {
   const {rowCount} = await client.query(
-    `UPDATE ${nameTable(table)} SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _page = NULL
+    `UPDATE ${nameTable(table)} SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _change_id = NULL, _page = NULL
       WHERE account_id = $2 AND ${pg.escapeIdentifier(parentColumn)} = ANY ($3::bigint[]) AND _deleted_at IS NULL`,
     [owner.sweepId, owner.accountId, owner.numbers],
   );

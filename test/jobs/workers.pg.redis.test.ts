@@ -167,7 +167,7 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
     await start(backend, {
       keepsSchedules: true,
       onProgress: () => begun.resolve(),
-      onStep: () => answers.promise,
+      onSweepStep: () => answers.promise,
     });
     await schedulers().toBe(plans.length);
     await client.flushall();

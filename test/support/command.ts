@@ -12,8 +12,8 @@ export interface Ended {
 export interface Running {
   readonly process: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Resolves when the output so far matches. */
-  prints(pattern: RegExp): Promise<void>;
+  /** Resolves with what matches, as soon as the output so far does. */
+  prints(pattern: RegExp): Promise<string>;
 }
 
 const root = join(import.meta.dirname, '..', '..');
@@ -41,11 +41,12 @@ export function startCommand(args: readonly string[], env: Readonly<Record<strin
   );
   const ended = new Promise<Ended>((done) => child.on('close', (code) => done({code, stdout, stderr})));
   const prints = (pattern: RegExp) =>
-    new Promise<void>((done, failed) => {
+    new Promise<string>((done, failed) => {
       const look = () => {
-        if (!pattern.test(stdout + stderr)) return;
+        const found = pattern.exec(stdout + stderr);
+        if (found === null) return;
         listeners.delete(look);
-        done();
+        done(found[0]);
       };
       listeners.add(look);
       void ended.then(() => failed(new Error(`ended without printing ${pattern}: ${stdout}${stderr}`)));

@@ -50,7 +50,7 @@ await startWorkers(
     openAccount: async () => account,
     pageReader: new PageReader(),
     log,
-    onStep,
+    onSweepStep: onStep,
     leaseMs,
   },
   backend,

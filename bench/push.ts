@@ -1,0 +1,185 @@
+// npm run bench:push [-- --changes 10000] [-- --waiting 100000]: how fast changes drain, against the same bare requests
+// from the same client: a read, a write and a read back for each record, and nothing else. The service runs in a process
+// of its own. Both are measured in turns within one run. It reports; it asserts nothing.
+
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {parseArgs} from 'node:util';
+import type pg from 'pg';
+import {type Client, createClient} from '../src/api/client.ts';
+import {createTransport} from '../src/api/transport.ts';
+import {drawTable} from '../src/commands/report.ts';
+import {createLogger} from '../src/log.ts';
+import {Secret} from '../src/secret.ts';
+import {allTables} from '../src/streams/all.ts';
+import {jobs} from '../src/streams/jobs.ts';
+import {PageReader} from '../src/sync/page-reader.ts';
+import {pushAccount} from '../src/sync/push/push.ts';
+import {runSweep} from '../src/sync/sweep.ts';
+import {upsertAccount} from '../src/warehouse/accounts.ts';
+import {openPool} from '../src/warehouse/database.ts';
+import {openEmbeddedPostgres} from '../src/warehouse/embedded.ts';
+import {migrate} from '../src/warehouse/migrate.ts';
+import {requestSweep} from '../src/warehouse/sweeps.ts';
+import {startCommand} from '../test/support/command.ts';
+
+const {values} = parseArgs({
+  options: {changes: {type: 'string', default: '10000'}, waiting: {type: 'string', default: '100000'}},
+});
+const changeCount = Number(values.changes);
+const waitingCount = Number(values.waiting);
+const turns = 5;
+const jobsPerCustomer = 6;
+/** As many as a worker has in hand. */
+const atOnce = 24;
+const timeZone = 'America/New_York';
+const token = 'bench-token-of-nobody';
+
+const home = await mkdtemp(join(tmpdir(), 'fieldmirror-bench-'));
+const postgres = await openEmbeddedPostgres(home);
+const service = startCommand(
+  [
+    'service',
+    '--port',
+    '0',
+    '--customers',
+    String(Math.ceil((changeCount * 1.25) / jobsPerCustomer)),
+    '--database',
+    await postgres.url('service'),
+    '--json',
+  ],
+  {FIELDMIRROR_HOME: home},
+);
+const pool = openPool(await postgres.url('warehouse'), {max: 16, applicationName: 'bench'});
+const pageReader = new PageReader();
+try {
+  const {url, token: given = token} = JSON.parse(await service.prints(/\{[^}]*"url"[^}]*\}/)) as {
+    url: string;
+    token?: string;
+  };
+  await migrate(pool, allTables);
+  const transport = createTransport({baseUrl: url, token: new Secret(given), allowHttp: true});
+  const api = createClient(transport);
+  const account = await upsertAccount(pool, {name: 'bench', apiUrl: url, timeZone});
+  const log = createLogger({level: 'warn', secrets: []});
+  const deps = {pool, databaseUrl: '', openAccount: async () => ({api, timeZone}), pageReader, log};
+  const signal = new AbortController().signal;
+  process.stdout.write('filling the warehouse\n');
+  const {accountId} = account;
+  const {sweepId} = await requestSweep(pool, {
+    accountId,
+    stream: 'jobs',
+    mode: 'full',
+    requestedBy: 'command',
+  });
+  await runSweep(deps, sweepId, signal);
+  const numbers = await readNumbers(pool);
+  const [pushed, bare] = [numbers.slice(0, changeCount), numbers.slice(changeCount)];
+  await renameBare(api, bare.slice(0, 200));
+
+  const rows: (string | number)[][] = [];
+  const [rates, bareRates]: [number[], number[]] = [[], []];
+  for (let turn = 0; turn < turns; turn++) {
+    const mine = pushed.slice((turn * pushed.length) / turns, ((turn + 1) * pushed.length) / turns);
+    const theirs = bare.slice((turn * bare.length) / turns, ((turn + 1) * bare.length) / turns);
+    const bareRate = await rateOf(theirs.length, () => renameBare(api, theirs));
+    await pool.query(
+      `UPDATE warehouse.jobs SET name = 'pushed ' || job_number WHERE job_number = ANY ($1::bigint[])`,
+      [mine],
+    );
+    const rate = await rateOf(mine.length, async () => {
+      const counts = await pushAccount(deps, accountId, signal);
+      if (counts.done !== mine.length)
+        throw new Error(`expected ${mine.length} done, got ${JSON.stringify(counts)}`);
+    });
+    rates.push(rate);
+    bareRates.push(bareRate);
+    rows.push([
+      turn + 1,
+      theirs.length,
+      bareRate.toFixed(0),
+      mine.length,
+      rate.toFixed(0),
+      (rate / bareRate).toFixed(2),
+    ]);
+  }
+  const head = ['turn', 'bare updates', 'a second', 'changes', 'a second', 'ratio'];
+  process.stdout.write(`${drawTable(head, rows)}\nall turns: ${(sum(rates) / sum(bareRates)).toFixed(2)}\n`);
+
+  const before = await latencyOf(pool, pushed.slice(0, 100), () => pushAccount(deps, accountId, signal));
+  await makeWaiting(pool, accountId);
+  const after = await latencyOf(pool, pushed.slice(100, 200), () => pushAccount(deps, accountId, signal));
+  process.stdout.write(
+    `one change, from its UPDATE to done: ${before.toFixed(1)} ms; with ${waitingCount.toLocaleString('en')} others waiting: ${after.toFixed(1)} ms (medians of 100)\n`,
+  );
+  await transport.close();
+} finally {
+  service.process.kill('SIGTERM');
+  await service.ended;
+  await pageReader.close();
+  await pool.end();
+  await postgres.leave();
+  await rm(home, {recursive: true, force: true});
+}
+
+async function readNumbers(pool: pg.Pool): Promise<string[]> {
+  const {rows} = await pool.query<{number: string}>(
+    'SELECT job_number AS number FROM warehouse.jobs ORDER BY 1',
+  );
+  return rows.map(({number}) => number);
+}
+
+/** The same three requests as a change makes, so many at once. */
+async function renameBare(api: Client, numbers: readonly string[]): Promise<void> {
+  const left = [...numbers];
+  const query = {include: jobs.include.join(',')};
+  const lane = async () => {
+    for (let number = left.pop(); number !== undefined; number = left.pop()) {
+      const path = `/jobs/${number}.xml`;
+      await api.transport.read({path, query, urgency: 'write-back'});
+      await api.jobs.update(number, {name: `bare ${number} ${left.length}`});
+      await api.transport.read({path, query, urgency: 'write-back'});
+    }
+  };
+  await Promise.all(Array.from({length: atOnce}, lane));
+}
+
+async function rateOf(count: number, work: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return (count * 1000) / (performance.now() - startedAt);
+}
+
+/** Milliseconds for one change, the median of some. */
+async function latencyOf(
+  pool: pg.Pool,
+  numbers: readonly string[],
+  push: () => Promise<unknown>,
+): Promise<number> {
+  const times: number[] = [];
+  for (const number of numbers) {
+    const startedAt = performance.now();
+    await pool.query(`UPDATE warehouse.jobs SET name = name || ' again' WHERE job_number = $1`, [number]);
+    await push();
+    times.push(performance.now() - startedAt);
+  }
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
+}
+
+/** A third is held by a person, a third backs off, a third waits for another. */
+async function makeWaiting(pool: pg.Pool, accountId: string): Promise<void> {
+  await pool.query(
+    `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base, state, due_at, waits_for)
+     SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}',
+            CASE at % 3 WHEN 0 THEN 'held' ELSE 'pending' END, now() + CASE at % 3 WHEN 1 THEN interval '1 day' ELSE interval '0' END,
+            CASE at % 3 WHEN 2 THEN 1 END
+       FROM generate_series(1, $2::integer) AS at`,
+    [accountId, waitingCount],
+  );
+  await pool.query('ANALYZE sync.changes');
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

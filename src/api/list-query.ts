@@ -1,0 +1,17 @@
+/** The query of a list; what is not given is not asked. @see spec "Common list parameters" */
+export function queryOf({
+  page,
+  only,
+  include,
+  filters,
+}: Partial<Record<'only' | 'include', readonly string[] | undefined>> & {
+  readonly page?: number | undefined;
+  readonly filters?: object | undefined;
+}): Record<string, string> {
+  return {
+    ...(page === undefined ? {} : {page: String(page)}),
+    ...(only === undefined ? {} : {only: only.join(',')}),
+    ...(include === undefined ? {} : {include: include.join(',')}),
+    ...Object.fromEntries(Object.entries(filters ?? {}).filter(([, value]) => value !== undefined)),
+  };
+}

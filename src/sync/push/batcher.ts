@@ -1,0 +1,47 @@
+interface Waiting<T, R> {
+  readonly item: T;
+  readonly done: PromiseWithResolvers<R>;
+}
+
+/**
+ * Does together what is asked for beside each other: what comes while one lot is under way makes the next one, so
+ * nothing ever waits for company. A lot that fails is done one by one, so that each item fails for itself.
+ */
+export class Batcher<T, R> {
+  readonly #work: (items: readonly T[]) => Promise<readonly R[]>;
+  #waiting: Waiting<T, R>[] = [];
+  #isAtWork = false;
+
+  /** @param work - does some items and returns what came of each, in order; all of them, or none */
+  constructor(work: (items: readonly T[]) => Promise<readonly R[]>) {
+    this.#work = work;
+  }
+
+  async do(item: T): Promise<R> {
+    const done = Promise.withResolvers<R>();
+    this.#waiting.push({item, done});
+    if (!this.#isAtWork) void this.#drain();
+    return await done.promise;
+  }
+
+  async #drain(): Promise<void> {
+    this.#isAtWork = true;
+    while (this.#waiting.length > 0) await this.#doLot(this.#waiting.splice(0));
+    this.#isAtWork = false;
+  }
+
+  async #doLot(lot: readonly Waiting<T, R>[]): Promise<void> {
+    try {
+      const results = await this.#work(lot.map(({item}) => item));
+      for (const [at, {done}] of lot.entries()) {
+        const result = results[at];
+        if (result === undefined) done.reject(new TypeError('a lot returns something for each of its items'));
+        else done.resolve(result);
+      }
+    } catch (error) {
+      const [only, ...others] = lot;
+      if (others.length === 0) only?.done.reject(error);
+      else for (const waiting of lot) await this.#doLot([waiting]);
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import {isGone} from '../../api/verdict.ts';
+import type {ChangeValues} from '../../warehouse/change.ts';
+import {type EndedAttempt, finishConflict, finishDone} from './finish.ts';
+import {type Merge, mergeFields} from './merge.ts';
+import {type PushEnd, type PushRun, pass} from './push-run.ts';
+import {leaveUnread, send} from './send.ts';
+import {subjectOf, truthNumberOf} from './subject.ts';
+import {findTrueRow, readTruth, type TrueRow, type Truth} from './truth.ts';
+
+/** Reads, merges, sends what differs, reads back. */
+export async function carryUpdate(run: PushRun): Promise<PushEnd> {
+  const subject = await subjectOf(run);
+  const {number} = subject;
+  const truthNumber = truthNumberOf(run, subject);
+  if (number === null || truthNumber === null)
+    return await finishConflict(run, {reason: 'nobody knows the number of its record any more'});
+  const truth = await readTruth(run, truthNumber);
+  await pass(run, 'read');
+  const row = isGone(truth) ? null : findTrueRow(run, truth, number);
+  if (isGone(truth) || row === null)
+    return await leaveGone(run, isGone(truth) ? truth.words : 'it is not in the list');
+  const merge = mergeFields(sidesOf(run, row));
+  const undecided = merge.clashes.filter(({winner}) => winner === null);
+  if (undecided.length > 0) {
+    const names = undecided.map(({field}) => field).join(', ');
+    return await finishConflict(run, {reason: `changed on both sides: ${names}`, clashes: merge.clashes});
+  }
+  if (Object.keys(merge.send).length === 0)
+    return await finishDone(run, {
+      number,
+      truth,
+      since: run.change.claimedAt,
+      sent: {},
+      unsent: merge.unsent,
+      clashes: merge.clashes,
+    });
+  return await send(run, {
+    subject,
+    fields: merge.send,
+    narrowed: narrow(run, merge, row),
+    clashes: merge.clashes,
+    before: truth,
+    onGone: (words, attempt) => leaveGone(run, words, attempt),
+    onDone: async (_written, attempt) => {
+      const after = await readBack(run, truthNumber);
+      if (after === null)
+        return await leaveUnread(run, attempt, {reason: 'it was written, and could not be read back'});
+      return await finishDone(run, {
+        number,
+        truth: after,
+        since: attempt.startedAt,
+        sent: merge.send,
+        unsent: merge.unsent,
+        attempt,
+      });
+    },
+  });
+}
+
+/** Reads what was just written; null when it cannot be read now. */
+export async function readBack(run: PushRun, number: string): Promise<Truth | null> {
+  try {
+    const truth = await readTruth(run, number);
+    await pass(run, 'read-back');
+    return isGone(truth) ? null : truth;
+  } catch (error) {
+    run.signal.throwIfAborted();
+    run.deps.log.debug({change: run.change.changeId, reason: String(error)}, 'could not be read back');
+    return null;
+  }
+}
+
+function sidesOf({change, rules}: PushRun, {values}: TrueRow) {
+  const {updated_at: at} = values;
+  const isServiceNewer = typeof at === 'string' ? Date.parse(at) > Date.parse(change.requestedAt) : null;
+  return {fields: change.fields, base: change.base, truth: values, isServiceNewer, rules};
+}
+
+/** What is wanted from now on: without what the rule gave to the service, with what moves along. */
+function narrow({change}: PushRun, {send: sent, lost, clashes}: Merge, {values}: TrueRow) {
+  if (clashes.length === 0) return null;
+  const kept = Object.entries(change.fields).filter(([name]) => !lost.includes(name));
+  const decided = clashes.map(({field}) => [field, values[field] ?? null] as const);
+  const base: ChangeValues = Object.fromEntries(decided);
+  return {fields: {...Object.fromEntries(kept), ...sent}, base};
+}
+
+/** A record that is gone is not made anew by an edit: a person decides. */
+export async function leaveGone(
+  run: PushRun,
+  words: string,
+  attempt: EndedAttempt | null = null,
+): Promise<PushEnd> {
+  return await finishConflict(run, {reason: `the record is gone at the service (${words})`, attempt});
+}

@@ -1,0 +1,39 @@
+import type {Secret} from '../../secret.ts';
+import type {SweepDeps} from '../sweep-deps.ts';
+import type {PushStep} from './push-step.ts';
+
+/** How a doubtful send is settled. */
+export interface SettlePolicy {
+  /** From the doubt to the first look, then from each look to the next; the last one goes on. */
+  readonly lookDelaysMs: readonly number[];
+  /** After so long a request that left no trace counts as never arrived: longer than the service ever took to commit. */
+  readonly quarantineMs: number;
+}
+
+/** Looks at 2 s, 10 s, 1, 5, 10 and 15 minutes. @see hazards 3.3 */
+export const defaultSettlePolicy: SettlePolicy = {
+  lookDelaysMs: [2_000, 8_000, 50_000, 240_000, 300_000, 300_000],
+  quarantineMs: 900_000,
+};
+
+/** What carrying changes stands on. */
+export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'openAccount' | 'log'> {
+  /** Opens the sealed password of a change; null where this process cannot, or it was dropped. */
+  readonly openPassword?: (changeId: string) => Promise<Secret | null>;
+  /** Told as a change comes by each of its steps; a test may end the process there. */
+  readonly onStep?: (step: PushStep, changeId: string) => Promise<void>;
+  /** How long a change is ours by the database's clock, unless renewed. */
+  readonly leaseMs?: number;
+  readonly settle?: Partial<SettlePolicy>;
+}
+
+/** What became of the changes that were taken up. */
+export interface PushCounts {
+  readonly done: number;
+  readonly rejected: number;
+  /** Wait for a person. */
+  readonly conflict: number;
+  /** Are tried again later. */
+  readonly postponed: number;
+  readonly inDoubt: number;
+}

@@ -1,0 +1,113 @@
+import {AccessError, RecordError, RetryableError} from '../../errors.ts';
+import {findStream, findWrites} from '../../streams/all.ts';
+import {stopAccount} from '../../warehouse/accounts.ts';
+import {giveBackChange} from '../../warehouse/carry-changes.ts';
+import type {ClaimedChange} from '../../warehouse/claim-changes.ts';
+import {explainDatabaseError} from '../../warehouse/database-errors.ts';
+import {readRules} from '../../warehouse/write-rules.ts';
+import type {AccountApi} from '../sweep-deps.ts';
+import {backOffMs} from './back-off.ts';
+import {beginTogether} from './begin-together.ts';
+import {carryCreate} from './carry-create.ts';
+import {carryDelete} from './carry-delete.ts';
+import {carryUpdate} from './carry-update.ts';
+import {Claims} from './claims.ts';
+import {endTogether} from './end-together.ts';
+import {finishConflict} from './finish.ts';
+import {defaultSettlePolicy, type PushCounts, type PushDeps} from './push-deps.ts';
+import {type PushEnd, type PushRun, pass} from './push-run.ts';
+import {settleDoubt} from './settle-doubt.ts';
+
+/** The account's own measure says how many requests run at once; so many changes are in hand for it. */
+const inHand = 64;
+
+/**
+ * Carries every change of an account that is due, those of one record in order, those of different records beside each
+ * other, and returns when nothing is due any more. Any number of processes may do it at once.
+ * @param signal - aborts at shutdown: nothing new is begun, and what was cut off while it was sent is in doubt
+ */
+export async function pushAccount(
+  deps: PushDeps,
+  accountId: string,
+  signal: AbortSignal,
+): Promise<PushCounts> {
+  const rules = await readRules(deps.pool);
+  const counts = {done: 0, rejected: 0, conflict: 0, postponed: 0, inDoubt: 0};
+  const stopping = new AbortController();
+  const claims = new Claims(deps, accountId, {inHand, signal: AbortSignal.any([signal, stopping.signal])});
+  const together = {rules, signal, beginnings: beginTogether(deps.pool), ends: endTogether(deps.pool)};
+  const work = async () => {
+    for (let change = await claims.next(); change !== null; change = await claims.next()) {
+      const end = await carry(deps, change, together).catch(async (error: unknown) => {
+        if (error instanceof AccessError) stopping.abort();
+        return await settleFailure(deps, change, {error, isShutdown: signal.aborted});
+      });
+      counts[end === 'in_doubt' ? 'inDoubt' : end]++;
+      claims.end(change);
+    }
+  };
+  try {
+    await Promise.all(Array.from({length: inHand}, work));
+  } finally {
+    await claims.close();
+  }
+  return counts;
+}
+
+/** What the changes in hand share. */
+interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'signal'> {
+  readonly rules: Awaited<ReturnType<typeof readRules>>;
+}
+
+async function carry(
+  deps: PushDeps,
+  change: ClaimedChange,
+  {rules, ...together}: Together,
+): Promise<PushEnd> {
+  const writes = findWrites(change.table);
+  const account: AccountApi = await deps.openAccount(change.accountId);
+  const run: PushRun = {
+    deps,
+    change,
+    writes,
+    stream: findStream(writes.stream),
+    account,
+    rules: rules.get(change.table) ?? new Map(),
+    settle: {...defaultSettlePolicy, ...deps.settle},
+    ...together,
+  };
+  await pass(run, 'claimed');
+  try {
+    if (change.state === 'in_doubt') return await settleDoubt(run);
+    if (change.operation === 'create') return await carryCreate(run);
+    return await (change.operation === 'update' ? carryUpdate(run) : carryDelete(run));
+  } catch (error) {
+    // What cannot be written down, or read, does not change by waiting.
+    if (!(error instanceof RecordError)) throw error;
+    return await finishConflict(run, {reason: error.message});
+  }
+}
+
+/** Notes in the row what stopped it. What was being sent is in doubt: only an answer makes it certain. */
+async function settleFailure(
+  deps: PushDeps,
+  change: ClaimedChange,
+  failed: {readonly error: unknown; readonly isShutdown: boolean},
+): Promise<PushEnd> {
+  const {isShutdown} = failed;
+  const error = explainDatabaseError(failed.error, deps.databaseUrl);
+  const retryAfterMs = error instanceof RetryableError ? error.retryAfterMs : null;
+  const isFailure = !isShutdown && !(error instanceof AccessError);
+  const delayMs = isFailure ? Math.max(backOffMs(change.failures), retryAfterMs ?? 0) : 0;
+  try {
+    if (error instanceof AccessError) await stopAccount(deps.pool, change.accountId, error.message);
+    const state = await giveBackChange(deps.pool, change, {delayMs, isFailure, reason: error.message});
+    return state === 'in_doubt' ? 'in_doubt' : 'postponed';
+  } catch (unsettled) {
+    // Not even that could be written, or the change is somebody else's by now: the lease runs out by itself.
+    deps.log.debug({change: change.changeId, reason: String(unsettled)}, 'a change is left to its lease');
+    return 'postponed';
+  } finally {
+    deps.log.debug({change: change.changeId, reason: error.message}, 'a change is put back');
+  }
+}

@@ -1,0 +1,92 @@
+// A request whose fate nobody knows is looked for, again and again, and never sent again blindly.
+
+import {isGone} from '../../api/verdict.ts';
+import {doubtChange, resendChange} from '../../warehouse/carry-changes.ts';
+import {findCandidates} from './candidates.ts';
+import {confirmCreate} from './carry-create.ts';
+import {isDeleted} from './carry-delete.ts';
+import {leaveGone} from './carry-update.ts';
+import {finishConflict, finishDone} from './finish.ts';
+import {type PushEnd, type PushRun, pass} from './push-run.ts';
+import {isEchoOf} from './same-value.ts';
+import {subjectOf, truthNumberOf} from './subject.ts';
+import {findTrueRow, readTruth} from './truth.ts';
+
+/** A create is sent twice at the most: the row itself says so. What cannot do harm may be sent more often. */
+const maxSends = {create: 2, update: 5, delete: 5} as const;
+/** Looks that must have found nothing before a request counts as never arrived. */
+const fewestLooks = 3;
+
+/** Looks once for what a doubtful request did. */
+export async function settleDoubt(run: PushRun): Promise<PushEnd> {
+  const looks = {create: lookForCreated, update: lookForUpdate, delete: lookForDelete} as const;
+  const found = await looks[run.change.operation](run);
+  await pass(run, 'looked');
+  return found ?? (await lookAgainOrGiveUp(run));
+}
+
+async function lookForCreated(run: PushRun): Promise<PushEnd | null> {
+  const {change} = run;
+  if (change.number !== null) return await confirmCreate(run, {number: change.number});
+  const candidates = await findCandidates(run);
+  const [number, ...others] = candidates;
+  if (number === undefined) return null;
+  if (others.length === 0) return await confirmCreate(run, {number});
+  return await finishConflict(run, {
+    reason: `several records could be it: ${candidates.join(', ')}`,
+    result: {candidates},
+  });
+}
+
+async function lookForUpdate(run: PushRun): Promise<PushEnd | null> {
+  const {change, rules} = run;
+  if ('password' in change.fields && !change.isWritten) {
+    const step = `give it up (fieldmirror changes resolve ${change.changeId} service) and set it again`;
+    return await finishConflict(run, {
+      reason: `no reading tells whether the password was set: ${step}; ${change.reason ?? ''}`,
+    });
+  }
+  const subject = await subjectOf(run);
+  const truth = await readTruth(run, truthNumberOf(run, subject) ?? '');
+  const number = subject.number ?? '';
+  const row = isGone(truth) ? null : findTrueRow(run, truth, number);
+  if (isGone(truth) || row === null)
+    return await leaveGone(run, isGone(truth) ? truth.words : 'it is not in the list');
+  const hasArrived =
+    change.isWritten ||
+    Object.entries(change.fields).every(([name, value]) =>
+      isEchoOf(rules.get(name)?.kind ?? 'text', value, row.values[name] ?? null),
+    );
+  return hasArrived
+    ? await finishDone(run, {number, truth, since: change.claimedAt, sent: change.fields})
+    : null;
+}
+
+async function lookForDelete(run: PushRun): Promise<PushEnd | null> {
+  const {change} = run;
+  if (!(await isDeleted(run))) return null;
+  return await finishDone(run, {number: change.number ?? '', truth: null, since: change.claimedAt, sent: {}});
+}
+
+async function lookAgainOrGiveUp(run: PushRun): Promise<PushEnd> {
+  const {deps, change, settle} = run;
+  const {lookDelaysMs, quarantineMs} = settle;
+  const isOver = (change.sentAgoMs ?? 0) >= quarantineMs && change.looks + 1 >= fewestLooks;
+  if (!isOver) {
+    const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
+    await doubtChange(deps.pool, change, {reason: change.reason ?? 'in doubt', delayMs, isLook: true});
+    return 'in_doubt';
+  }
+  const minutes = Math.round(quarantineMs / 60_000);
+  if (
+    !change.isWritten &&
+    (change.number === null) === (change.operation === 'create') &&
+    change.sends < maxSends[change.operation]
+  ) {
+    await resendChange(deps.pool, change, `no trace of it for ${minutes} minutes: it is sent once more`);
+    return 'postponed';
+  }
+  return await finishConflict(run, {
+    reason: `sent ${change.sends} times, and no trace of it for ${minutes} minutes: ${change.reason ?? ''}`,
+  });
+}

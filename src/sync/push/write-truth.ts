@@ -1,0 +1,48 @@
+import type pg from 'pg';
+import type {EncodedRow} from '../../warehouse/encoded-row.ts';
+import {forgetKnown} from '../../warehouse/known-records.ts';
+import {type EncodedRowSet, encodeRowSet} from '../encoded-row-set.ts';
+import {writeRowSets} from '../write-batch.ts';
+import type {PushRun} from './push-run.ts';
+import type {Truth} from './truth.ts';
+
+/** What was read of a change's record. */
+export interface Read {
+  readonly run: Pick<PushRun, 'change' | 'stream'>;
+  readonly truth: Truth;
+}
+
+/**
+ * Writes what was read of some changes' records, of one account, in the caller's transaction.
+ * @param since - by the database's clock, before the first of them was asked for
+ */
+export async function writeTruth(
+  client: pg.ClientBase,
+  reads: readonly Read[],
+  since: string,
+): Promise<void> {
+  for (const [stream, ofStream] of Map.groupBy(reads, ({run}) => run.stream)) {
+    const changeOf = new Map<EncodedRow, string>();
+    const rowSets = latestOf(ofStream).map(({run, truth}): EncodedRowSet => {
+      const rowSet = encodeRowSet(stream, truth, null);
+      for (const row of [rowSet.row, ...rowSet.children.flatMap(({rows}) => rows)])
+        changeOf.set(row, run.change.changeId);
+      return rowSet;
+    });
+    const accountId = ofStream[0]?.run.change.accountId ?? '';
+    await writeRowSets(client, {stream, rowSets}, {accountId, sweepId: null, changeOf, since});
+    const numbers = rowSets.map(({number}) => number);
+    await forgetKnown(client, {accountId, stream: stream.name, numbers});
+  }
+}
+
+/** Of several readings of one record the latest: it knows what the others know. */
+function latestOf(reads: readonly Read[]): Read[] {
+  const latest = new Map<string, Read>();
+  for (const read of reads) {
+    const {number, askedAt} = read.truth;
+    const held = latest.get(number);
+    if (held === undefined || held.truth.askedAt < askedAt) latest.set(number, read);
+  }
+  return [...latest.values()];
+}
