@@ -47,6 +47,14 @@ function buildProgram(): Command {
       ),
     );
   program
+    .command('push')
+    .description('carry what was changed here to the service now, here')
+    .option('--account <name>', 'only one account')
+    .option('--dry-run', 'print every request that would be sent, and send nothing')
+    .action((given) =>
+      finish(async () => (await import('./commands/push.ts')).push(config(), {...given, ...json()}, signal)),
+    );
+  program
     .command('status')
     .description('health at a glance: how old what we know can be, and what needs a person')
     .option('--check', 'exit code 1 when anything needs a person, not only when records were refused')
@@ -100,12 +108,55 @@ function buildProgram(): Command {
         (await import('./commands/service.ts')).service(config(), {...given, ...json()}, signal),
       ),
     );
+  addChanges(program, json);
   addSweeps(program, json);
   addAccounts(program, json);
+  addDoor(program, json);
   for (const command of program.commands)
     for (const verb of [command, ...command.commands])
       verb.option('--json', 'print one JSON document instead of text');
   return program;
+}
+
+function addChanges(program: Command, json: () => {readonly json: boolean}): void {
+  const changes = program.command('changes').description('look after what was changed here');
+  changes
+    .command('list')
+    .description('what is under way, and what became of the rest')
+    .option('--state <state>', 'held, pending, sending, in_doubt, conflict, done, rejected, cancelled')
+    .option('--table <table>', 'of one table: customers, jobs, job_notes, …')
+    .option('--account <name>', 'of one account')
+    .option('--limit <number>', 'how many', readCount, 20)
+    .action((given) =>
+      finish(async () => (await import('./commands/changes.ts')).list(config(), {...given, ...json()})),
+    );
+  changes
+    .command('show')
+    .description('one change: its story line by line, what would be sent, and what happens next')
+    .argument('<change>', 'its number')
+    .action((id) => finish(async () => (await import('./commands/changes.ts')).show(config(), id, json())));
+  const load = () => import('./commands/changes-decide.ts');
+  const verbs = {
+    retry: 'try again at once what waits, and send once more what was refused',
+    hold: 'send nothing of it until it is released',
+    release: 'let what is held go',
+    cancel: 'give it up: the row gets back what it held before',
+  } as const;
+  for (const verb of ['retry', 'hold', 'release', 'cancel'] as const) {
+    const command = changes.command(verb).description(verbs[verb]).argument('<change...>', 'their numbers');
+    if (verb === 'cancel') command.option('--reason <text>', 'why, for those who look at it later');
+    command.action((ids, given) =>
+      finish(async () => (await load()).decide(config(), {verb, ids}, {...given, ...json()})),
+    );
+  }
+  changes
+    .command('resolve')
+    .description('decide a conflict; changes show tells what can be decided')
+    .argument('<change...>', 'their numbers')
+    .addOption(new Option('--take <side>', 'whose value counts').choices(['service', 'warehouse']))
+    .option('--adopt <number>', 'of a create: the record that it became')
+    .option('--resend', 'send it once more')
+    .action((ids, given) => finish(async () => (await load()).resolve(config(), ids, {...given, ...json()})));
 }
 
 function addSweeps(program: Command, json: () => {readonly json: boolean}): void {
@@ -171,6 +222,35 @@ function addAccounts(program: Command, json: () => {readonly json: boolean}): vo
     .description('let an account go on')
     .argument('<name>')
     .action((name) => finish(async () => (await load()).resume(config(), name, json())));
+}
+
+function addDoor(program: Command, json: () => {readonly json: boolean}): void {
+  program
+    .command('door')
+    .description('the warehouse over HTTP, for systems that do not speak SQL')
+    .option('--port <number>', 'where to listen', readPort, 8086)
+    .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
+    .action((given) =>
+      finish(async () => (await import('./commands/door.ts')).door(config(), {...given, ...json()}, signal)),
+    );
+  const keys = program.command('keys').description('look after the keys that open the door');
+  const load = () => import('./commands/keys.ts');
+  keys
+    .command('add')
+    .description('make a key; it is shown this once')
+    .argument('<name>', 'what the key is called here: its changes show it')
+    .option('--account <name>', 'which account it opens, where there are several')
+    .option('--read-only', 'it makes no changes')
+    .action((name, given) => finish(async () => (await load()).add(config(), name, {...given, ...json()})));
+  keys
+    .command('list')
+    .description('the keys, what they open, when they last did')
+    .action(() => finish(async () => (await load()).list(config(), json())));
+  keys
+    .command('revoke')
+    .description('let a key open nothing any more')
+    .argument('<name>')
+    .action((name) => finish(async () => (await load()).revoke(config(), name, json())));
 }
 
 const helpEnd = `

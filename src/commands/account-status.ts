@@ -1,5 +1,11 @@
 import {allStreams} from '../streams/all.ts';
 import type {Account} from '../warehouse/accounts.ts';
+import {
+  type ChangeCount,
+  countChanges,
+  type LateChanges,
+  listLateChanges,
+} from '../warehouse/change-health.ts';
 import type {Queryable} from '../warehouse/database.ts';
 import {type FieldEvent, readHealth, type WaitingSweep} from '../warehouse/health.ts';
 import {
@@ -27,6 +33,10 @@ export interface AccountStatus {
   readonly overdue: readonly OverdueSchedule[];
   /** Sweeps that wait for a person's approval. */
   readonly waiting: readonly WaitingSweep[];
+  /** How many changes made here are not over, by state; those that need a person first. */
+  readonly changes: readonly ChangeCount[];
+  /** Of those what needs a person, the most urgent first. */
+  readonly late: readonly LateChanges[];
   /** What changed in the fields that the service sends, in the last seven days, the newest first. */
   readonly events: readonly FieldEvent[];
 }
@@ -42,6 +52,8 @@ export async function readAccounts(
   const ids = accounts.map(({accountId}) => accountId);
   const {now, proofs, waiting, events} = await readHealth(db, ids);
   const overdue = await listOverdueSchedules(db, ids);
+  const changes = await countChanges(db, ids);
+  const late = await listLateChanges(db, ids);
   const read: AccountStatus[] = [];
   for (const account of accounts) {
     const isOwn = (row: {readonly accountId: string}) => row.accountId === account.accountId;
@@ -56,6 +68,8 @@ export async function readAccounts(
       schedules: await listSchedules(db, account),
       overdue: overdue.filter(isOwn),
       waiting: waiting.filter(isOwn),
+      changes: changes.filter(isOwn),
+      late: late.filter(isOwn),
       events: events.filter(isOwn),
     });
   }

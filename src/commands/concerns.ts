@@ -1,4 +1,5 @@
 import type {AccountStatus, StreamHealth} from './account-status.ts';
+import {describeLateChanges, type LateChangeKind} from './change-concerns.ts';
 import {formatDuration, formatNumber} from './report.ts';
 
 /** Something that does not mend itself: a person must look, decide or act. */
@@ -6,7 +7,14 @@ export interface Concern {
   /** Name of the account; null where it is about the worker. */
   readonly account: string | null;
   readonly stream: string | null;
-  readonly kind: 'stopped-account' | 'failed' | 'approval' | 'quarantine' | 'unproven' | 'overdue';
+  readonly kind:
+    | 'stopped-account'
+    | 'failed'
+    | 'approval'
+    | 'quarantine'
+    | 'unproven'
+    | 'overdue'
+    | LateChangeKind;
   /** What is the matter. */
   readonly text: string;
   /** The next step: a command, or where to look. Null where the text says it. */
@@ -28,6 +36,7 @@ const namedSchedules = 3;
  * - records in quarantine;
  * - a stream that is swept in full by schedule, and was not proven complete for two days, or for two intervals of its
  *   schedule where that is longer; one that never was counts from the day its account was added;
+ * - changes made here that do not come to their end by themselves: `listLateChanges` says which;
  * - schedules that have not run for two of their intervals.
  * A paused account was paused by a person: nothing of it is late.
  * @param now - ISO 8601, by the database's clock
@@ -37,21 +46,26 @@ export function findConcerns(accounts: readonly AccountStatus[], now: string): C
   return [
     ...accounts.flatMap((status) => [
       ...concernsOfAccount(status),
+      ...concernsOfChanges(status, now),
       ...status.streams.flatMap((stream) => concernsOfStream(status, stream, now)),
     ]),
     ...(overdue === null ? [] : [overdue]),
   ];
 }
 
-/** Whether it makes any `status` end with exit code 1, and not only `status --check`: records were refused. */
+/** Whether it makes any `status` end with exit code 1, and not only `status --check`: records or changes were refused. */
 export function isRefusal({kind}: Concern): boolean {
-  return kind === 'failed' || kind === 'quarantine';
+  return kind === 'failed' || kind === 'quarantine' || kind === 'change-rejected';
 }
 
 function concernsOfAccount({account}: AccountStatus): Concern[] {
   if (account.state !== 'stopped') return [];
   const text = `stopped since ${formatMinute(account.stateSince)}: ${account.stateReason}`;
   return [{account: account.name, stream: null, kind: 'stopped-account', text, next: null}];
+}
+
+function concernsOfChanges({account, late}: AccountStatus, now: string): Concern[] {
+  return describeLateChanges(late, now).map((matter) => ({account: account.name, stream: null, ...matter}));
 }
 
 function concernsOfStream(status: AccountStatus, stream: StreamHealth, now: string): Concern[] {

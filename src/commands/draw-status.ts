@@ -3,13 +3,14 @@
 
 import type {FieldEvent} from '../warehouse/health.ts';
 import type {AccountStatus, StreamHealth} from './account-status.ts';
+import {nameState} from './change-words.ts';
 import type {Concern} from './concerns.ts';
-import {drawTable, formatDuration} from './report.ts';
+import {drawTable, formatNumber, formatRoughly} from './report.ts';
+import {wrap} from './wrap.ts';
 
 /** How many accounts are shown with their streams, whether they need a person or not. */
 const fewAccounts = 3;
 const shownEvents = 20;
-const maxWidth = 110;
 
 /** @param now - ISO 8601, by the database's clock: what ages are counted from */
 export function drawStatus(
@@ -31,24 +32,26 @@ export function drawStatus(
 }
 
 function drawOverview(accounts: readonly AccountStatus[], now: string): string {
-  const head = ['account', 'state', 'rows', 'streams proven', 'as of', 'quarantine', 'next due'];
-  const rows = accounts.map(({account, streams, schedules}) => {
+  const head = ['account', 'state', 'rows', 'proven', 'as of', 'quarantine', 'changes', 'next due'];
+  const rows = accounts.map(({account, streams, schedules, changes}) => {
     const proven = streams.filter(({provenAt}) => provenAt !== null);
     const oldest = proven.flatMap(({provenAt}) => provenAt ?? []).toSorted()[0];
     return [
-      account.name.length > 30 ? `${account.name.slice(0, 29)}…` : account.name,
+      account.name.length > 28 ? `${account.name.slice(0, 27)}…` : account.name,
       account.state,
       sum(streams.map((stream) => stream.rows)),
       `${proven.length} of ${streams.length}`,
       ago(oldest, now),
       sum(streams.map((stream) => stream.quarantined)),
+      sum(changes.map(({count}) => count)),
       account.state === 'active' ? ahead(schedules[0]?.nextDueAt, now) : '',
     ];
   });
   return drawTable(head, rows);
 }
 
-function drawAccount({account, streams, schedules}: AccountStatus, now: string): string {
+function drawAccount(status: AccountStatus, now: string): string {
+  const {account, streams, schedules} = status;
   const head = ['stream', 'rows', 'last full sweep', 'proven as of', 'last window', 'quarantine', 'next due'];
   const rows = streams.map((stream) => [
     stream.stream,
@@ -64,7 +67,18 @@ function drawAccount({account, streams, schedules}: AccountStatus, now: string):
   const reasons = streams.flatMap(({stream, lastEnded}) =>
     (lastEnded?.reasons ?? []).map((reason) => wrap(`${stream}: ${lastEnded?.state}, because ${reason}`)),
   );
-  return [describeState({account}), drawTable(head, rows), ...reasons].join('\n');
+  return [describeState({account}), drawTable(head, rows), ...drawChanges(status, now), ...reasons].join(
+    '\n',
+  );
+}
+
+function drawChanges({changes}: AccountStatus, now: string): string[] {
+  if (changes.length === 0) return [];
+  const parts = changes.map(({state, count, oldestAt}) => {
+    const age = formatRoughly(Date.parse(now) - Date.parse(oldestAt));
+    return `${formatNumber(count)} ${nameState(state)} (${count === 1 ? '' : 'oldest '}${age})`;
+  });
+  return [wrap(`changes under way: ${parts.join(', ')}`)];
 }
 
 function describeState({account}: Pick<AccountStatus, 'account'>): string {
@@ -121,35 +135,14 @@ function drawConcerns(concerns: readonly Concern[]): string {
   return ['Needs a person:', ...lines].join('\n');
 }
 
-/** Breaks a long line between words; what follows is indented further. */
-function wrap(line: string): string {
-  const [, indent = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
-  const lines: string[] = [];
-  let open = indent;
-  for (const word of text.split(' ')) {
-    const longer = open.trim() === '' ? `${open}${word}` : `${open} ${word}`;
-    if (longer.length > maxWidth && open.trim() !== '') {
-      lines.push(open);
-      open = `${indent}    ${word}`;
-    } else open = longer;
-  }
-  return [...lines, open].join('\n');
-}
-
 function ago(instant: string | null | undefined, now: string): string {
-  return instant ? `${roughly(Date.parse(now) - Date.parse(instant))} ago` : '';
+  return instant ? `${formatRoughly(Date.parse(now) - Date.parse(instant))} ago` : '';
 }
 
 function ahead(instant: string | undefined, now: string): string {
   if (instant === undefined) return '';
   const ms = Date.parse(instant) - Date.parse(now);
-  return ms <= 0 ? 'now' : `in ${roughly(ms)}`;
-}
-
-/** The largest unit alone: a column has room for no more. */
-function roughly(ms: number): string {
-  const [number, unit] = formatDuration(Math.max(0, ms)).split(' ');
-  return `${number} ${unit}`;
+  return ms <= 0 ? 'now' : `in ${formatRoughly(ms)}`;
 }
 
 function sum(numbers: readonly number[]): number {

@@ -1,5 +1,7 @@
+import type {OpenWish} from '../warehouse/change-log.ts';
 import type {Answer} from '../warehouse/history.ts';
-import type {EditWriter, SweepWriter, Version} from '../warehouse/versions.ts';
+import type {EditWriter, Version, Writer} from '../warehouse/versions.ts';
+import {nameState, showWanted} from './change-words.ts';
 import {describeWriter, showValue} from './explain-words.ts';
 
 /** Something that happened to a row. */
@@ -8,7 +10,7 @@ export interface RowEvent {
   readonly at: string;
   /** `removed`: taken out of the warehouse by somebody; `deleted`: marked so, because the record is gone at the service. */
   readonly what: 'appeared' | 'changed' | 'deleted' | 'returned' | 'removed';
-  readonly writer: SweepWriter | EditWriter;
+  readonly writer: Writer;
   /** Of a row that appeared every field that is not empty. */
   readonly changes: readonly {readonly field: string; readonly from: unknown; readonly to: unknown}[];
   /** What the service said when it was asked for the record, of a row that was marked deleted for it. */
@@ -66,6 +68,16 @@ function compare(from: Version['fields'], to: Version['fields']): RowEvent['chan
 /** The story for a person. */
 export function drawRow(events: readonly RowEvent[]): string {
   return events.flatMap(drawEvent).join('\n');
+}
+
+/** A change of the row that is on its way. */
+export function drawWish({changeId, operation, fields, base, state, requestedAt}: OpenWish): string {
+  const head = `${requestedAt}  ${operation} wanted by change ${changeId}, ${nameState(state)}`;
+  const names = operation === 'update' ? Object.keys(fields) : [];
+  const lines = names.map(
+    (name) => `    ${name}: ${showWanted(name, base[name])} → ${showWanted(name, fields[name])}`,
+  );
+  return [head, ...lines].join('\n');
 }
 
 function drawEvent({at, what, writer, changes, evidence}: RowEvent): string[] {

@@ -3,6 +3,7 @@ import {FatalError, UsageError} from '../errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {type Account, listAccounts} from '../warehouse/accounts.ts';
+import {listOpenWishes} from '../warehouse/change-log.ts';
 import type {Queryable} from '../warehouse/database.ts';
 import {
   listFieldNames,
@@ -15,7 +16,7 @@ import {checkMigrations} from '../warehouse/migration-check.ts';
 import {listSchedules} from '../warehouse/schedules.ts';
 import {fieldColumns, readVersions, type Version} from '../warehouse/versions.ts';
 import {drawField, findSaid, tellField} from './explain-field.ts';
-import {drawRow, tellRow} from './explain-row.ts';
+import {drawRow, drawWish, tellRow} from './explain-row.ts';
 import {nearest} from './nearest.ts';
 import {print} from './report.ts';
 import {withWarehouse} from './world.ts';
@@ -54,7 +55,9 @@ export async function explain(
     const head = {account: account.name, stream: stream.name, number: question.number};
     if (question.field === undefined) {
       const events = tellRow(found.versions, await readDeletions(pool, place));
-      print(options.json, {json: {...head, events}, text: `${title(head)}\n${drawRow(events)}`});
+      const wishes = await listOpenWishes(pool, {table: stream.table.name, rowId: found.versions[0].rowId});
+      const drawn = [title(head), drawRow(events), ...wishes.map(drawWish)];
+      print(options.json, {json: {...head, events, wanted: wishes}, text: drawn.join('\n')});
     } else {
       const story = await readFieldStory(pool, found, question.field);
       print(options.json, {
@@ -125,6 +128,7 @@ async function readFieldStory(db: Queryable, found: Found, typed: string) {
   return tellField(versions, field, {
     said,
     proof: said === null ? null : await readLastProof(db, place, said.validFrom),
+    wishes: await listOpenWishes(db, {table: stream.table.name, rowId: versions[0].rowId}),
     schedules: schedules.filter((schedule) => schedule.stream === stream.name),
   });
 }

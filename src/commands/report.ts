@@ -30,6 +30,12 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
+/** The largest unit alone, where a column has room for no more: `3 h`. */
+export function formatRoughly(ms: number): string {
+  const [number, unit] = formatDuration(Math.max(0, ms)).split(' ');
+  return `${number} ${unit}`;
+}
+
 /** How long ago an instant is, by this machine's clock. */
 export function formatAgo(instant: string): string {
   return `${formatDuration(Math.max(0, Date.now() - Date.parse(instant)))} ago`;

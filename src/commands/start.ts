@@ -10,7 +10,9 @@ import {listSchedules, type Schedule} from '../warehouse/schedules.ts';
 import {countRows} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
 import {requestSweep} from '../warehouse/sweeps.ts';
+import {drawPushed, hasPushed} from './draw-pushed.ts';
 import {type Progress, watchProgress} from './progress.ts';
+import {pushAll} from './push.ts';
 import {drawTable, formatDuration, print} from './report.ts';
 import {drawSummary, exitCodeOf, summarise, watchSweeps} from './sweep-summary.ts';
 import {type World, withWorld} from './world.ts';
@@ -38,7 +40,7 @@ const fewAccounts = 3;
 
 /**
  * The main job: migrate, then worker and schedules, for every account whose token is known here. With `once`: one full
- * sweep of every stream of each, a summary, exit.
+ * sweep of every stream of each, the changes that are due, a summary, exit.
  * @param signal - aborts when a person or a supervisor asks to stop
  * @returns the exit code
  */
@@ -123,8 +125,11 @@ async function runOnce(
   const drawn = summaries.map(({account, lines}) =>
     summaries.length > 1 ? `\naccount ${account}\n${drawSummary(lines)}` : `\n${drawSummary(lines)}`,
   );
-  print(run.json, {json: {streams}, text: drawn.join('\n')});
-  return exitCodeOf(streams);
+  // Last, so that what is sent was compared with what the service holds now.
+  const pushed = await pushAll(world, run.active, run.signal);
+  const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
+  print(run.json, {json: {streams, pushed}, text: [...drawn, ...told].join('\n')});
+  return exitCodeOf(streams) || (pushed.needy.length > 0 ? 1 : 0);
 }
 
 async function requestAll(world: World, {accountId}: Account, {progress}: Run): Promise<string[]> {
@@ -142,6 +147,10 @@ async function stay(
   workers: Workers,
   run: Run & {readonly active: readonly Account[]},
 ): Promise<number> {
+  void world.passwords.makeReady().catch((error: unknown) => {
+    if (!run.signal.aborted)
+      world.log.warn({reason: String(error)}, 'no key was made to seal passwords of employees with');
+  });
   await workers.ringDue();
   const plans: {readonly account: string; readonly schedules: Schedule[]}[] = [];
   for (const {name, accountId} of run.active)

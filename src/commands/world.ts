@@ -11,6 +11,7 @@ import {startService} from '../service/server.ts';
 import {allTables} from '../streams/all.ts';
 import {Accounts, type GivenAccess} from '../sync/accounts.ts';
 import {PageReader} from '../sync/page-reader.ts';
+import {Passwords} from '../sync/push/passwords.ts';
 import type {SweepDeps} from '../sync/sweep-deps.ts';
 import {
   type Account,
@@ -38,6 +39,8 @@ export interface Warehouse {
 
 /** The warehouse and the accounts that it mirrors. */
 export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageReader'> {
+  readonly openPassword: (changeId: string) => Promise<Secret | null>;
+  readonly passwords: Passwords;
   /** The environment's account, or the demo; null where there are only tokens that are sealed. */
   readonly own: Account | null;
   /** The accounts whose tokens are known here, in any state; read anew each time, for another may be added. */
@@ -114,11 +117,18 @@ export async function withWorld<T>(config: Config, use: (world: World) => Promis
     closers.add(() => accounts.close());
     const pageReader = new PageReader();
     closers.add(() => pageReader.close());
+    const onPassword = (password: Secret) => {
+      if (!secrets.some((secret) => secret.reveal() === password.reveal())) secrets.push(password);
+    };
+    const passwords = new Passwords({pool, keys: config.keys, onPassword});
+    closers.add(() => passwords.close());
     const own = await openOwn(opening, warehouse);
     if (own !== null) accounts.give(own.account.accountId, own.access);
     return await use({
       ...warehouse,
       openAccount: (accountId) => accounts.open(accountId),
+      openPassword: (changeId) => passwords.open(changeId),
+      passwords,
       pageReader,
       own: own?.account ?? null,
       listKnown: () => listKnownAccounts(pool, accounts.known),

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/warehouse/database.ts';
 import {runCommand} from '../support/command.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -15,7 +15,8 @@ const at: Record<string, string> = {};
 
 beforeAll(async () => {
   database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(database.url, {max: 2, applicationName: 'erp'});
+  // Whoever edits here mends rows of this warehouse alone: that a change is on its way is another story.
+  pool = openPool(asRepair(database.url), {max: 2, applicationName: 'erp'});
   await tellStory();
 });
 afterAll(async () => {

@@ -80,6 +80,8 @@ function account(
     schedules: [schedule()],
     overdue: [],
     waiting: [],
+    changes: [],
+    late: [],
     events: [],
     ...more,
   };
@@ -170,7 +172,7 @@ describe('what needs a person', () => {
     expect(concerns[0]?.text).toMatch(/^18 schedules .* 2 days \(acme: schedule 0; .*and 15 more\)$/);
   });
 
-  test('is told without --check by the exit code only where records were refused', () => {
+  test('is told without --check by the exit code only where records or changes were refused', () => {
     const all: Concern['kind'][] = [
       'stopped-account',
       'failed',
@@ -178,9 +180,15 @@ describe('what needs a person', () => {
       'quarantine',
       'unproven',
       'overdue',
+      'change-conflict',
+      'change-rejected',
     ];
     const concern = {account: null, stream: null, text: '', next: null};
-    expect(all.filter((kind) => isRefusal({...concern, kind}))).toEqual(['failed', 'quarantine']);
+    expect(all.filter((kind) => isRefusal({...concern, kind}))).toEqual([
+      'failed',
+      'quarantine',
+      'change-rejected',
+    ]);
   });
 });
 
@@ -208,6 +216,27 @@ describe('the drawing', () => {
     expect(draw([account('acme', {streams})])).toMatch(
       /Needs a person:\n {2}acme, jobs: 1 record in quarantine\n {4}what is wrong .*$/,
     );
+  });
+
+  test('says how many changes are under way, and which of them needs a person', () => {
+    const changes = [
+      {accountId: '1', state: 'conflict' as const, count: 1, oldestAt: hoursAgo(3)},
+      {accountId: '1', state: 'pending' as const, count: 1_200, oldestAt: hoursAgo(1)},
+    ];
+    const late = [
+      {
+        accountId: '1',
+        lateness: 'conflict' as const,
+        count: 2,
+        changeId: '12',
+        since: hoursAgo(3),
+        reason: 'why',
+      },
+    ];
+    const text = draw([account('acme', {changes, late})]);
+    expect(text).toContain('\nchanges under way: 1 conflict (3 h), 1,200 pending (oldest 1 h)\n');
+    expect(text).toMatch(/acme: 2 changes need a decision, change 12 the first of them, for 3 h: why\n/);
+    expect(text).toContain('fieldmirror changes list --state conflict, then fieldmirror changes show 12');
   });
 
   test('lists changes in what the service sends, the newest first, and not without end', () => {

@@ -1,0 +1,64 @@
+import {RecordError} from '../errors.ts';
+import {allWrites, findWrites} from '../streams/all.ts';
+import {composeRequest} from '../sync/push/request.ts';
+import type {Account} from '../warehouse/accounts.ts';
+import type {Change} from '../warehouse/change.ts';
+import type {Queryable} from '../warehouse/database.ts';
+import {type Nesting, readParentNumbers} from '../warehouse/parent-numbers.ts';
+import {maskChange} from './change-words.ts';
+
+/** What would be sent for a change, byte for byte but for passwords. */
+export interface PlannedRequest {
+  readonly changeId: string;
+  readonly method: string;
+  /** With `…` for a number that the service has not given yet. */
+  readonly path: string;
+  /** Null of a request without a document. */
+  readonly body: string | null;
+}
+
+/** Why nothing can be sent. */
+export interface Unplannable {
+  readonly changeId: string;
+  readonly problem: string;
+}
+
+const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) =>
+  parent === null ? [] : [{table: table.name, parent: parent.table, numberColumn: parent.numberColumn}],
+);
+
+/**
+ * The requests for changes, in their order. An update is sent with no field that the service holds already: that is known
+ * once the record was read, just before.
+ */
+export async function planRequests(
+  db: Queryable,
+  changes: readonly Change[],
+  accounts: readonly Account[],
+): Promise<(PlannedRequest | Unplannable)[]> {
+  const ids = changes.map(({changeId}) => changeId);
+  const parentNumbers = await readParentNumbers(db, ids, nestings);
+  const zones = new Map(accounts.map(({accountId, timeZone}) => [accountId, timeZone]));
+  return changes.map((change) =>
+    planRequest(change, {
+      parentNumber: parentNumbers.get(change.changeId) ?? null,
+      timeZone: zones.get(change.accountId) ?? 'UTC',
+    }),
+  );
+}
+
+function planRequest(
+  change: Change,
+  {parentNumber, timeZone}: {readonly parentNumber: string | null; readonly timeZone: string},
+): PlannedRequest | Unplannable {
+  const {changeId, operation, number} = change;
+  const {fields} = maskChange(change);
+  try {
+    const subject = {operation, number, parentNumber};
+    const {method, path, body} = composeRequest(findWrites(change.table), subject, {fields, timeZone});
+    return {changeId, method, path, body: body ?? null};
+  } catch (error) {
+    if (error instanceof RecordError) return {changeId, problem: error.message};
+    throw error;
+  }
+}

@@ -1,0 +1,40 @@
+import {once} from 'node:events';
+import {isIP} from 'node:net';
+import type {Config} from '../config.ts';
+import {openDoor} from '../door/server.ts';
+import {print} from './report.ts';
+import {withWarehouse} from './world.ts';
+
+export interface DoorCommand {
+  readonly port: number;
+  readonly host: string;
+  readonly json: boolean;
+}
+
+/** Opens the warehouse over HTTP, until told to stop. @returns the exit code */
+export async function door(
+  config: Config,
+  {port, host, json}: DoorCommand,
+  signal: AbortSignal,
+): Promise<number> {
+  return await withWarehouse(config, {migrates: true}, async ({pool, log, place}) => {
+    const running = await openDoor({pool, log, host, port});
+    try {
+      if (!isLoopback(host))
+        process.stderr.write(
+          `door: ${host} can be reached by other machines, and what comes and goes there, keys too, can be read on the way: put TLS in front of it\n`,
+        );
+      const {url} = running;
+      const text = `The door of ${place} is open at ${url}; fieldmirror keys add NAME makes a key. Ctrl-C stops.`;
+      print(json, {json: {url}, text});
+      if (!signal.aborted) await once(signal, 'abort');
+    } finally {
+      await running.close();
+    }
+    return 0;
+  });
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

@@ -1,0 +1,158 @@
+// Which changes wait too long to be left alone. Time passes by moving it in the rows.
+
+import type pg from 'pg';
+import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
+import {countChanges, listLateChanges} from '../../src/warehouse/change-health.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import {runCommand} from '../support/command.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let accountId: string;
+
+beforeEach(async () => {
+  database = await createDatabase(inject('warehouseTemplate'));
+  pool = openPool(database.url, {max: 2, applicationName: 'erp'});
+  const {rows} = await pool.query(
+    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id AS id`,
+  );
+  accountId = rows[0].id;
+});
+
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** Makes a customer here, whose create has come as far as the values say. @returns the number of the change */
+async function add(values: string, name = 'New'): Promise<string> {
+  await pool.query('INSERT INTO warehouse.customers (name) VALUES ($1)', [name]);
+  const {rows} = await pool.query('SELECT max(change_id) AS id FROM sync.changes');
+  await pool.query(`UPDATE sync.changes SET ${values} WHERE change_id = $1`, [rows[0].id]);
+  return rows[0].id;
+}
+
+const ago = (time: string) => `now() - interval '${time}'`;
+const doubtful = (time: string) =>
+  `state = 'in_doubt', reason = 'no answer', sends = 1, sent_at = ${ago(time)}`;
+const refused = (time: string) => `state = 'rejected', reason = 'no', settled_at = ${ago(time)}`;
+
+async function late(): Promise<string[]> {
+  return (await listLateChanges(pool, [accountId])).map(({lateness, count}) => `${lateness} ${count}`);
+}
+
+describe('a change has waited too long', () => {
+  test.each([
+    [
+      'that is due and nobody takes up',
+      `due_at = ${ago('14 min')}`,
+      `due_at = ${ago('16 min')}`,
+      'untaken 1',
+    ],
+    [
+      'that is released late',
+      `requested_at = ${ago('9 days')}, due_at = ${ago('14 min')}`,
+      `due_at = ${ago('16 min')}`,
+      'untaken 1',
+    ],
+    [
+      'that fails again and again, however soon its next try is',
+      `failures = 4, due_at = now() + interval '1 min', requested_at = ${ago('14 min')}`,
+      `requested_at = ${ago('16 min')}`,
+      'failing 1',
+    ],
+    [
+      'whose worker was lost and that nobody else took up',
+      `state = 'sending', sends = 1, sent_at = now(), lease_until = ${ago('14 min')}`,
+      `lease_until = ${ago('16 min')}`,
+      'untaken 1',
+    ],
+    ['that is in doubt', doubtful('59 min'), `sent_at = ${ago('61 min')}`, 'in-doubt 1'],
+    [
+      'that is held',
+      `state = 'held', requested_at = ${ago('6 days')}`,
+      `requested_at = ${ago('8 days')}`,
+      'held 1',
+    ],
+  ])('%s', async (_, soon, later, expected) => {
+    const id = await add(soon);
+    expect(await late()).toEqual([]);
+    await pool.query(`UPDATE sync.changes SET ${later} WHERE change_id = $1`, [id]);
+    expect(await late()).toEqual([expected]);
+  });
+
+  test('that is in conflict, from the first moment', async () => {
+    await add(`state = 'conflict', reason = 'several match'`);
+    expect(await late()).toEqual(['conflict 1']);
+  });
+
+  test('that was refused, for a week, and while another waits for it; not once it was changed again', async () => {
+    const id = await add(refused('6 days'));
+    expect(await late()).toEqual(['rejected 1']);
+    await pool.query(`UPDATE sync.changes SET ${refused('8 days')} WHERE change_id = $1`, [id]);
+    expect(await late()).toEqual([]);
+    await add(`waits_for = ${id}, due_at = ${ago('8 days')}`, 'Child');
+    expect(await late()).toEqual(['rejected 1']);
+    await pool.query(`UPDATE warehouse.customers SET name = 'Mended' WHERE name = 'New'`);
+    expect(await late()).toEqual([]);
+  });
+
+  test('is told of what waits for another change by that one alone', async () => {
+    const held = await add(`state = 'held'`);
+    const waiting = await add(`waits_for = ${held}, due_at = ${ago('2 days')}`, 'Child');
+    expect(await late()).toEqual([]);
+    // What it waits for is over: somebody forgot it.
+    await pool.query(
+      `UPDATE sync.changes SET state = 'cancelled', reason = 'x', settled_at = now() WHERE change_id = $1`,
+      [held],
+    );
+    expect(await listLateChanges(pool, [accountId])).toMatchObject([
+      {lateness: 'untaken', changeId: waiting},
+    ]);
+  });
+
+  test('is not told of an account that a person paused, but for what needs a person anyway', async () => {
+    await add(`due_at = ${ago('2 days')}`);
+    await add(doubtful('2 days'), 'Doubtful');
+    await add(`state = 'conflict', reason = 'x'`, 'Fought');
+    expect(await late()).toEqual(['conflict 1', 'in-doubt 1', 'untaken 1']);
+    await pool.query(`UPDATE sync.accounts SET state = 'paused'`);
+    expect(await late()).toEqual(['conflict 1']);
+    expect(await listLateChanges(pool, ['999'])).toEqual([]);
+  });
+});
+
+test('changes that are not over are counted by state, with the age of the oldest', async () => {
+  await add(`requested_at = '2026-01-02'`);
+  await add(`requested_at = '2026-01-01'`, 'Older');
+  await add(`state = 'conflict', reason = 'x', requested_at = '2026-01-03'`, 'Fought');
+  await add(`state = 'cancelled', reason = 'x', settled_at = now()`, 'Gone');
+  expect(await countChanges(pool, [accountId])).toEqual([
+    {accountId, state: 'conflict', count: 1, oldestAt: '2026-01-03T00:00:00Z'},
+    {accountId, state: 'pending', count: 2, oldestAt: '2026-01-01T00:00:00Z'},
+  ]);
+});
+
+test('status tells the counts, and --check ends with 1 for what waits too long; for a refusal any status does', async () => {
+  const status = (...args: string[]) => runCommand(['status', ...args], {DATABASE_URL: database.url});
+  const id = await add(`due_at = ${ago('3 h')}, requested_at = ${ago('3 h')}`);
+  const plain = await status();
+  expect(plain).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('\nchanges under way: 1 pending (3 h)\n'),
+  });
+  expect(plain.stdout).toMatch(
+    /acme: change 1 is due and nobody takes it up, for 3 h\n +is a worker running\?/,
+  );
+  expect((await status('--check')).code).toBe(1);
+  await pool.query(`UPDATE sync.changes SET ${refused('1 h')} WHERE change_id = $1`, [id]);
+  const {code, stdout} = await status('--json');
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({
+    accounts: [{changes: [], late: [{lateness: 'rejected', changeId: id}]}],
+    concerns: [
+      {account: 'acme', stream: null, kind: 'change-rejected', next: `fieldmirror changes show ${id}`},
+    ],
+  });
+});
