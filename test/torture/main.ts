@@ -1,7 +1,9 @@
 // npm run torture -- NAME: tests that take too long for every change.
 
 const tortures: Record<string, () => Promise<unknown>> = {
+  converge: () => import('./converge.ts'),
   kills: () => import('./kills.ts'),
+  push: () => import('./push.ts'),
   sweeps: () => import('./sweeps.ts'),
 };
 const name = process.argv[2] ?? '';

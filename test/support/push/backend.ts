@@ -1,0 +1,41 @@
+// What stands behind the mischief: a service that answers requests, in this process or over HTTP.
+
+import {request as send} from 'undici';
+
+export interface Asked {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With its query. */
+  readonly path: string;
+  readonly authorization: string;
+  readonly body: Buffer;
+  /** False: somebody else at the service did it. */
+  readonly isOurs?: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+export type Backend = (asked: Asked) => Promise<Answer>;
+
+/** Forwards every request to a running service. */
+export function forwardTo(url: string): Backend {
+  return async ({method, path, authorization, body}) => {
+    const answer = await send(url + path, {
+      method,
+      headers: {authorization, 'content-type': 'application/xml; charset=utf-8', connection: 'close'},
+      body: body.length === 0 ? null : body,
+    });
+    const {location} = answer.headers;
+    return {
+      status: answer.statusCode,
+      headers: {
+        'content-type': String(answer.headers['content-type'] ?? ''),
+        ...(typeof location === 'string' ? {location} : {}),
+      },
+      body: Buffer.from(await answer.body.arrayBuffer()),
+    };
+  };
+}

@@ -1,0 +1,256 @@
+// Records that both sides edit, in any order, under any rules: whatever happened, both hold the same in the end, and what
+// lost against something else is kept. Nothing fails here.
+
+import type pg from 'pg';
+import {createLogger} from '../../../src/log.ts';
+import {Random} from '../../../src/service/business/random.ts';
+import {customers, jobs} from '../../../src/service/resource.ts';
+import type {PageReader} from '../../../src/sync/page-reader.ts';
+import {upsertAccount} from '../../../src/warehouse/accounts.ts';
+import {openPool} from '../../../src/warehouse/database.ts';
+import {judge} from './checker.ts';
+import {letTimePass, readNextDue} from './fake-time.ts';
+import {readChanges, readConflicts, readFinalRows, readRecords, toEffects} from './final-state.ts';
+import type {Intent, Value} from './history.ts';
+import {LabWorker} from './lab-worker.ts';
+import {Mischief} from './mischief.ts';
+import {certain} from './run.ts';
+import {openMemoryService} from './services.ts';
+import {sweepStream} from './sweeping.ts';
+import {listViolations} from './tally.ts';
+
+/** So many records share a warehouse; each is one history. */
+export const historiesPerWorld = 500;
+const rounds = 3;
+const mostRounds = 20;
+const timeZone = 'America/New_York';
+const rules = ['service', 'warehouse', 'newest', 'ask'] as const;
+
+/** Fields that both sides edit; a street and its city move as one. */
+const fields = {
+  customers: ['name', 'phone_number', 'service_address', 'service_city', 'email_address'],
+  jobs: ['name', 'scheduled_on'],
+} as const;
+
+export interface Convergence {
+  readonly histories: number;
+  readonly changes: number;
+  readonly conflicts: number;
+  readonly byPerson: number;
+  readonly requests: number;
+  readonly violations: readonly string[];
+}
+
+interface Place {
+  readonly pool: pg.Pool;
+  readonly random: Random;
+  readonly service: Awaited<ReturnType<typeof openMemoryService>>;
+  readonly records: readonly {readonly table: 'customers' | 'jobs'; readonly number: string}[];
+  readonly intents: Intent[];
+}
+
+/** @param world.databaseUrl - a migrated, empty warehouse of its own */
+export async function runConvergence(world: {
+  readonly seed: number;
+  readonly histories: number;
+  readonly databaseUrl: string;
+  readonly pageReader: PageReader;
+}): Promise<Convergence> {
+  const {seed, histories, databaseUrl, pageReader} = world;
+  const service = await openMemoryService({seed, runs: Math.ceil(histories / 2)});
+  const mischief = new Mischief(service.backend, {seed: String(seed), odds: certain, readTrouble: 0});
+  await mischief.comeUp();
+  const pool = openPool(databaseUrl, {max: 4, applicationName: 'convergence'});
+  const {accountId} = await upsertAccount(pool, {name: 'lab', apiUrl: mischief.url, timeZone});
+  const random = new Random(String(seed), 'convergence', 0);
+  const reach = {url: mischief.url, token: service.token};
+  const log = createLogger({level: 'silent', secrets: []});
+  const place = {databaseUrl, accountId, service: reach, timeZone, log};
+  const worker = new LabWorker(place, random, {death: 0, stall: 0});
+  const sweep = async (stream: string) => {
+    await sweepStream({pool, databaseUrl, accountId, pageReader, service: reach}, {stream, tries: 1});
+  };
+  const records = (['customers', 'jobs'] as const).flatMap((table) =>
+    Array.from({length: Math.ceil(histories / 2)}, (_, at) => ({table, number: String(at + 1)})),
+  );
+  const lab: Place = {pool, random, service, records, intents: []};
+  try {
+    for (const stream of ['employees', 'customers', 'jobs', 'tasks']) await sweep(stream);
+    await drawRules(lab);
+    for (let round = 1; round <= rounds; round++) {
+      if (random.isTrue(0.5)) await sweep(random.pick(['customers', 'jobs'] as const));
+      await edit(lab);
+      // Some changes are still unsent when the next edits come.
+      if (round === rounds || random.isTrue(0.7)) await worker.work();
+      if (random.isTrue(0.5)) await decide(lab, 0.5);
+    }
+    for (let round = 1; round <= mostRounds; round++) {
+      await decide(lab, 1);
+      await worker.work();
+      const seconds = await readNextDue(pool);
+      if (seconds === null && (await countUndecided(pool)) === 0) break;
+      await letTimePass(
+        {pool, mischief, shiftService: (seconds: number) => service.service.store.shift(seconds)},
+        Math.max(1, seconds ?? 1),
+      );
+    }
+    for (const stream of ['customers', 'jobs', 'tasks']) await sweep(stream);
+    return await conclude(lab, {seed, reach, requests: mischief.fates.pass});
+  } finally {
+    await worker.close();
+    await mischief.goDown();
+    await pool.end();
+  }
+}
+
+/** A rule for every field, as somebody would set them. */
+async function drawRules({pool, random}: Place): Promise<void> {
+  for (const [table, names] of Object.entries(fields))
+    for (const name of names)
+      await pool.query('UPDATE sync.write_rules SET rule = $3 WHERE table_name = $1 AND field = $2', [
+        table,
+        name,
+        random.pick(rules),
+      ]);
+}
+
+/** Each record is left alone, or edited here, there, or on both sides. */
+async function edit(lab: Place): Promise<void> {
+  const {pool, random, records} = lab;
+  const client = await pool.connect();
+  try {
+    for (const record of records) {
+      const sides = random.pick<readonly ('here' | 'there')[]>([
+        [],
+        ['here'],
+        ['there'],
+        ['here', 'there'],
+        ['there', 'here'],
+        ['here', 'here', 'there'],
+      ]);
+      for (const side of sides) {
+        const field = random.pick(fields[record.table]);
+        const value =
+          field === 'scheduled_on'
+            ? `2027-06-${random.integer(10, 28)}T14:${random.integer(10, 59)}:00+00:00`
+            : `${field} ${random.integer(1, 6)}`;
+        if (side === 'there') editThere(lab, record, {field, value});
+        else await editHere(client, lab, {...record, field, value});
+      }
+    }
+  } finally {
+    client.release();
+  }
+}
+
+function editThere(
+  {service}: Place,
+  {table, number}: Place['records'][number],
+  {field, value}: {readonly field: string; readonly value: string},
+): void {
+  const {store} = service.service;
+  const record = store.find(table === 'jobs' ? jobs : customers, number);
+  const kept = field === 'scheduled_on' ? value.replace('+00:00', 'Z') : value;
+  if (record !== null)
+    store.update(
+      record,
+      {changes: {[field]: kept}, employeeIds: null},
+      {method: 'PUT', path: '', isOurs: false},
+    );
+}
+
+async function editHere(
+  client: pg.ClientBase,
+  {intents}: Place,
+  {table, number, field, value}: Place['records'][number] & {readonly field: string; readonly value: string},
+): Promise<void> {
+  await client.query(`SELECT set_config('fieldmirror.last_change', '', false)`);
+  const key = table === 'jobs' ? 'job_number' : 'customer_number';
+  const group = field.startsWith('service_')
+    ? ['service_address', 'service_city', 'service_zip_code', 'service_state', 'service_country']
+    : [field];
+  const seen = group.map((name) => `'${name}', to_jsonb(old.${name}) #>> '{}'`).join(', ');
+  const {rows} = await client.query<{row_id: string; saw: Record<string, Value>}>(
+    `UPDATE warehouse.${table} SET ${field} = $1 WHERE ${key} = $2 RETURNING row_id, jsonb_build_object(${seen}) AS saw`,
+    [value, number],
+  );
+  const last = await client.query<{id: string | null}>('SELECT sync.last_change() AS id');
+  const [row] = rows;
+  const changeId = last.rows[0]?.id ?? '';
+  if (row === undefined || changeId === '') return;
+  intents.push({
+    changeId,
+    operation: 'update',
+    table,
+    rowId: row.row_id,
+    key: null,
+    fields: {[field]: value},
+    saw: row.saw,
+  });
+}
+
+/** A person decides some of what waits for one. */
+async function decide({pool, random}: Place, share: number): Promise<void> {
+  const {rows} = await pool.query<{change_id: string}>(
+    `SELECT change_id FROM sync.changes WHERE state = 'conflict' ORDER BY change_id`,
+  );
+  for (const {change_id: changeId} of rows)
+    if (random.isTrue(share))
+      await pool.query('SELECT sync.resolve_change($1, $2)', [
+        changeId,
+        random.pick(['service', 'warehouse'] as const),
+      ]);
+}
+
+async function countUndecided(pool: pg.Pool): Promise<number> {
+  const {rows} = await pool.query<{count: string}>(
+    `SELECT count(*) FROM sync.changes WHERE state = 'conflict'`,
+  );
+  return Number(rows[0]?.count);
+}
+
+async function conclude(
+  {pool, service, records, intents}: Place,
+  {
+    seed,
+    reach,
+    requests,
+  }: {
+    readonly seed: number;
+    readonly reach: {readonly url: string; readonly token: string};
+    readonly requests: number;
+  },
+): Promise<Convergence> {
+  const changes = await readChanges(pool);
+  const conflicts = await readConflicts(pool);
+  const effects = toEffects(await service.readJournal());
+  const verdict = judge({
+    intents,
+    effects,
+    changes,
+    conflicts,
+    rows: await readFinalRows(pool),
+    records: await readRecords(reach),
+    canaryHits: [],
+  });
+  const name = `seed ${seed}`;
+  const violations = [
+    ...listViolations(verdict, name),
+    ...verdict.leftToPerson.map((story) => `${name}: still undecided: ${story}`),
+  ];
+  const ours = effects.filter(({isOurs}) => isOurs).length;
+  if (requests !== ours)
+    violations.push(`${name}: ${requests} writing requests, ${ours} of them changed something`);
+  for (const {changeId, attempts, state} of changes)
+    if (attempts > (state === 'done' ? 1 : 0))
+      violations.push(`${name}: change ${changeId} is ${state}, and was sent ${attempts} times`);
+  return {
+    histories: records.length,
+    changes: changes.length,
+    conflicts: conflicts.length,
+    byPerson:
+      (await pool.query(`SELECT FROM sync.conflicts WHERE decided_by NOT LIKE 'rule %'`)).rowCount ?? 0,
+    requests,
+    violations,
+  };
+}

@@ -1,0 +1,144 @@
+// One worker of the product in this process, which can die and stall at every step. Dead, it loses its connections to the
+// database and to the service, as a killed process does.
+
+import type pg from 'pg';
+import {createClient} from '../../../src/api/client.ts';
+import {createTransport, type Transport} from '../../../src/api/transport.ts';
+import type {Logger} from '../../../src/log.ts';
+import {Secret} from '../../../src/secret.ts';
+import type {Random} from '../../../src/service/business/random.ts';
+import {pushAccount} from '../../../src/sync/push/push.ts';
+import type {PushStep} from '../../../src/sync/push/push-step.ts';
+import {openPool} from '../../../src/warehouse/database.ts';
+
+export interface WorkerPlace {
+  readonly databaseUrl: string;
+  readonly accountId: string;
+  readonly service: {readonly url: string; readonly token: string};
+  readonly timeZone: string;
+  readonly log: Logger;
+  /** Rewrites the product's statements: a mutant. */
+  readonly rewrite?: ((sql: string) => string) | undefined;
+}
+
+/** How likely each step of each change is the worker's last, or one at which it stalls. */
+export interface Frailty {
+  readonly death: number;
+  readonly stall: number;
+}
+
+/** Not within a transaction: what it locks would stop everybody, time included. */
+const stallSteps: ReadonlySet<PushStep> = new Set([
+  'claimed',
+  'read',
+  'sending-committed',
+  'answered',
+  'read-back',
+  'end-committed',
+  'looked',
+]);
+
+const nowhere = 'postgres://127.0.0.1:1/nowhere';
+
+let lastWorker = 0;
+
+export class LabWorker {
+  readonly #place: WorkerPlace;
+  readonly #random: Random;
+  readonly #frailty: Frailty;
+  readonly #name = `lab worker ${++lastWorker}`;
+  readonly #pool: pg.Pool;
+  readonly #transport: Transport;
+  readonly #stalled: (() => void)[] = [];
+  #firstStall = Promise.withResolvers<'stalled'>();
+  #running: Promise<'ended'> | null = null;
+  /** Who stalled once, stalls no more. */
+  #isAwake = false;
+  isDead = false;
+
+  constructor(place: WorkerPlace, random: Random, frailty: Frailty) {
+    this.#place = place;
+    this.#random = random;
+    this.#frailty = frailty;
+    this.#pool = openPool(place.databaseUrl, {max: 6, applicationName: this.#name});
+    if (place.rewrite !== undefined) rewriteStatements(this.#pool, place.rewrite);
+    const {url, token} = place.service;
+    this.#transport = createTransport({
+      baseUrl: url,
+      token: new Secret(token),
+      retry: {attempts: 1},
+      throttle: {initial: 8, max: 8},
+    });
+  }
+
+  /** Carries what is due, until nothing is, or it died, or some of it stalls; the rest then goes on. */
+  async work(): Promise<'ended' | 'stalled'> {
+    this.#firstStall = Promise.withResolvers();
+    this.#running = this.#carry();
+    return await Promise.race([this.#running, this.#firstStall.promise]);
+  }
+
+  /** What stalls goes on, to its end. */
+  async wake(): Promise<void> {
+    this.#isAwake = true;
+    for (const wake of this.#stalled.splice(0)) wake();
+    await this.#running;
+  }
+
+  async close(): Promise<void> {
+    this.isDead = true;
+    await this.wake();
+    await this.#transport.close();
+    await this.#pool.end();
+  }
+
+  async #carry(): Promise<'ended'> {
+    const {accountId, databaseUrl, log, timeZone} = this.#place;
+    const account = {api: createClient(this.#transport), timeZone};
+    const deps = {
+      pool: this.#pool,
+      databaseUrl,
+      openAccount: async () => account,
+      log,
+      onStep: (step: PushStep) => this.#pass(step),
+    };
+    try {
+      await pushAccount(deps, accountId, new AbortController().signal);
+    } catch (error) {
+      if (!this.isDead) throw error;
+    }
+    return 'ended';
+  }
+
+  async #pass(step: PushStep): Promise<void> {
+    if (!this.isDead && this.#random.isTrue(this.#frailty.death)) await this.#die();
+    if (!this.isDead && !this.#isAwake && stallSteps.has(step) && this.#random.isTrue(this.#frailty.stall)) {
+      this.#firstStall.resolve('stalled');
+      await new Promise<void>((wake) => this.#stalled.push(wake));
+    }
+    if (this.isDead) throw new Error('the worker is dead');
+  }
+
+  async #die(): Promise<void> {
+    this.isDead = true;
+    // Nor does it connect again.
+    this.#pool.options.connectionString = nowhere;
+    await this.#transport.close();
+    const killer = openPool(this.#place.databaseUrl, {max: 1, applicationName: 'killer'});
+    await killer.query(
+      'SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1',
+      [this.#name],
+    );
+    await killer.end();
+  }
+}
+
+function rewriteStatements(pool: pg.Pool, rewrite: (sql: string) => string): void {
+  pool.on('connect', (client) => {
+    const query: (...given: unknown[]) => unknown = client.query.bind(client);
+    Object.assign(client, {
+      query: (text: unknown, ...rest: unknown[]) =>
+        query(typeof text === 'string' ? rewrite(text) : text, ...rest),
+    });
+  });
+}

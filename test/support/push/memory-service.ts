@@ -1,0 +1,161 @@
+// The service of the specification in memory, in the observed dialect: what thousands of runs can afford. It reads and
+// writes documents with the reference service's own code; what it knows of business is only what a client can trip over.
+
+import {AccountTime} from '../../../src/service/account-time.ts';
+import {Problems, takeChanges} from '../../../src/service/changes.ts';
+import {Dialect} from '../../../src/service/dialect.ts';
+import {Refusal, unknownRecord} from '../../../src/service/refusal.ts';
+import {
+  customers,
+  jobCharges,
+  jobs,
+  notes,
+  type Resource,
+  tasks,
+  timeEntries,
+} from '../../../src/service/resource.ts';
+import type {Given} from '../../../src/service/xml-read.ts';
+import {readRequest} from '../../../src/service/xml-read.ts';
+import {writeErrors, XmlWriter} from '../../../src/service/xml-write.ts';
+import type {Answer, Asked} from './backend.ts';
+import {MemoryStore, type Stored} from './memory-store.ts';
+
+const required: Readonly<Record<string, readonly string[]>> = {
+  customers: ['name'],
+  tasks: ['name'],
+  notes: ['note'],
+  time_entries: ['employee_id', 'started_on', 'number_of_hours'],
+};
+const tops: Readonly<Record<string, Resource>> = {customers, jobs, tasks};
+const nested: Readonly<Record<string, Resource>> = {
+  jobs,
+  notes,
+  time_entries: timeEntries,
+  job_charges: jobCharges,
+};
+
+/** What a path means: a list or one record, under an owner or not. */
+interface Place {
+  readonly resource: Resource;
+  readonly owner: Stored | null;
+  readonly number: string | null;
+}
+
+export class MemoryService {
+  readonly store: MemoryStore;
+  readonly token: string;
+  readonly #time: AccountTime;
+  readonly #writer: XmlWriter;
+  readonly #pageSize: number;
+
+  /** @param options.pageSize - small ones make it likely that what is looked for is not on the first page */
+  constructor(options: {readonly token: string; readonly timeZone: string; readonly pageSize: number}) {
+    this.token = options.token;
+    this.#time = new AccountTime(options.timeZone);
+    this.#writer = new XmlWriter(new Dialect('observed', this.#time));
+    this.#pageSize = options.pageSize;
+    this.store = new MemoryStore(() => this.#time.now());
+  }
+
+  /** Answers a request, with all its effects. */
+  answer(asked: Asked): Answer {
+    try {
+      const secret = Buffer.from(`${this.token}:${this.token}`).toString('base64');
+      if (asked.authorization !== `Basic ${secret}`)
+        throw new Refusal(401, 'Invalid Username, Account or password.');
+      const url = new URL(asked.path, 'http://service');
+      const place = this.#find(url.pathname);
+      return asked.method === 'GET' ? this.#read(place, url.searchParams) : this.#write(place, asked);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return toAnswer(error.status, Buffer.from(writeErrors(error.texts)));
+    }
+  }
+
+  #find(path: string): Place {
+    const parts = path
+      .replace(/\.xml$/, '')
+      .split('/')
+      .slice(1);
+    const [top = '', number = null, list = null, below = null] = parts;
+    if (list !== null) {
+      const parent = tops[top];
+      const resource = nested[list];
+      if (parent === undefined || resource === undefined || number === null)
+        throw new Refusal(404, 'There is no such address.');
+      const owner = this.store.find(parent, number);
+      if (owner === null) throw unknownRecord(parent.element);
+      return {resource, owner, number: below};
+    }
+    const resource = top === 'employees' ? this.store.employees : tops[top];
+    if (resource === undefined) throw new Refusal(404, 'There is no such address.');
+    return {resource, owner: null, number};
+  }
+
+  #read({resource, owner, number}: Place, query: URLSearchParams): Answer {
+    const only = query.get('only');
+    const view = {
+      only: only === null ? null : new Set(only.split(',')),
+      include: new Set((query.get('include') ?? '').split(',')),
+    };
+    if (number !== null) {
+      const record = this.#findOne({resource, owner, number});
+      return toAnswer(
+        200,
+        this.#writer.writeRecord(resource, this.store.embed(record, view.include), view.only),
+      );
+    }
+    const name = query.get('name');
+    const all = this.store.list(resource, owner).filter(({fields}) => name === null || fields.name === name);
+    const page = Math.max(1, Number(query.get('page') ?? 1));
+    const isPaged = resource === customers || resource === jobs || resource === tasks;
+    const shown = isPaged ? all.slice((page - 1) * this.#pageSize, page * this.#pageSize) : all;
+    const nodes = shown.map((record) => this.store.embed(record, view.include));
+    return toAnswer(200, this.#writer.writeList(resource, nodes, view.only));
+  }
+
+  #write(place: Place, {method, path, body, isOurs = true}: Asked): Answer {
+    const {resource, owner, number} = place;
+    const by = {method, path, isOurs};
+    if (method === 'DELETE') {
+      const record = this.#findOne(place);
+      this.store.delete(record, by);
+      return toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(record, new Set()), null));
+    }
+    const given = readRequest(body, resource.element);
+    const problems = new Problems();
+    const changes = takeChanges(resource, given, {time: this.#time, problems});
+    const employeeIds = this.#readIds(resource, given.get('employee_ids'), problems);
+    const held = method === 'PUT' ? this.#findOne(place) : null;
+    problems.requirePresence({...held?.fields, ...changes}, ...(required[resource.table] ?? []));
+    problems.refuse();
+    if (held !== null) {
+      this.store.update(held, {changes, employeeIds}, by);
+      return toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(held, new Set()), null));
+    }
+    if (number !== null) throw new Refusal(405, 'POST is not allowed here.');
+    const made = this.store.create(resource, {changes, employeeIds: employeeIds ?? [], owner}, by);
+    const answer = toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(made, new Set()), null));
+    // As with the reference service, only charges are created without a word where they are.
+    if (resource === jobCharges) return answer;
+    const base = resource === jobs ? '/jobs' : path.replace(/\.xml$/, '');
+    return {...answer, headers: {...answer.headers, location: `${base}/${made.fields[resource.key]}.xml`}};
+  }
+
+  #findOne({resource, owner, number}: Place): Stored {
+    const record = this.store.find(resource, number ?? '', owner);
+    if (record === null) throw unknownRecord(resource.element);
+    return record;
+  }
+
+  #readIds(resource: Resource, given: Given | undefined, problems: Problems): readonly string[] | null {
+    if (resource !== jobs || given === undefined) return null;
+    const ids = given === null || given === '' ? [] : [...new Set(given)];
+    for (const id of ids) if (!this.store.isEmployee(id)) problems.add('employee', `${id} must exist`);
+    return ids;
+  }
+}
+
+function toAnswer(status: number, body: Buffer): Answer {
+  return {status, headers: {'content-type': 'application/xml; charset=utf-8'}, body};
+}

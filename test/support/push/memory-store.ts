@@ -1,0 +1,205 @@
+// The records of the service in memory, and its journal: every effect, in order.
+
+import {
+  contacts,
+  customers,
+  employees,
+  jobCharges,
+  jobs,
+  notes,
+  type Resource,
+  tasks,
+  taxEntities,
+  timeEntries,
+} from '../../../src/service/resource.ts';
+import type {Branch, Node} from '../../../src/service/xml-write.ts';
+
+export interface Stored {
+  readonly resource: Resource;
+  readonly fields: Record<string, string | null>;
+  employeeIds: readonly string[];
+  isDeleted: boolean;
+}
+
+/** One effect of a request on one record. */
+export interface JournalEntry {
+  readonly id: number;
+  readonly method: string;
+  readonly path: string;
+  readonly resource: string;
+  readonly number: string;
+  readonly kind: 'create' | 'update' | 'delete';
+  readonly changed: Readonly<Record<string, string | null | readonly string[]>>;
+  /** What the changed fields held. */
+  readonly before: Readonly<Record<string, string | null | readonly string[]>>;
+  readonly isOurs: boolean;
+}
+
+export type By = Pick<JournalEntry, 'method' | 'path' | 'isOurs'>;
+
+interface Wanted {
+  readonly changes: Readonly<Record<string, string | null>>;
+  /** Null: not mentioned. */
+  readonly employeeIds: readonly string[] | null;
+}
+
+const children = [
+  {name: 'contacts', resource: contacts, of: customers},
+  {name: 'job_charges', resource: jobCharges, of: jobs},
+  {name: 'time_entries', resource: timeEntries, of: jobs},
+  {name: 'notes', resource: notes, of: customers},
+  {name: 'notes', resource: notes, of: jobs},
+] as const;
+
+export class MemoryStore {
+  readonly employees = employees;
+  readonly journal: JournalEntry[] = [];
+  readonly #now: () => string;
+  readonly #records = new Map<string, Map<string, Stored>>();
+  /** By owner: `notes of jobs 1000007`. */
+  readonly #owned = new Map<string, Stored[]>();
+  readonly #employeeIds = new Map<string, Stored>();
+  #lastId = 1_000_000;
+  readonly #lastNumber = new Map<string, number>();
+
+  constructor(now: () => string) {
+    this.#now = now;
+  }
+
+  /** A live record by the number in its path. @param owner - it must belong to */
+  find(resource: Resource, number: string, owner: Stored | null = null): Stored | null {
+    const record = this.#records.get(resource.table)?.get(number);
+    if (record === undefined || record.isDeleted) return null;
+    return owner === null || this.#own(resource, owner).includes(record) ? record : null;
+  }
+
+  list(resource: Resource, owner: Stored | null): Stored[] {
+    const all =
+      owner === null ? [...(this.#records.get(resource.table)?.values() ?? [])] : this.#own(resource, owner);
+    return all.filter(({isDeleted}) => !isDeleted);
+  }
+
+  isEmployee(id: string): boolean {
+    return this.#employeeIds.has(id);
+  }
+
+  create(
+    resource: Resource,
+    {changes, employeeIds, owner}: Wanted & {readonly owner: Stored | null},
+    by: By,
+  ): Stored {
+    const id = String(++this.#lastId);
+    const number = (this.#lastNumber.get(resource.table) ?? 0) + 1;
+    this.#lastNumber.set(resource.table, number);
+    const at = this.#now();
+    const belonging: Record<string, string | null> = {};
+    if (owner !== null) belonging[`${owner.resource.element}_id`] = owner.fields.id ?? null;
+    const fields: Record<string, string | null> = {
+      ...(resource === jobs ? {status: 'scheduled', name: ''} : {}),
+      ...(resource === tasks ? {completed: 'false'} : {}),
+      ...changes,
+      ...belonging,
+      id,
+      [resource.key]: resource.key === 'id' ? id : String(number),
+      created_at: at,
+      created_on: at,
+      updated_at: at,
+      created_by: '1001',
+    };
+    const record: Stored = {resource, fields, employeeIds: employeeIds ?? [], isDeleted: false};
+    const key = fields[resource.key] ?? '';
+    this.#tableOf(resource).set(key, record);
+    if (owner !== null) this.#own(resource, owner).push(record);
+    if (resource === employees) this.#employeeIds.set(id, record);
+    const changed = {...changes, ...(resource === jobs ? {employee_ids: record.employeeIds} : {})};
+    this.#note(record, {kind: 'create', changed, before: {}}, by);
+    return record;
+  }
+
+  /** A request that changes nothing has no effect. */
+  update(record: Stored, {changes, employeeIds}: Wanted, by: By): void {
+    const differs = Object.entries(changes).filter(
+      ([name, value]) => (record.fields[name] ?? null) !== value,
+    );
+    const changed: Record<string, string | null | readonly string[]> = Object.fromEntries(differs);
+    const before: Record<string, string | null | readonly string[]> = {};
+    for (const [name, value] of differs) {
+      before[name] = record.fields[name] ?? null;
+      record.fields[name] = value;
+    }
+    if (employeeIds !== null && [...employeeIds].sort().join() !== [...record.employeeIds].sort().join()) {
+      before.employee_ids = record.employeeIds;
+      changed.employee_ids = employeeIds;
+      record.employeeIds = employeeIds;
+    }
+    if (Object.keys(changed).length === 0) return;
+    record.fields.updated_at = this.#now();
+    this.#note(record, {kind: 'update', changed, before}, by);
+  }
+
+  /** A customer takes its jobs along, as with the reference service. */
+  delete(record: Stored, by: By): void {
+    record.isDeleted = true;
+    this.#note(record, {kind: 'delete', changed: {}, before: {}}, by);
+    if (record.resource === customers) for (const job of this.list(jobs, record)) this.delete(job, by);
+  }
+
+  /** Whatever happened, happened so much earlier. */
+  shift(seconds: number): void {
+    for (const table of this.#records.values())
+      for (const {fields} of table.values())
+        for (const name of ['created_at', 'created_on', 'updated_at'])
+          fields[name] =
+            `${new Date(Date.parse(fields[name] ?? '') - seconds * 1000).toISOString().slice(0, 19)}Z`;
+  }
+
+  /** With what is asked for, as it stands in documents. */
+  embed(record: Stored, include: ReadonlySet<string>): Node {
+    const branches: Branch[] = [];
+    const {resource} = record;
+    if (resource === jobs && include.has('customer')) {
+      const customer = [...this.#tableOf(customers).values()].find(
+        ({fields}) => fields.id === record.fields.customer_id,
+      );
+      branches.push(this.#branch(customers, 'customer', customer === undefined ? [] : [customer], true));
+    }
+    if (resource === jobs && include.has('employees')) {
+      const assigned = record.employeeIds.flatMap((id) => this.#employeeIds.get(id) ?? []);
+      branches.push(this.#branch(employees, 'employees', assigned));
+    }
+    for (const child of children)
+      if (child.of === resource && include.has(child.name))
+        branches.push(this.#branch(child.resource, child.name, this.list(child.resource, record)));
+    return {fields: record.fields, employeeIds: record.employeeIds, branches};
+  }
+
+  #branch(resource: Resource, element: string, records: readonly Stored[], isOne = false): Branch {
+    const nodes = records.map(({fields, employeeIds}) => ({fields, employeeIds, branches: []}));
+    return {
+      resource,
+      element,
+      item: isOne ? null : resource.element,
+      className: resource === taxEntities ? 'Tax' : null,
+      nodes,
+    };
+  }
+
+  #note(record: Stored, what: Pick<JournalEntry, 'kind' | 'changed' | 'before'>, by: By): void {
+    const {resource, fields} = record;
+    const number = fields[resource.key] ?? '';
+    this.journal.push({id: this.journal.length + 1, resource: resource.table, number, ...what, ...by});
+  }
+
+  #tableOf({table}: Resource): Map<string, Stored> {
+    const found = this.#records.get(table) ?? new Map<string, Stored>();
+    this.#records.set(table, found);
+    return found;
+  }
+
+  #own(resource: Resource, owner: Stored): Stored[] {
+    const place = `${resource.table} of ${owner.resource.table} ${owner.fields.id}`;
+    const found = this.#owned.get(place) ?? [];
+    this.#owned.set(place, found);
+    return found;
+  }
+}

@@ -1,0 +1,64 @@
+// Ways to break the product from outside, each of which the checker must notice.
+
+import type pg from 'pg';
+
+export interface Mutant {
+  readonly name: string;
+  /** Rewrites a statement of the product. */
+  readonly rewrite?: (sql: string) => string;
+  /** Done to the database between rounds. */
+  readonly meddle?: (pool: pg.Pool) => Promise<void>;
+}
+
+const meddle = (sql: string) => async (pool: pg.Pool) => {
+  await pool.query(sql);
+};
+
+/** Who lost a change goes on with it: no fence, no state, no lease is asked for. */
+export const noFence: Mutant = {
+  name: 'no fence',
+  rewrite: (sql) =>
+    sql
+      .replaceAll(
+        /change_id = \$1\s+AND fence = \$2\s+AND state (?:= '\w+'|IN \([^)]*\))(?:\s+AND lease_until > clock_timestamp\(\))?/g,
+        'change_id = $1 AND $2::integer IS NOT NULL',
+      )
+      .replaceAll(
+        /AND held\.fence = (?:wanted|ended)\.fence\s+AND state (?:= '\w+'|IN \([^)]*\))(?:\s+AND lease_until > clock_timestamp\(\))?/g,
+        '',
+      ),
+};
+
+/** A create whose answer was lost is sent again at once. */
+export const blindRetry: Mutant = {
+  name: 'blind retry',
+  meddle: meddle(
+    `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now() WHERE state = 'in_doubt' AND operation = 'create' AND sends < 2`,
+  ),
+};
+
+/** What was sent counts as done; nobody reads it back. */
+export const noReadBack: Mutant = {
+  name: 'no read-back',
+  meddle: meddle(
+    `UPDATE sync.changes SET state = 'done', lease_until = NULL, settled_at = now(), reason = NULL WHERE state = 'in_doubt' AND operation <> 'create'`,
+  ),
+};
+
+/** What is in doubt is given up without a word to anybody. */
+export const silentLoss: Mutant = {
+  name: 'silent loss',
+  meddle: meddle(
+    `UPDATE sync.changes SET state = 'cancelled', lease_until = NULL, settled_at = now(), reason = '' WHERE state = 'in_doubt'`,
+  ),
+};
+
+/** The first look decides: what is not there by then is sent again. */
+export const noQuarantine: Mutant = {
+  name: 'no quarantine',
+  meddle: meddle(
+    `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now() WHERE state = 'in_doubt' AND looks > 0 AND operation = 'create' AND sends < 2`,
+  ),
+};
+
+export const mutants: readonly Mutant[] = [noFence, blindRetry, noReadBack, silentLoss, noQuarantine];

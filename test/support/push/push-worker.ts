@@ -1,0 +1,44 @@
+// A worker in a process of its own that ends itself as by kill -9 when a change comes by a named step. What it is to do
+// stands in the environment variable WORK, as JSON.
+
+import {createClient} from '../../../src/api/client.ts';
+import {createTransport} from '../../../src/api/transport.ts';
+import {createLogger} from '../../../src/log.ts';
+import {Secret} from '../../../src/secret.ts';
+import {pushAccount} from '../../../src/sync/push/push.ts';
+import type {PushStep} from '../../../src/sync/push/push-step.ts';
+import {openPool} from '../../../src/warehouse/database.ts';
+
+export interface Work {
+  readonly databaseUrl: string;
+  readonly accountId: string;
+  readonly service: {readonly url: string; readonly token: string};
+  readonly timeZone: string;
+  readonly diesAt: PushStep;
+}
+
+const work: Work = JSON.parse(process.env.WORK ?? '');
+const {databaseUrl, accountId, service, timeZone, diesAt} = work;
+const transport = createTransport({
+  baseUrl: service.url,
+  token: new Secret(service.token),
+  retry: {attempts: 1},
+});
+const account = {api: createClient(transport), timeZone};
+const pool = openPool(databaseUrl, {max: 6, applicationName: 'push worker'});
+
+async function onStep(step: PushStep): Promise<void> {
+  if (step !== diesAt) return;
+  process.kill(process.pid, 'SIGKILL');
+  // The signal arrives at once, but not before the next line.
+  await new Promise(() => {});
+}
+
+const log = createLogger({level: 'silent', secrets: []});
+await pushAccount(
+  {pool, databaseUrl, openAccount: async () => account, log, onStep},
+  accountId,
+  new AbortController().signal,
+);
+await transport.close();
+await pool.end();

@@ -1,0 +1,335 @@
+// Authors who write, workers that die and stall, a line that loses things: one warehouse lives through a number of runs,
+// then all is healed, and what is left is judged. Knows nothing of the test runner: the torture uses it too.
+
+import type pg from 'pg';
+import {createLogger} from '../../../src/log.ts';
+import {Random} from '../../../src/service/business/random.ts';
+import {allStreams} from '../../../src/streams/all.ts';
+import type {PageReader} from '../../../src/sync/page-reader.ts';
+import {upsertAccount} from '../../../src/warehouse/accounts.ts';
+import {openPool} from '../../../src/warehouse/database.ts';
+import {Author, type Estate} from './author.ts';
+import {judge} from './checker.ts';
+import {letTimePass, readNextDue} from './fake-time.ts';
+import {
+  findCanaries,
+  readChanges,
+  readConflicts,
+  readFinalRows,
+  readRecords,
+  toEffects,
+} from './final-state.ts';
+import {LabWorker, type WorkerPlace} from './lab-worker.ts';
+import {Mischief, type WriteOdds} from './mischief.ts';
+import type {Mutant} from './mutants.ts';
+import type {LabService} from './services.ts';
+import {sweepStream} from './sweeping.ts';
+import {emptyTally, listViolations, type Tally} from './tally.ts';
+
+/** So many authors share a warehouse, each with a customer of its own. */
+export const runsPerWorld = 100;
+const rounds = 7;
+/** In which processes of their own may carry, where a test has them. */
+const roundsOfOthers = 4;
+/** A request that is about to be sent while its worker stalls arrives later by so much: together with what the line holds back it stays under the quarantine. */
+const longestStallSeconds = 240;
+const mostRounds = 40;
+
+/** How bad it is. */
+export interface Weather {
+  readonly odds: WriteOdds;
+  readonly readTrouble: number;
+  readonly death: number;
+  readonly stall: number;
+}
+
+export const storm: Weather = {
+  odds: {
+    pass: 55,
+    lose: 7,
+    cut: 5,
+    fail: 5,
+    late: 5,
+    drop: 3,
+    gateway: 2,
+    busy: 3,
+    throttled: 3,
+    empty: 4,
+    'no-content': 4,
+    located: 4,
+  },
+  readTrouble: 0.04,
+  death: 0.004,
+  stall: 0.006,
+};
+
+/** Nothing happens to any request. */
+export const certain: WriteOdds = {
+  ...storm.odds,
+  ...{lose: 0, cut: 0, fail: 0, late: 0, drop: 0, gateway: 0, busy: 0, throttled: 0},
+  ...{empty: 0, 'no-content': 0, located: 0},
+};
+
+interface World {
+  readonly seed: number;
+  readonly runs: number;
+  /** A migrated, empty warehouse of its own. */
+  readonly databaseUrl: string;
+  readonly pageReader: PageReader;
+  readonly openService: (options: {readonly seed: number; readonly runs: number}) => Promise<LabService>;
+  readonly weather?: Weather;
+  readonly mutant?: Mutant;
+  /** Carries what is due in the first rounds, in place of workers in this process. */
+  readonly carry?: (
+    place: Pick<WorkerPlace, 'databaseUrl' | 'accountId' | 'service' | 'timeZone'>,
+  ) => Promise<unknown>;
+}
+
+/** Lives through one world; the seed decides all but the order in which things happen at once. */
+export async function runWorld(world: World): Promise<Tally> {
+  const service = await world.openService(world);
+  const pool = openPool(world.databaseUrl, {max: 6, applicationName: 'lab'});
+  const life = new Life(world, service, pool);
+  try {
+    await life.begin();
+    for (let round = 1; round <= rounds; round++) await life.goThrough(round);
+    await life.heal();
+    return await life.judge();
+  } finally {
+    await life.close();
+  }
+}
+
+class Life {
+  readonly #world: World;
+  readonly #weather: Weather;
+  /** Of all workers, until all is healed. */
+  readonly #frailty: {death: number; stall: number};
+  readonly #service: LabService;
+  readonly #pool: pg.Pool;
+  readonly #mischief: Mischief;
+  readonly #random: Random;
+  readonly #tally = emptyTally();
+  readonly #authors: Author[] = [];
+  readonly #lines: string[] = [];
+  #workers: LabWorker[] = [];
+  #stalled: LabWorker[] = [];
+  #accountId = '';
+  #workerCount = 0;
+
+  constructor(world: World, service: LabService, pool: pg.Pool) {
+    this.#world = world;
+    this.#weather = world.weather ?? storm;
+    const {death, stall} = this.#weather;
+    this.#frailty = {death, stall};
+    this.#service = service;
+    this.#pool = pool;
+    this.#random = new Random(String(world.seed), 'life', 0);
+    this.#mischief = new Mischief(service.backend, {
+      seed: String(world.seed),
+      odds: this.#weather.odds,
+      readTrouble: this.#weather.readTrouble,
+    });
+  }
+
+  /** The warehouse holds what the service holds. */
+  async begin(): Promise<void> {
+    const {seed} = this.#world;
+    await this.#mischief.comeUp();
+    this.#mischief.isHealed = true;
+    const {accountId} = await upsertAccount(this.#pool, {
+      name: 'lab',
+      apiUrl: this.#mischief.url,
+      timeZone: 'America/New_York',
+    });
+    this.#accountId = accountId;
+    await this.#sweepAll();
+    this.#mischief.isHealed = false;
+    for (const [at, estate] of (await readEstates(this.#pool)).slice(0, this.#world.runs).entries())
+      this.#authors.push(new Author(this.#pool, new Random(String(seed), 'author', at), estate));
+  }
+
+  /** Authors write, workers carry, time passes. */
+  async goThrough(round: number): Promise<void> {
+    const random = this.#random;
+    const write = async () => {
+      for (const author of this.#authors) if (random.isTrue(0.5)) await author.act();
+    };
+    const isAtOnce = random.isTrue(0.4);
+    if (!isAtOnce) await write();
+    const isDown = random.isTrue(0.1);
+    if (isDown) await this.#mischief.goDown();
+    await Promise.all([
+      isAtOnce ? write() : null,
+      this.#carryIn(round),
+      random.isTrue(0.3) ? this.#sweep() : null,
+    ]);
+    await this.#world.mutant?.meddle?.(this.#pool);
+    await this.#mischief.comeUp();
+    await this.#letTimePass(random.pick([1, 3, 12, 45, 120, 240]));
+  }
+
+  /** The line is mended, nobody dies any more, and all that can come to rest does. */
+  async heal(): Promise<void> {
+    this.#mischief.isHealed = true;
+    Object.assign(this.#frailty, {death: 0, stall: 0});
+    for (let round = 1; round <= mostRounds; round++) {
+      await this.#carry(1);
+      await this.#world.mutant?.meddle?.(this.#pool);
+      const seconds = await readNextDue(this.#pool);
+      if (seconds === null && this.#stalled.length === 0) break;
+      const longest = this.#stalled.length > 0 ? longestStallSeconds : 900;
+      await this.#letTimePass(Math.min(Math.max(seconds ?? 0, 20 * round), longest));
+    }
+    await this.#sweepAll();
+  }
+
+  async judge(): Promise<Tally> {
+    const {seed} = this.#world;
+    const {token} = this.#service;
+    const tally = this.#tally;
+    const changes = await readChanges(this.#pool);
+    const secrets = [token, Buffer.from(`${token}:${token}`).toString('base64')];
+    const verdict = judge({
+      intents: this.#authors.flatMap(({intents}) => intents),
+      effects: toEffects(await this.#service.readJournal()),
+      changes,
+      conflicts: await readConflicts(this.#pool),
+      rows: await readFinalRows(this.#pool),
+      records: await readRecords({url: this.#mischief.url, token}),
+      canaryHits: await findCanaries(this.#pool, secrets, this.#lines),
+    });
+    tally.runs += this.#authors.length;
+    tally.changes += changes.length;
+    tally.creates += changes.filter(({operation}) => operation === 'create').length;
+    for (const {state} of changes) tally.states[state] = (tally.states[state] ?? 0) + 1;
+    for (const fate of Object.keys(tally.fates) as (keyof typeof tally.fates)[])
+      tally.fates[fate] += this.#mischief.fates[fate];
+    tally.leftToPerson += verdict.leftToPerson.length;
+    tally.refusals.push(...this.#authors.flatMap(({refusals}) => refusals));
+    tally.violations.push(...listViolations(verdict, `seed ${seed}`));
+    return tally;
+  }
+
+  async close(): Promise<void> {
+    for (const worker of [...this.#workers, ...this.#stalled]) await worker.close();
+    await this.#mischief.goDown();
+    await this.#service.close();
+    await this.#pool.end();
+  }
+
+  async #carryIn(round: number): Promise<void> {
+    const {carry} = this.#world;
+    if (carry === undefined || round > roundsOfOthers) await this.#carry(round % 2 === 0 ? 2 : 1);
+    else await carry(this.#place());
+  }
+
+  /** One or two workers, beside those that still stall from before. */
+  async #carry(count: number): Promise<void> {
+    const before = this.#stalled.splice(0);
+    const wakeEarly = before.filter(() => this.#random.isTrue(0.4));
+    while (this.#workers.length < count) this.#workers.push(this.#openWorker());
+    const ends = await Promise.all([
+      ...this.#workers.slice(0, count).map(async (worker) => [worker, await worker.work()] as const),
+      ...wakeEarly.map(async (worker) => {
+        await worker.wake();
+        return [worker, 'woken'] as const;
+      }),
+    ]);
+    for (const worker of before) {
+      if (!wakeEarly.includes(worker)) await worker.wake();
+      await worker.close();
+    }
+    for (const [worker, end] of ends) {
+      if (end === 'woken') continue;
+      this.#tally.rounds++;
+      if (end === 'ended' && !worker.isDead) continue;
+      this.#workers = this.#workers.filter((other) => other !== worker);
+      if (end === 'stalled') {
+        this.#tally.stalls++;
+        this.#stalled.push(worker);
+      } else {
+        this.#tally.deaths++;
+        await worker.close();
+      }
+    }
+  }
+
+  #openWorker(): LabWorker {
+    const {seed, mutant} = this.#world;
+    const place = {
+      ...this.#place(),
+      // Without the scrubber's help: what is handed to a logger is looked through.
+      log: createLogger({
+        level: 'debug',
+        secrets: [],
+        destination: {write: (line: string) => void this.#lines.push(line)},
+      }),
+      rewrite: mutant?.rewrite,
+    };
+    return new LabWorker(place, new Random(String(seed), 'worker', ++this.#workerCount), this.#frailty);
+  }
+
+  #place() {
+    const service = {url: this.#mischief.url, token: this.#service.token};
+    return {
+      databaseUrl: this.#world.databaseUrl,
+      accountId: this.#accountId,
+      service,
+      timeZone: 'America/New_York',
+    };
+  }
+
+  async #letTimePass(seconds: number): Promise<void> {
+    const {shift} = this.#service;
+    const shiftService = shift === null ? {} : {shiftService: shift};
+    await letTimePass({pool: this.#pool, mischief: this.#mischief, ...shiftService}, seconds);
+  }
+
+  async #sweep(): Promise<void> {
+    await this.#runSweep(this.#random.pick(['customers', 'jobs', 'tasks'] as const), 1);
+  }
+
+  async #sweepAll(): Promise<void> {
+    for (const {name} of allStreams)
+      if (!(await this.#runSweep(name, 20)))
+        this.#tally.violations.push(`seed ${this.#world.seed}: the sweep of ${name} does not end`);
+  }
+
+  /** @returns whether it ended */
+  async #runSweep(stream: string, tries: number): Promise<boolean> {
+    const {databaseUrl, pageReader} = this.#world;
+    const service = {url: this.#mischief.url, token: this.#service.token};
+    return await sweepStream(
+      {pool: this.#pool, databaseUrl, accountId: this.#accountId, pageReader, service},
+      {stream, tries},
+    );
+  }
+}
+
+/** A customer, its job, what hangs on that, and a task. */
+async function readEstates(pool: pg.Pool): Promise<Estate[]> {
+  const employees = await pool.query<{id: string}>(
+    'SELECT id FROM warehouse.employees WHERE active ORDER BY id LIMIT 4',
+  );
+  const employeeIds = employees.rows.map(({id}) => id);
+  const {rows} = await pool.query<Record<'customer' | 'job' | 'note' | 'task', string | null>>(
+    `SELECT customer.row_id AS customer, job.row_id AS job, note.row_id AS note, task.row_id AS task
+       FROM (SELECT *, row_number() OVER (ORDER BY customer_number) AS at FROM warehouse.customers) AS customer
+       LEFT JOIN LATERAL (SELECT * FROM warehouse.jobs WHERE jobs.customer_number = customer.customer_number
+                             AND NOT EXISTS (SELECT FROM warehouse.job_employees WHERE job_employees.job_number = jobs.job_number)
+                           ORDER BY job_number LIMIT 1) AS job ON true
+       LEFT JOIN LATERAL (SELECT * FROM warehouse.job_notes WHERE job_notes.job_number = job.job_number ORDER BY id LIMIT 1) AS note ON true
+       LEFT JOIN (SELECT *, row_number() OVER (ORDER BY id) AS at FROM warehouse.tasks) AS task ON task.at = customer.at
+      ORDER BY customer.customer_number`,
+  );
+  return rows.map(({customer, job, note, task}) => ({
+    employeeIds,
+    rows: [
+      {table: 'customers', rowId: customer},
+      {table: 'jobs', rowId: job},
+      {table: 'job_notes', rowId: note},
+      {table: 'tasks', rowId: task},
+    ].flatMap(({table, rowId}) => (rowId === null ? [] : [{table, rowId}])),
+  }));
+}

@@ -1,0 +1,85 @@
+// What the runs push to.
+
+import type pg from 'pg';
+import {Random} from '../../../src/service/business/random.ts';
+import {customers, employees, jobs, notes, tasks} from '../../../src/service/resource.ts';
+import {type Backend, forwardTo} from './backend.ts';
+import {MemoryService} from './memory-service.ts';
+import type {JournalEntry} from './memory-store.ts';
+
+export interface LabService {
+  readonly token: string;
+  readonly backend: Backend;
+  /** Every effect since it was opened. */
+  readJournal(): Promise<readonly JournalEntry[]>;
+  /** Makes everything that it remembers older; null where it cannot. */
+  readonly shift: ((seconds: number) => void) | null;
+  close(): Promise<void>;
+}
+
+const by = {method: 'POST', path: '', isOurs: false};
+
+/** One in memory, with a customer, a job with a note, and a task for every run. */
+export async function openMemoryService({
+  seed,
+  runs,
+}: {
+  readonly seed: number;
+  readonly runs: number;
+}): Promise<LabService & {readonly service: MemoryService}> {
+  const random = new Random(String(seed), 'service', 0);
+  // Small pages: what is looked for is seldom on the first one.
+  const service = new MemoryService({
+    token: `canary-${seed}-not-to-be-seen`,
+    timeZone: 'America/New_York',
+    pageSize: random.integer(3, 12),
+  });
+  const {store} = service;
+  const make = (
+    resource: Parameters<typeof store.create>[0],
+    changes: Record<string, string>,
+    owner: Parameters<typeof store.create>[1]['owner'] = null,
+  ) => store.create(resource, {changes, employeeIds: null, owner}, by);
+  for (const name of ['Ann', 'Bo', 'Cem']) make(employees, {name, active: 'true'});
+  for (let at = 1; at <= runs; at++) {
+    const customer = make(customers, {name: `Customer ${at}`, phone_number: '555-0100'});
+    const job = make(jobs, {name: `Job ${at}`}, customer);
+    make(notes, {note: 'Ring twice'}, job);
+    make(tasks, {name: `Task ${at}`});
+  }
+  store.shift(86_400);
+  store.journal.splice(0);
+  return {
+    service,
+    token: service.token,
+    backend: async (asked) => service.answer(asked),
+    readJournal: async () => store.journal,
+    shift: (seconds) => store.shift(seconds),
+    close: async () => {},
+  };
+}
+
+/** The reference service. @param pool - on its database */
+export async function openReferenceService(service: {
+  readonly url: string;
+  readonly token: string;
+  readonly pool: pg.Pool;
+}): Promise<LabService> {
+  const {url, token, pool} = service;
+  const {rows} = await pool.query<{last: string}>('SELECT coalesce(max(id), 0) AS last FROM service.journal');
+  const last = rows[0]?.last ?? '0';
+  return {
+    token,
+    backend: forwardTo(url),
+    readJournal: async () => {
+      const {rows: journal} = await pool.query<JournalEntry>(
+        `SELECT id::integer, method, path, resource, number::text, kind, changed, '{}'::jsonb AS before, true AS "isOurs"
+           FROM service.journal WHERE id > $1 ORDER BY id`,
+        [last],
+      );
+      return journal;
+    },
+    shift: null,
+    close: async () => {},
+  };
+}

@@ -1,0 +1,44 @@
+import type pg from 'pg';
+import {createClient} from '../../../src/api/client.ts';
+import {createTransport} from '../../../src/api/transport.ts';
+import {createLogger} from '../../../src/log.ts';
+import {Secret} from '../../../src/secret.ts';
+import type {PageReader} from '../../../src/sync/page-reader.ts';
+import {runSweep} from '../../../src/sync/sweep.ts';
+import {requestSweep} from '../../../src/warehouse/sweeps.ts';
+
+/** Sweeps a stream. @returns whether the sweep ended within so many tries */
+export async function sweepStream(
+  place: {
+    readonly pool: pg.Pool;
+    readonly databaseUrl: string;
+    readonly accountId: string;
+    readonly pageReader: PageReader;
+    readonly service: {readonly url: string; readonly token: string};
+  },
+  {stream, tries}: {readonly stream: string; readonly tries: number},
+): Promise<boolean> {
+  const {service, accountId, ...deps} = place;
+  const transport = createTransport({
+    baseUrl: service.url,
+    token: new Secret(service.token),
+    retry: {attempts: 1},
+  });
+  const account = {api: createClient(transport), timeZone: 'America/New_York'};
+  const log = createLogger({level: 'silent', secrets: []});
+  try {
+    for (let attempt = 1; attempt <= tries; attempt++) {
+      const target = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
+      const {sweepId} = await requestSweep(place.pool, target);
+      const result = await runSweep(
+        {...deps, openAccount: async () => account, log},
+        sweepId,
+        new AbortController().signal,
+      );
+      if (result.outcome === 'ended') return true;
+    }
+    return false;
+  } finally {
+    await transport.close();
+  }
+}

@@ -1,0 +1,74 @@
+import {type Counter, counters, type Verdict} from './checker.ts';
+import {type WriteFate, writeFates} from './mischief.ts';
+
+/** What a number of runs came to. */
+export interface Tally {
+  runs: number;
+  changes: number;
+  creates: number;
+  /** Writing requests whose fate the client could not know. */
+  doubtful: number;
+  deaths: number;
+  stalls: number;
+  rounds: number;
+  leftToPerson: number;
+  readonly states: Record<string, number>;
+  readonly fates: Record<WriteFate, number>;
+  /** Statements of authors that the warehouse refused. */
+  readonly refusals: string[];
+  readonly violations: string[];
+}
+
+export function emptyTally(): Tally {
+  return {
+    runs: 0,
+    changes: 0,
+    creates: 0,
+    doubtful: 0,
+    deaths: 0,
+    stalls: 0,
+    rounds: 0,
+    leftToPerson: 0,
+    states: {},
+    fates: Object.fromEntries(writeFates.map((fate) => [fate, 0])) as Record<WriteFate, number>,
+    refusals: [],
+    violations: [],
+  };
+}
+
+export function addTally(sum: Tally, more: Tally): void {
+  for (const name of [
+    'runs',
+    'changes',
+    'creates',
+    'doubtful',
+    'deaths',
+    'stalls',
+    'rounds',
+    'leftToPerson',
+  ] as const)
+    sum[name] += more[name];
+  for (const [state, count] of Object.entries(more.states))
+    sum.states[state] = (sum.states[state] ?? 0) + count;
+  for (const fate of writeFates) sum.fates[fate] += more.fates[fate];
+  sum.refusals.push(...more.refusals);
+  sum.violations.push(...more.violations);
+}
+
+/** One line a case, but for what waits for a person. */
+export function listViolations(verdict: Verdict, name: string): string[] {
+  const faults = counters.filter(
+    (counter): counter is Exclude<Counter, 'leftToPerson'> => counter !== 'leftToPerson',
+  );
+  return faults.flatMap((counter) => verdict[counter].map((story) => `${name}: ${counter}: ${story}`));
+}
+
+export function describeTally(tally: Tally): string {
+  const states = Object.entries(tally.states).map(([state, count]) => `${count} ${state}`);
+  const fates = writeFates.map((fate) => `${tally.fates[fate]} ${fate}`);
+  return [
+    `${tally.runs} runs, ${tally.changes} changes (${states.join(', ')}), ${tally.deaths} deaths, ${tally.stalls} stalls, ${tally.rounds} rounds`,
+    `writing requests: ${fates.join(', ')}`,
+    `${tally.leftToPerson} left to a person, ${tally.violations.length} violations`,
+  ].join('\n');
+}

@@ -1,0 +1,44 @@
+// A Postgres of one's own, and as many empty warehouses on it as a torture takes.
+
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import pg from 'pg';
+import {allTables} from '../../src/streams/all.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
+import {migrate} from '../../src/warehouse/migrate.ts';
+
+export interface Warehouses {
+  make(): Promise<{readonly url: string; drop(): Promise<void>}>;
+  close(): Promise<void>;
+}
+
+export async function openWarehouses(): Promise<Warehouses> {
+  const home = await mkdtemp(join(tmpdir(), 'fieldmirror-torture-'));
+  const postgres = await openEmbeddedPostgres(home);
+  const template = openPool(await postgres.url('warehouse_template'), {max: 1, applicationName: 'torture'});
+  await migrate(template, allTables);
+  await template.end();
+  const admin = new pg.Pool({connectionString: await postgres.url('postgres')});
+  let made = 0;
+  return {
+    make: async () => {
+      const name = `warehouse_${++made}`;
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE warehouse_template`);
+      // Thousands of runs are not about what survives a power cut.
+      const url = `${await postgres.url(name)}?options=-c%20synchronous_commit%3Doff`;
+      return {
+        url,
+        drop: async () => {
+          await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+        },
+      };
+    },
+    close: async () => {
+      await admin.end();
+      await postgres.leave();
+      await rm(home, {recursive: true, force: true});
+    },
+  };
+}
