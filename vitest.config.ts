@@ -3,6 +3,15 @@ import {defineConfig} from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // Minutes each: npm run test:long.
+    exclude:
+      process.env.LONG === '1'
+        ? []
+        : [
+            'test/sync/push/{faults,convergence}.pg.test.ts',
+            'test/sync/killed-steps.pg.redis.test.ts',
+            '**/node_modules/**',
+          ],
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,

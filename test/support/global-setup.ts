@@ -31,6 +31,7 @@ const business = {seed: 7, customers: 60, jobs: 240, timeZone: 'America/New_York
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const home = await mkdtemp(join(tmpdir(), 'fieldmirror-test-'));
   const postgres = await openEmbeddedPostgres(home);
+  await forgoDurability(await postgres.url('postgres'));
   project.provide('postgresUrl', await postgres.url('postgres'));
   project.provide('warehouseTemplate', await makeWarehouse(await postgres.url('warehouse_template')));
   project.provide('businessTemplate', await makeBusiness(await postgres.url('business_template')));
@@ -44,6 +45,15 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await postgres.leave();
     await rm(home, {recursive: true, force: true});
   };
+}
+
+/** No test is about a power cut, and a thousand databases are made and dropped: none of them waits for the disk. */
+async function forgoDurability(url: string): Promise<void> {
+  const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
+  for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes'])
+    await pool.query(`ALTER SYSTEM SET ${setting} = off`);
+  await pool.query('SELECT pg_reload_conf()');
+  await pool.end();
 }
 
 async function makeWarehouse(url: string): Promise<string> {
