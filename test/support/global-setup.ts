@@ -10,6 +10,7 @@ import {allTables} from '../../src/streams/all.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
 import {migrate} from '../../src/warehouse/migrate.ts';
+import {forgoDurability} from './forgo-durability.ts';
 import {startRedis} from './redis.ts';
 import {isInstalled} from './redis-server.ts';
 
@@ -45,15 +46,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await postgres.leave();
     await rm(home, {recursive: true, force: true});
   };
-}
-
-/** No test is about a power cut, and a thousand databases are made and dropped: none of them waits for the disk. */
-async function forgoDurability(url: string): Promise<void> {
-  const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
-  for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes'])
-    await pool.query(`ALTER SYSTEM SET ${setting} = off`);
-  await pool.query('SELECT pg_reload_conf()');
-  await pool.end();
 }
 
 async function makeWarehouse(url: string): Promise<string> {

@@ -1,18 +1,11 @@
 // npm run torture -- sweeps [--runs 100000] [--seed 1]: sweeps of lists that move while they are read, each held against
 // the truth. A seed is one warehouse that lives through a number of sweeps; `--seed N --runs 56` goes through it again.
 
-import {mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {parseArgs} from 'node:util';
-import pg from 'pg';
-import {allTables} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sync/page-reader.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
-import {migrate} from '../../src/warehouse/migrate.ts';
 import {runWorld, sweepsPerWorld} from '../support/adversary-run.ts';
 import {addTally, describeTally, emptyTally} from '../support/adversary-tally.ts';
+import {openWarehouses} from './warehouses.ts';
 
 const {values} = parseArgs({
   args: process.argv.slice(3),
@@ -31,18 +24,13 @@ const reportEvery = 3_000;
 const tally = emptyTally();
 let nextWorld = 0;
 let reported = 0;
-const home = await mkdtemp(join(tmpdir(), 'fieldmirror-torture-'));
-const postgres = await openEmbeddedPostgres(home);
+const warehouses = await openWarehouses();
 const pageReader = new PageReader();
-const admin = new pg.Pool({connectionString: await postgres.url('postgres')});
 try {
-  await makeTemplate(postgres);
   await Promise.all(Array.from({length: Number(values.lanes)}, runLane));
 } finally {
   await pageReader.close();
-  await admin.end();
-  await postgres.leave();
-  await rm(home, {recursive: true, force: true});
+  await warehouses.close();
 }
 process.stdout.write(`${describeTally(tally)}\n`);
 process.exit(tally.violations.length === 0 ? 0 : 1);
@@ -52,11 +40,9 @@ async function runLane(): Promise<void> {
   for (let world = nextWorld++; world < worlds; world = nextWorld++) {
     const seed = firstSeed + world;
     const sweeps = Math.min(sweepsPerWorld, runs - world * sweepsPerWorld);
-    const name = `adversary_${seed}`;
-    await admin.query(`CREATE DATABASE ${name} TEMPLATE warehouse_template`);
-    const databaseUrl = await postgres.url(name);
-    const more = await runWorld({seed, sweeps, databaseUrl, pageReader});
-    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    const warehouse = await warehouses.make();
+    const more = await runWorld({seed, sweeps, databaseUrl: warehouse.url, pageReader});
+    await warehouse.drop();
     addTally(tally, more);
     for (const violation of more.violations)
       process.stdout.write(
@@ -72,10 +58,4 @@ function report(): void {
   process.stdout.write(
     `${tally.sweeps} of ${runs}: ${states.certified} certified, ${violations.length} violations\n`,
   );
-}
-
-async function makeTemplate(postgres: EmbeddedPostgres): Promise<void> {
-  const pool = openPool(await postgres.url('warehouse_template'), {max: 1, applicationName: 'torture'});
-  await migrate(pool, allTables);
-  await pool.end();
 }

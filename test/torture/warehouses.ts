@@ -8,6 +8,7 @@ import {allTables} from '../../src/streams/all.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
 import {migrate} from '../../src/warehouse/migrate.ts';
+import {forgoDurability} from '../support/forgo-durability.ts';
 
 export interface Warehouses {
   make(): Promise<{readonly url: string; drop(): Promise<void>}>;
@@ -17,6 +18,7 @@ export interface Warehouses {
 export async function openWarehouses(): Promise<Warehouses> {
   const home = await mkdtemp(join(tmpdir(), 'fieldmirror-torture-'));
   const postgres = await openEmbeddedPostgres(home);
+  await forgoDurability(await postgres.url('postgres'));
   const template = openPool(await postgres.url('warehouse_template'), {max: 1, applicationName: 'torture'});
   await migrate(template, allTables);
   await template.end();
@@ -26,10 +28,8 @@ export async function openWarehouses(): Promise<Warehouses> {
     make: async () => {
       const name = `warehouse_${++made}`;
       await admin.query(`CREATE DATABASE ${name} TEMPLATE warehouse_template`);
-      // Thousands of runs are not about what survives a power cut.
-      const url = `${await postgres.url(name)}?options=-c%20synchronous_commit%3Doff`;
       return {
-        url,
+        url: await postgres.url(name),
         drop: async () => {
           await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
         },

@@ -1,0 +1,13 @@
+import {openPool} from '../../src/warehouse/database.ts';
+
+/**
+ * No test is about a power cut, and a thousand databases are made and dropped: none of them waits for the disk.
+ * @param url - any database of the cluster, as one who may change its settings
+ */
+export async function forgoDurability(url: string): Promise<void> {
+  const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
+  for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes'])
+    await pool.query(`ALTER SYSTEM SET ${setting} = off`);
+  await pool.query('SELECT pg_reload_conf()');
+  await pool.end();
+}
