@@ -1,16 +1,26 @@
+import {setTimeout as wait} from 'node:timers/promises';
+
+/**
+ * The larger a lot was, the longer after its beginning the next one begins, so that under load that one is large too: a
+ * transaction costs much the same for one as for many. What comes alone goes at once.
+ */
+const gatherMs = {each: 10, most: 120};
+
 interface Waiting<T, R> {
   readonly item: T;
   readonly done: PromiseWithResolvers<R>;
 }
 
 /**
- * Does together what is asked for beside each other: what comes while one lot is under way makes the next one, so
- * nothing ever waits for company. A lot that fails is done one by one, so that each item fails for itself.
+ * Does together what is asked for beside each other: what comes while one lot is under way makes the next one. A lot
+ * that fails is done one by one, so that each item fails for itself.
  */
 export class Batcher<T, R> {
   readonly #work: (items: readonly T[]) => Promise<readonly R[]>;
   #waiting: Waiting<T, R>[] = [];
   #isAtWork = false;
+  /** By the clock of this process. */
+  #notBefore = 0;
 
   /** @param work - does some items and returns what came of each, in order; all of them, or none */
   constructor(work: (items: readonly T[]) => Promise<readonly R[]>) {
@@ -26,7 +36,13 @@ export class Batcher<T, R> {
 
   async #drain(): Promise<void> {
     this.#isAtWork = true;
-    while (this.#waiting.length > 0) await this.#doLot(this.#waiting.splice(0));
+    while (this.#waiting.length > 0) {
+      const early = this.#notBefore - performance.now();
+      if (early > 0) await wait(early);
+      const lot = this.#waiting.splice(0);
+      this.#notBefore = performance.now() + Math.min(gatherMs.each * lot.length, gatherMs.most);
+      await this.#doLot(lot);
+    }
     this.#isAtWork = false;
   }
 

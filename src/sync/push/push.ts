@@ -19,7 +19,7 @@ import {type PushEnd, type PushRun, pass} from './push-run.ts';
 import {settleDoubt} from './settle-doubt.ts';
 
 /** The account's own measure says how many requests run at once; so many changes are in hand for it. */
-const inHand = 64;
+const inHand = 128;
 
 /**
  * Carries every change of an account that is due, those of one record in order, those of different records beside each
