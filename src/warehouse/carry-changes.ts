@@ -73,7 +73,7 @@ export async function beginSending(
       base: narrowed?.base,
     };
   });
-  const {rows} = await client.query<Begun & {changeId: string}>(
+  const {rows} = await client.query<Begun & ChangeClaim>(
     `WITH wanted AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS wanted (
          change_id bigint, fence integer, method text, path text, request text, fields jsonb, base jsonb)
@@ -86,13 +86,14 @@ export async function beginSending(
           AND lease_until > clock_timestamp()
     RETURNING held.change_id, held.fence, method, path, request)
      INSERT INTO sync.attempts (change_id, fence, method, path, request) SELECT * FROM begun
-  RETURNING change_id AS "changeId", attempt_id AS "attemptId", started_at AS "startedAt"`,
+  RETURNING change_id AS "changeId", fence, attempt_id AS "attemptId", started_at AS "startedAt"`,
     [JSON.stringify(wanted)],
   );
-  const begun = new Map(rows.map((row) => [row.changeId, row]));
+  // A process that slept may have lost a change to itself: both of its claims are here then, and one of them is fenced off.
+  const begun = new Map(rows.map((row) => [nameClaim(row), row]));
   for (const {claim, clashes} of sendings)
-    if (begun.has(claim.changeId)) await keepClashes(client, claim, clashes);
-  return sendings.map(({claim}) => begun.get(claim.changeId) ?? null);
+    if (begun.has(nameClaim(claim))) await keepClashes(client, claim, clashes);
+  return sendings.map(({claim}) => begun.get(nameClaim(claim)) ?? null);
 }
 
 /** Whether a request that was noted is still ours to send. */
@@ -298,6 +299,10 @@ export async function rejectChange(client: pg.ClientBase, change: Change, words:
   );
   if (rowCount !== 1) throw lost(change);
   await client.query('SELECT sync.close_change($1, $2, $3)', [change.changeId, 'rejected', words]);
+}
+
+function nameClaim({changeId, fence}: ChangeClaim): string {
+  return `${changeId} ${fence}`;
 }
 
 function lost({changeId, fence}: ChangeClaim): RetryableError {

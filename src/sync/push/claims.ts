@@ -14,7 +14,7 @@ export class Claims {
   readonly #leaseMs: number;
   readonly #renewal: NodeJS.Timeout;
   readonly #ready: ClaimedChange[] = [];
-  readonly #carried = new Map<string, ClaimedChange>();
+  readonly #carried = new Set<ClaimedChange>();
   #refill: Promise<void> | null = null;
   #oneEnded = Promise.withResolvers<void>();
 
@@ -36,7 +36,7 @@ export class Claims {
     while (!this.#signal.aborted) {
       const change = this.#ready.shift();
       if (change !== undefined) {
-        this.#carried.set(change.changeId, change);
+        this.#carried.add(change);
         return change;
       }
       const ended = this.#oneEnded.promise;
@@ -50,7 +50,7 @@ export class Claims {
   }
 
   end(change: ClaimedChange): void {
-    this.#carried.delete(change.changeId);
+    this.#carried.delete(change);
     this.#oneEnded.resolve();
     this.#oneEnded = Promise.withResolvers();
   }
@@ -74,7 +74,7 @@ export class Claims {
 
   // A failed renewal is no loss yet: the fence decides with the next step, and the next renewal may succeed.
   async #renew(): Promise<void> {
-    const held = [...this.#ready, ...this.#carried.values()];
+    const held = [...this.#ready, ...this.#carried];
     if (held.length === 0) return;
     await renewClaims(this.#deps.pool, held, this.#leaseMs).catch(() => {});
   }

@@ -4,6 +4,8 @@ import type pg from 'pg';
 
 export interface Mutant {
   readonly name: string;
+  /** What the checker must say of it. */
+  readonly found: RegExp;
   /** Rewrites a statement of the product. */
   readonly rewrite?: (sql: string) => string;
   /** Done to the database between rounds. */
@@ -15,8 +17,9 @@ const meddle = (sql: string) => async (pool: pg.Pool) => {
 };
 
 /** Who lost a change goes on with it: no fence, no state, no lease is asked for. */
-export const noFence: Mutant = {
+const noFence: Mutant = {
   name: 'no fence',
+  found: /: duplicated: /,
   rewrite: (sql) =>
     sql
       .replaceAll(
@@ -26,36 +29,41 @@ export const noFence: Mutant = {
       .replaceAll(
         /AND held\.fence = (?:wanted|ended)\.fence\s+AND state (?:= '\w+'|IN \([^)]*\))(?:\s+AND lease_until > clock_timestamp\(\))?/g,
         '',
-      ),
+      )
+      .replaceAll('RETURNING held.change_id, held.fence', 'RETURNING held.change_id, wanted.fence'),
 };
 
 /** A create whose answer was lost is sent again at once. */
-export const blindRetry: Mutant = {
+const blindRetry: Mutant = {
   name: 'blind retry',
+  found: /: duplicated: /,
   meddle: meddle(
     `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now() WHERE state = 'in_doubt' AND operation = 'create' AND sends < 2`,
   ),
 };
 
 /** What was sent counts as done; nobody reads it back. */
-export const noReadBack: Mutant = {
+const noReadBack: Mutant = {
   name: 'no read-back',
+  found: /: (lost|diverged): /,
   meddle: meddle(
     `UPDATE sync.changes SET state = 'done', lease_until = NULL, settled_at = now(), reason = NULL WHERE state = 'in_doubt' AND operation <> 'create'`,
   ),
 };
 
 /** What is in doubt is given up without a word to anybody. */
-export const silentLoss: Mutant = {
+const silentLoss: Mutant = {
   name: 'silent loss',
+  found: /: (lost|unreported): /,
   meddle: meddle(
     `UPDATE sync.changes SET state = 'cancelled', lease_until = NULL, settled_at = now(), reason = '' WHERE state = 'in_doubt'`,
   ),
 };
 
 /** The first look decides: what is not there by then is sent again. */
-export const noQuarantine: Mutant = {
+const noQuarantine: Mutant = {
   name: 'no quarantine',
+  found: /: duplicated: /,
   meddle: meddle(
     `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now() WHERE state = 'in_doubt' AND looks > 0 AND operation = 'create' AND sends < 2`,
   ),

@@ -60,7 +60,7 @@ export const storm: Weather = {
   },
   readTrouble: 0.04,
   death: 0.004,
-  stall: 0.006,
+  stall: 0.015,
 };
 
 /** Nothing happens to any request. */
