@@ -14,7 +14,7 @@ import type {SweepDeps} from '../../src/sync/sweep-deps.ts';
 import {type Account, upsertAccount} from '../../src/warehouse/accounts.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps.ts';
-import {createDatabase} from './postgres.ts';
+import {createDatabase, type TestDatabase} from './postgres.ts';
 
 type ServiceOptions = Parameters<typeof startService>[0];
 
@@ -59,9 +59,15 @@ export async function openService(options: Partial<ServiceOptions> = {}): Promis
   return {url: service.url, token: service.token, databaseUrl: database.url, close};
 }
 
-/** Opens an empty warehouse that mirrors a service. */
-export async function openWorld(service: {readonly url: string; readonly token: string}): Promise<TestWorld> {
-  const database = await createDatabase(inject('warehouseTemplate'));
+/**
+ * Opens an empty warehouse that mirrors a service.
+ * @param own - a migrated database to take instead of one on the cluster that all tests share
+ */
+export async function openWorld(
+  service: {readonly url: string; readonly token: string},
+  own?: TestDatabase,
+): Promise<TestWorld> {
+  const database = own ?? (await createDatabase(inject('warehouseTemplate')));
   const pool = openPool(database.url, {max: 4, applicationName: 'test'});
   const transport = createTransport({
     baseUrl: service.url,
