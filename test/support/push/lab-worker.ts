@@ -19,6 +19,10 @@ export interface WorkerPlace {
   readonly log: Logger;
   /** Rewrites the product's statements: a mutant. */
   readonly rewrite?: ((sql: string) => string) | undefined;
+  /** Told of every step that any change comes by. */
+  readonly onStep?: () => Promise<void>;
+  /** Whether the database has lately ended every session: a worker need not know how to go on then, but the next one. */
+  readonly hadOutage?: () => boolean;
 }
 
 /** How likely each step of each change is the worker's last, or one at which it stalls. */
@@ -37,6 +41,17 @@ const stallSteps: ReadonlySet<PushStep> = new Set([
   'end-committed',
   'looked',
 ]);
+
+/** Ends every session of a worker, as a Postgres does that is restarted. */
+export async function endSessions(databaseUrl: string, name = 'lab worker%'): Promise<void> {
+  const killer = openPool(databaseUrl, {max: 1, applicationName: 'killer'});
+  await killer.query(
+    `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+      WHERE application_name LIKE $1 AND datname = current_database()`,
+    [name],
+  );
+  await killer.end();
+}
 
 const nowhere = 'postgres://127.0.0.1:1/nowhere';
 
@@ -105,12 +120,13 @@ export class LabWorker {
     try {
       await pushAccount(deps, accountId, new AbortController().signal);
     } catch (error) {
-      if (!this.isDead) throw error;
+      if (!this.isDead && !this.#place.hadOutage?.()) throw error;
     }
     return 'ended';
   }
 
   async #pass(step: PushStep): Promise<void> {
+    await this.#place.onStep?.();
     if (!this.isDead && this.#random.isTrue(this.#frailty.death)) await this.#die();
     if (!this.isDead && !this.#isAwake && stallSteps.has(step) && this.#random.isTrue(this.#frailty.stall)) {
       this.#firstStall.resolve('stalled');
@@ -124,12 +140,7 @@ export class LabWorker {
     // Nor does it connect again.
     this.#pool.options.connectionString = nowhere;
     await this.#transport.close();
-    const killer = openPool(this.#place.databaseUrl, {max: 1, applicationName: 'killer'});
-    await killer.query(
-      'SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1',
-      [this.#name],
-    );
-    await killer.end();
+    await endSessions(this.#place.databaseUrl, this.#name);
   }
 }
 

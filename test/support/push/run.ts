@@ -19,7 +19,7 @@ import {
   readRecords,
   toEffects,
 } from './final-state.ts';
-import {LabWorker, type WorkerPlace} from './lab-worker.ts';
+import {endSessions, LabWorker, type WorkerPlace} from './lab-worker.ts';
 import {Mischief, type WriteOdds} from './mischief.ts';
 import type {Mutant} from './mutants.ts';
 import type {LabService} from './services.ts';
@@ -34,6 +34,8 @@ const roundsOfOthers = 4;
 /** A request that is about to be sent while its worker stalls arrives later by so much: together with what the line holds back it stays under the quarantine. */
 const longestStallSeconds = 240;
 const mostRounds = 40;
+/** An outage comes when changes have come by so many steps in its round, at the most. */
+const latestOutageStep = 150;
 
 /** How bad it is. */
 export interface Weather {
@@ -41,6 +43,8 @@ export interface Weather {
   readonly readTrouble: number;
   readonly death: number;
   readonly stall: number;
+  /** How likely it is that Postgres ends every session in a round. */
+  readonly outage: number;
 }
 
 export const storm: Weather = {
@@ -61,6 +65,7 @@ export const storm: Weather = {
   readTrouble: 0.04,
   death: 0.004,
   stall: 0.015,
+  outage: 0.25,
 };
 
 /** Nothing happens to any request. */
@@ -116,6 +121,9 @@ class Life {
   #stalled: LabWorker[] = [];
   #accountId = '';
   #workerCount = 0;
+  /** Null: none is to come. */
+  #stepsUntilOutage: number | null = null;
+  #hadOutage = false;
 
   constructor(world: World, service: LabService, pool: pg.Pool) {
     this.#world = world;
@@ -157,6 +165,8 @@ class Life {
     };
     const isAtOnce = random.isTrue(0.4);
     if (!isAtOnce) await write();
+    this.#hadOutage = false;
+    this.#stepsUntilOutage = random.isTrue(this.#weather.outage) ? random.integer(1, latestOutageStep) : null;
     const isDown = random.isTrue(0.1);
     if (isDown) await this.#mischief.goDown();
     await Promise.all([
@@ -173,6 +183,7 @@ class Life {
   async heal(): Promise<void> {
     this.#mischief.isHealed = true;
     Object.assign(this.#frailty, {death: 0, stall: 0});
+    this.#stepsUntilOutage = null;
     for (let round = 1; round <= mostRounds; round++) {
       await this.#carry(1);
       await this.#world.mutant?.meddle?.(this.#pool);
@@ -266,8 +277,18 @@ class Life {
         destination: {write: (line: string) => void this.#lines.push(line)},
       }),
       rewrite: mutant?.rewrite,
+      onStep: () => this.#comeNearerToOutage(),
+      hadOutage: () => this.#hadOutage,
     };
     return new LabWorker(place, new Random(String(seed), 'worker', ++this.#workerCount), this.#frailty);
+  }
+
+  async #comeNearerToOutage(): Promise<void> {
+    if (this.#stepsUntilOutage === null || --this.#stepsUntilOutage > 0) return;
+    this.#stepsUntilOutage = null;
+    this.#hadOutage = true;
+    this.#tally.outages++;
+    await endSessions(this.#world.databaseUrl);
   }
 
   #place() {

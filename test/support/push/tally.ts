@@ -6,10 +6,10 @@ export interface Tally {
   runs: number;
   changes: number;
   creates: number;
-  /** Writing requests whose fate the client could not know. */
-  doubtful: number;
   deaths: number;
   stalls: number;
+  /** Ends of every session at once. */
+  outages: number;
   rounds: number;
   leftToPerson: number;
   readonly states: Record<string, number>;
@@ -24,9 +24,9 @@ export function emptyTally(): Tally {
     runs: 0,
     changes: 0,
     creates: 0,
-    doubtful: 0,
     deaths: 0,
     stalls: 0,
+    outages: 0,
     rounds: 0,
     leftToPerson: 0,
     states: {},
@@ -41,9 +41,9 @@ export function addTally(sum: Tally, more: Tally): void {
     'runs',
     'changes',
     'creates',
-    'doubtful',
     'deaths',
     'stalls',
+    'outages',
     'rounds',
     'leftToPerson',
   ] as const)
@@ -67,7 +67,7 @@ export function describeTally(tally: Tally): string {
   const states = Object.entries(tally.states).map(([state, count]) => `${count} ${state}`);
   const fates = writeFates.map((fate) => `${tally.fates[fate]} ${fate}`);
   return [
-    `${tally.runs} runs, ${tally.changes} changes (${states.join(', ')}), ${tally.deaths} deaths, ${tally.stalls} stalls, ${tally.rounds} rounds`,
+    `${tally.runs} runs, ${tally.changes} changes (${states.join(', ')}), ${tally.deaths} deaths, ${tally.stalls} stalls, ${tally.outages} outages, ${tally.rounds} rounds`,
     `writing requests: ${fates.join(', ')}`,
     `${tally.leftToPerson} left to a person, ${tally.violations.length} violations`,
   ].join('\n');

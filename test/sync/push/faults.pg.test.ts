@@ -63,6 +63,7 @@ test('of 1,000 runs no change is lost, sent twice or left without a word, and ha
   expect(Math.min(...Object.values(tally.fates))).toBeGreaterThan(5);
   expect(tally.deaths).toBeGreaterThan(5);
   expect(tally.stalls).toBeGreaterThan(5);
+  expect(tally.outages).toBeGreaterThan(5);
 });
 
 test('the same holds against the reference service, on its own Postgres', {timeout: 300_000}, async () => {
@@ -84,7 +85,14 @@ test('the same holds against the reference service, on its own Postgres', {timeo
 test.each(pushSteps)('kill -9 at the step %s costs nothing', {timeout: 120_000}, async (diesAt) => {
   let deaths = 0;
   // One that looks needs something to look for.
-  const weather = {...storm, odds: {...certain, pass: 2, lose: 1}, death: 0, stall: 0, readTrouble: 0};
+  const weather = {
+    ...storm,
+    odds: {...certain, pass: 2, lose: 1},
+    death: 0,
+    stall: 0,
+    outage: 0,
+    readTrouble: 0,
+  };
   const tally = await live({
     seed: 1,
     runs: 8,
@@ -99,7 +107,7 @@ test.each(pushSteps)('kill -9 at the step %s costs nothing', {timeout: 120_000},
 
 describe('a product that is broken on purpose is found out', () => {
   /** At one step in ten somebody stalls, and two answers in five are lost. */
-  const gale = {odds: {...certain, pass: 3, lose: 2}, readTrouble: 0.02, death: 0, stall: 0.1};
+  const gale = {odds: {...certain, pass: 3, lose: 2}, readTrouble: 0.02, death: 0, stall: 0.1, outage: 0};
 
   test('what is not broken passes in the same weather', {timeout: 300_000}, async () => {
     expect((await liveAll(seedsFrom(1, 6), {runs: 20, weather: gale})).violations).toEqual([]);
