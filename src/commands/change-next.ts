@@ -127,12 +127,13 @@ function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): Ne
 }
 
 function tellRejected({changeId, table, operation}: Change, {isOvertaken}: Circumstances): NextStep {
-  if (isOvertaken) return step('nothing: a later change of the record came after it');
+  const giveUp = [`changes cancel ${changeId}`, 'gives it up'] as const;
+  if (isOvertaken) return step('nothing: a later change of the record came after it', [giveUp]);
   const mend =
     operation === 'create'
       ? `UPDATE the row in warehouse.${table}: it is created as it stands then`
       : `the row holds what it held before; UPDATE warehouse.${table} to try something else`;
-  return step(mend, [[`changes retry ${changeId}`, 'sends the same once more']]);
+  return step(mend, [[`changes retry ${changeId}`, 'sends the same once more'], giveUp]);
 }
 
 function isLate(instant: string | null, now: string): boolean {

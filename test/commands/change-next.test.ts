@@ -122,7 +122,13 @@ describe('what happens next', () => {
       /UPDATE the row .* it is created as it stands then/,
       'fieldmirror changes retry 12',
     ],
-    ['an overtaken one', {state: 'rejected'}, {isOvertaken: true}, /nothing: a later change/, ''],
+    [
+      'an overtaken one',
+      {state: 'rejected'},
+      {isOvertaken: true},
+      /nothing: a later change/,
+      'fieldmirror changes cancel 12',
+    ],
   ])('of %s is told, with the command that fits', (_, more, around, words, command) => {
     const {text, commands} = next(more, around);
     expect(text).toMatch(words);

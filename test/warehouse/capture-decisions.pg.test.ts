@@ -46,6 +46,43 @@ const inConflict = async (id: string, values: Readonly<Record<string, string>>) 
     );
 };
 
+describe('a change that the service refused', () => {
+  const refuse = (id: unknown) => world.author(`SELECT sync.close_change($1, 'rejected', '422: no')`, [id]);
+
+  test('of an update can be given up, and the row stays as it is', async () => {
+    await set(`name = 'b'`);
+    const [id] = await ids();
+    await refuse(id);
+    const before = await held();
+    expect(await decide(`cancel_change(${id}, 'never mind')`)).toBe('cancelled');
+    expect(await world.changes('state, reason')).toEqual([
+      {state: 'cancelled', reason: 'never mind; refused before: 422: no'},
+    ]);
+    expect(await held()).toEqual(before);
+  });
+
+  test('of a create goes with its row and what waits for it', async () => {
+    await world.author(`WITH job AS (INSERT INTO warehouse.customers (name) VALUES ('x') RETURNING row_id)
+                        INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y' FROM job`);
+    const [id] = await ids();
+    await refuse(id);
+    await decide(`cancel_change(${id})`);
+    expect(await world.changes('state')).toEqual([{state: 'cancelled'}, {state: 'cancelled'}]);
+    expect(await world.author(`SELECT name FROM warehouse.customers WHERE name = 'x'`)).toEqual([]);
+    expect(await world.author(`SELECT name FROM warehouse.jobs WHERE name = 'y'`)).toEqual([]);
+  });
+
+  test('of a create that was mended since leaves the row to the later one', async () => {
+    await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
+    const [id] = await ids();
+    await refuse(id);
+    await world.author(`UPDATE warehouse.tasks SET name = 'mended'`);
+    await decide(`cancel_change(${id})`);
+    expect(await world.changes('state')).toEqual([{state: 'cancelled'}, {state: 'pending'}]);
+    expect(await world.author('SELECT name FROM warehouse.tasks')).toEqual([{name: 'mended'}]);
+  });
+});
+
 describe('the steps of a change that nobody has', () => {
   test('hold, release, retry and cancel give its state', async () => {
     await set(`name = 'b'`);
@@ -66,7 +103,7 @@ describe('the steps of a change that nobody has', () => {
     [
       'cancel_change',
       claim,
-      'expected held or pending or conflict to cancel it, got pending, and a worker has it',
+      'expected held or pending or conflict or rejected to cancel it, got pending, and a worker has it',
     ],
     ['retry_change', send, 'expected pending or in_doubt or rejected to try it again, got sending'],
     ['release_change', send, 'expected held to release it, got sending, and a worker has it'],
