@@ -167,6 +167,19 @@ describe('of a job that is not created yet', () => {
   });
 });
 
+test('assigned here, and taken off again while that is sent, is wanted off, also beside another field', async () => {
+  await assign(7);
+  const [sent] = await world.changes('change_id');
+  await world.author(send, [sent?.change_id]);
+  await world.author(`UPDATE warehouse.jobs SET name = 'Attic' WHERE job_number = 4`);
+  await unassign(7);
+  expect((await changes())[1]).toEqual({
+    ...change(['1', '2'], ['1', '2', '7']),
+    fields: {name: 'Attic', employee_ids: ['1', '2']},
+    base: {name: 'Roof', employee_ids: ['1', '2', '7']},
+  });
+});
+
 test('by the row of a job that has a number bears the number, so that a sweep knows it', async () => {
   await world.author('INSERT INTO warehouse.job_employees (parent_row_id, employee_id) VALUES ($1, 7)', [
     jobRow,

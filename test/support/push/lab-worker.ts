@@ -21,8 +21,8 @@ export interface WorkerPlace {
   readonly rewrite?: ((sql: string) => string) | undefined;
   /** Told of every step that any change comes by. */
   readonly onStep?: () => Promise<void>;
-  /** Whether the database has lately ended every session: a worker need not know how to go on then, but the next one. */
-  readonly hadOutage?: () => boolean;
+  /** How often the database has ended every session: who had one then need not know how to go on, but the next worker. */
+  readonly countOutages?: () => number;
 }
 
 /** How likely each step of each change is the worker's last, or one at which it stalls. */
@@ -69,12 +69,14 @@ export class LabWorker {
   #running: Promise<'ended'> | null = null;
   /** Who stalled once, stalls no more. */
   #isAwake = false;
+  readonly #outagesBefore: number | undefined;
   isDead = false;
 
   constructor(place: WorkerPlace, random: Random, frailty: Frailty) {
     this.#place = place;
     this.#random = random;
     this.#frailty = frailty;
+    this.#outagesBefore = place.countOutages?.();
     this.#pool = openPool(place.databaseUrl, {max: 6, applicationName: this.#name});
     if (place.rewrite !== undefined) rewriteStatements(this.#pool, place.rewrite);
     const {url, token} = place.service;
@@ -120,7 +122,7 @@ export class LabWorker {
     try {
       await pushAccount(deps, accountId, new AbortController().signal);
     } catch (error) {
-      if (!this.isDead && !this.#place.hadOutage?.()) throw error;
+      if (!this.isDead && this.#place.countOutages?.() === this.#outagesBefore) throw error;
     }
     return 'ended';
   }

@@ -123,7 +123,6 @@ class Life {
   #workerCount = 0;
   /** Null: none is to come. */
   #stepsUntilOutage: number | null = null;
-  #hadOutage = false;
 
   constructor(world: World, service: LabService, pool: pg.Pool) {
     this.#world = world;
@@ -165,7 +164,6 @@ class Life {
     };
     const isAtOnce = random.isTrue(0.4);
     if (!isAtOnce) await write();
-    this.#hadOutage = false;
     this.#stepsUntilOutage = random.isTrue(this.#weather.outage) ? random.integer(1, latestOutageStep) : null;
     const isDown = random.isTrue(0.1);
     if (isDown) await this.#mischief.goDown();
@@ -278,7 +276,7 @@ class Life {
       }),
       rewrite: mutant?.rewrite,
       onStep: () => this.#comeNearerToOutage(),
-      hadOutage: () => this.#hadOutage,
+      countOutages: () => this.#tally.outages,
     };
     return new LabWorker(place, new Random(String(seed), 'worker', ++this.#workerCount), this.#frailty);
   }
@@ -286,7 +284,6 @@ class Life {
   async #comeNearerToOutage(): Promise<void> {
     if (this.#stepsUntilOutage === null || --this.#stepsUntilOutage > 0) return;
     this.#stepsUntilOutage = null;
-    this.#hadOutage = true;
     this.#tally.outages++;
     await endSessions(this.#world.databaseUrl);
   }

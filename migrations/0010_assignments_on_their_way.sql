@@ -1,0 +1,67 @@
+-- Records a change, or brings it into one that is not sent yet. What was assigned before is what an earlier change on its way
+-- wants, also where this one joins a later change of other fields: taking an employee off again is no edit taken back then.
+CREATE OR REPLACE FUNCTION sync.record_change(
+  of_account bigint, of_table text, of_row bigint, of_operation text, of_number bigint,
+  edited jsonb, was jsonb, of_parent bigint DEFAULT NULL, of_key text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  mode text := coalesce(current_setting('fieldmirror.mode', true), '');
+  wanted_state text := CASE mode WHEN '' THEN 'pending' WHEN 'hold' THEN 'held' END;
+  last sync.changes;
+  blocker bigint;
+  is_merged boolean;
+  fixed text;
+  made bigint;
+BEGIN
+  IF wanted_state IS NULL THEN
+    RAISE EXCEPTION 'fieldmirror.mode: expected hold, or nothing, got %', quote_literal(mode)
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'RESET fieldmirror.mode sends what you change.';
+  END IF;
+  SELECT * INTO last FROM sync.changes
+   WHERE table_name = of_table AND row_id = of_row AND state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict')
+   ORDER BY change_id DESC LIMIT 1 FOR UPDATE;
+  is_merged := coalesce(
+    of_operation = 'update' AND last.state = wanted_state AND (last.lease_until IS NULL OR last.lease_until < clock_timestamp())
+    AND (last.operation = 'update' OR last.operation = 'create' AND NOT EXISTS (
+      SELECT FROM sync.write_rules WHERE table_name = of_table AND edited ? field AND NOT on_create)), false);
+  IF was ? 'employee_ids' AND NOT (is_merged AND last.base ? 'employee_ids') THEN
+    -- Before it was what an earlier change wants, for that one is on its way.
+    was := was || coalesce((
+      SELECT jsonb_build_object('employee_ids', fields->'employee_ids') FROM sync.changes
+       WHERE table_name = of_table AND row_id = of_row AND fields ? 'employee_ids' AND sync.is_open(state)
+       ORDER BY change_id DESC LIMIT 1), '{}');
+  END IF;
+  IF is_merged THEN
+    PERFORM sync.merge_change(last, edited, was);
+    PERFORM set_config('fieldmirror.last_change', last.change_id::text, false);
+    RETURN;
+  END IF;
+  IF of_operation = 'update' THEN
+    SELECT field INTO fixed FROM sync.write_rules WHERE table_name = of_table AND edited ? field AND on_create AND NOT on_update;
+    IF fixed IS NOT NULL THEN
+      PERFORM sync.refuse_column(of_table, fixed, 'its create is on its way, and the service cannot change it afterwards', 'Create another record.');
+    END IF;
+  END IF;
+  IF of_operation <> 'create' THEN
+    blocker := last.change_id;
+  ELSIF of_parent IS NOT NULL THEN
+    SELECT CASE WHEN state <> 'done' THEN change_id END INTO blocker FROM sync.changes
+     WHERE row_id = of_parent AND operation = 'create'
+       AND table_name = CASE WHEN of_table IN ('jobs', 'customer_notes') THEN 'customers' ELSE 'jobs' END
+     ORDER BY change_id DESC LIMIT 1;
+  END IF;
+  INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, parent_row_id, external_key, fields, base, state,
+                            waits_for, fingerprint, application)
+  VALUES (of_account, of_table, of_row, of_operation, of_number, of_parent, of_key, edited, was, wanted_state, blocker,
+          CASE of_operation WHEN 'create' THEN sync.fingerprint(of_account, of_table, of_parent, edited) END,
+          nullif(current_setting('application_name'), ''))
+  RETURNING change_id INTO made;
+  IF of_operation = 'create' THEN
+    -- What waited for a create that failed, waits for the one that mends it.
+    UPDATE sync.changes AS waiting SET waits_for = made FROM sync.changes AS failed
+     WHERE failed.table_name = of_table AND failed.row_id = of_row AND failed.operation = 'create' AND failed.state = 'rejected'
+       AND waiting.waits_for = failed.change_id;
+  END IF;
+  PERFORM set_config('fieldmirror.last_change', made::text, false);
+END
+$$;
