@@ -15,8 +15,8 @@ test('after 500 histories of edits on both sides both hold the same, every value
   const sum = {histories: 0, conflicts: 0, byPerson: 0, requests: 0};
   for (let seed = 1; sum.histories < 500; seed++) {
     const database = await createDatabase(inject('warehouseTemplate'));
-    const databaseUrl = `${database.url}?options=-c%20synchronous_commit%3Doff`;
-    const result = await runConvergence({seed, histories: historiesPerWorld, databaseUrl, pageReader});
+    const histories = historiesPerWorld;
+    const result = await runConvergence({seed, histories, databaseUrl: database.url, pageReader});
     await database.drop();
     expect(result.violations).toEqual([]);
     for (const name of ['histories', 'conflicts', 'byPerson', 'requests'] as const) sum[name] += result[name];

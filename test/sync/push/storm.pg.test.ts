@@ -1,0 +1,29 @@
+// Changes carried by workers that die and stall, over a line that loses, delays, cuts and garbles, each judged by what
+// became of it (hazards 3.3, faults 2). More of the same: npm run torture -- push.
+
+import {afterAll, expect, test} from 'vitest';
+import {PageReader} from '../../../src/sync/page-reader.ts';
+import {liveAll} from '../../support/push/live.ts';
+import {runsPerWorld} from '../../support/push/run.ts';
+import {describeTally} from '../../support/push/tally.ts';
+
+const pageReader = new PageReader();
+
+afterAll(async () => await pageReader.close());
+
+test('of 1,000 runs no change is lost, sent twice or left without a word, and hardly one is left to a person', {
+  timeout: 900_000,
+}, async () => {
+  const tally = await liveAll(pageReader, {worlds: 1_000 / runsPerWorld});
+  process.stdout.write(`${describeTally(tally)}\n`);
+  expect(tally.violations).toEqual([]);
+  // An author who meets a worker in a deadlock is told so, and nothing of theirs is kept.
+  expect(tally.refusals.filter((refusal) => !refusal.includes('deadlock'))).toEqual([]);
+  expect(tally.runs).toBe(1_000);
+  expect(tally.leftToPerson).toBeLessThanOrEqual(tally.changes * 0.005);
+  // Not for want of trouble.
+  expect(Math.min(...Object.values(tally.fates))).toBeGreaterThan(5);
+  expect(tally.deaths).toBeGreaterThan(5);
+  expect(tally.stalls).toBeGreaterThan(5);
+  expect(tally.outages).toBeGreaterThan(5);
+});
