@@ -5,7 +5,7 @@ import {forgetAbsent} from '../warehouse/absent-numbers.ts';
 import type {EncodedRow} from '../warehouse/encoded-row.ts';
 import {rememberFields, type SeenField} from '../warehouse/fields.ts';
 import {forgetKnown, rememberKnown} from '../warehouse/known-records.ts';
-import {type Batch, type LoadCounts, loadRows, markVanished} from '../warehouse/load.ts';
+import {type Batch, type LoadCounts, loadRows, markVanished, type ReadBack} from '../warehouse/load.ts';
 import {quarantineRecords, resolveQuarantine} from '../warehouse/quarantine.ts';
 import {undoTombstones} from '../warehouse/tombstones.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
@@ -82,14 +82,15 @@ async function writeChildren(
 ): Promise<{vanished: number; fresher: number}> {
   const rows: EncodedRow[] = [];
   const parents: string[] = [];
-  const {changeOf} = batch;
-  const changeIds: (string | null)[] = [];
+  const {readBackOf} = batch;
+  const readBacks: ReadBack[] = [];
   for (const rowSet of rowSets) {
     // A list that the service did not send is no empty list: its parent is not among those asked about.
     const sent = rowSet.children.find((candidate) => candidate.element === child.element);
     if (sent === undefined) continue;
     parents.push(rowSet.number);
-    changeIds.push(changeOf?.get(rowSet.row) ?? null);
+    const readBack = readBackOf?.get(rowSet.row);
+    if (readBack !== undefined) readBacks.push(readBack);
     for (const row of sent.rows) rows.push(row);
   }
   const {fresher} = await loadRows(client, child.table, rows, batch);
@@ -97,7 +98,7 @@ async function writeChildren(
   const parentColumn = parentColumnOf(child);
   const family = {
     ...batch,
-    ...(changeOf === undefined ? {} : {changeIds}),
+    ...(readBackOf === undefined ? {} : {readBacks}),
     parentColumn,
     parents,
     kept: rows,

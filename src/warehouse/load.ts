@@ -10,13 +10,17 @@ export interface Batch {
   readonly accountId: string;
   /** Null where changes write. */
   readonly sweepId: string | null;
-  /** The change that each row is the result of. */
-  readonly changeOf?: ReadonlyMap<EncodedRow, string>;
-  /**
-   * By the database's clock, before what is written was asked for: a row that a change has written later knows better.
-   * Not given, every row is taken.
-   */
+  /** When the sweep began, by the database's clock. Not given, every row is taken. */
   readonly since?: string | null;
+  /** What each row was read back for, where changes write. */
+  readonly readBackOf?: ReadonlyMap<EncodedRow, ReadBack>;
+}
+
+/** The reading of what a change has done. */
+export interface ReadBack {
+  readonly changeId: string;
+  /** By the database's clock, before it was asked for: a row that another change has written later knows better. */
+  readonly since: string;
 }
 
 /** What a batch did to a table; the five add up to the distinct rows given. */
@@ -30,12 +34,12 @@ export interface LoadCounts {
 }
 
 /** The children of some parents, as the service lists them now. */
-export interface Family extends Omit<Batch, 'changeOf'> {
+export interface Family extends Omit<Batch, 'readBackOf'> {
   /** Column of the child table that names the parent. */
   readonly parentColumn: string;
   readonly parents: readonly string[];
-  /** For each of them the change that its list is the result of; none where a sweep writes. */
-  readonly changeIds?: readonly (string | null)[];
+  /** For each of them what its list was read back for; none where a sweep writes. */
+  readonly readBacks?: readonly ReadBack[];
   /** Every child that any of the parents lists. */
   readonly kept: readonly EncodedRow[];
 }
@@ -86,9 +90,9 @@ export async function loadRows(
 }
 
 // What a settled change wanted may stand in the row though the hash is what it was.
-function needsWrite(held: Held | undefined, {changeOf}: Batch): boolean {
+function needsWrite(held: Held | undefined, {readBackOf}: Batch): boolean {
   if (held === undefined || held.isFresher) return false;
-  return held.isDeleted || !held.isSame || (held.isPending && changeOf !== undefined);
+  return held.isDeleted || !held.isSame || (held.isPending && readBackOf !== undefined);
 }
 
 /**
@@ -103,8 +107,10 @@ export async function markVanished(
   if (family.parents.length === 0) return 0;
   const kept = family.kept.map((row) => row.key.join(','));
   const {accountId, sweepId, parents, since = null} = family;
-  const changeIds = family.changeIds ?? parents.map(() => null);
-  const values = [accountId, sweepId, parents, kept, changeIds, since, family.changeIds !== undefined];
+  const {readBacks} = family;
+  const changeIds = parents.map((_, at) => readBacks?.[at]?.changeId ?? null);
+  const sinces = parents.map((_, at) => readBacks?.[at]?.since ?? since);
+  const values = [accountId, sweepId, parents, kept, changeIds, sinces, readBacks !== undefined];
   const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
 }
@@ -115,8 +121,9 @@ async function probeHeld(
   {rows: asked, batch}: Writing,
 ): Promise<Held[]> {
   const hashes = asked.map((row) => `\\x${row.hash}`);
-  const {accountId, since = null, changeOf} = batch;
-  const values = [accountId, hashes, since, changeOf !== undefined, ...keysOf(table, asked)];
+  const {accountId, since = null, readBackOf} = batch;
+  const sinces = asked.map((row) => readBackOf?.get(row)?.since ?? since);
+  const values = [accountId, hashes, sinces, readBackOf !== undefined, ...keysOf(table, asked)];
   const {rows} = await client.query<Held>(tableSql(table).probe, values);
   return rows;
 }
@@ -153,13 +160,16 @@ async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch
   } catch (error) {
     throw explainRefusal(error, table, rows);
   }
-  await client.query(merge, [batch.since ?? null, batch.changeOf !== undefined]);
+  const {since = null, readBackOf} = batch;
+  const sinceOf = new Map<string | null, string | null>(readBackOf === undefined ? [[null, since]] : []);
+  for (const {changeId, since} of readBackOf?.values() ?? []) sinceOf.set(changeId, since);
+  await client.query(merge, [[...sinceOf.keys()], [...sinceOf.values()], readBackOf !== undefined]);
 }
 
-function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, changeOf}: Batch): string {
+function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, readBackOf}: Batch): string {
   const owner = `${accountId}\t${sweepId ?? '\\N'}\t`;
   let lines = '';
-  for (const row of rows) lines += `${owner}${changeOf?.get(row) ?? '\\N'}\t${row.line}`;
+  for (const row of rows) lines += `${owner}${readBackOf?.get(row)?.changeId ?? '\\N'}\t${row.line}`;
   return lines;
 }
 

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all.ts';
+import {settleAssignments, stampUnassigned} from '../../src/warehouse/authored-rows.ts';
 import {inSweepTransaction} from '../../src/warehouse/database.ts';
 import {loadRows, markVanished} from '../../src/warehouse/load.ts';
 import type {MirrorTable} from '../../src/warehouse/mirror-table.ts';
@@ -109,8 +110,8 @@ describe('a row with open changes', () => {
     await settle('done');
     const [{change_id: changeId} = {}] = await world.changes('change_id');
     const row = rowOf(customers, old);
-    const changeOf = new Map([[row, String(changeId)]]);
-    await inSweep((client) => loadRows(client, customers, [row], {...batch(), sweepId: null, changeOf}));
+    const readBackOf = new Map([[row, {changeId: String(changeId), since: new Date(0).toISOString()}]]);
+    await inSweep((client) => loadRows(client, customers, [row], {...batch(), sweepId: null, readBackOf}));
     expect(await held()).toMatchObject({name: 'a', _pending: null, _sweep_id: null});
   });
 
@@ -128,6 +129,90 @@ test('a row that is being deleted is not revived, and is once that came to nothi
   await settle('rejected');
   await load(customers, [old], '3');
   expect(await held()).toMatchObject({name: 'a', gone: false, _pending: null});
+});
+
+describe('a row that a change has written', () => {
+  const moment = async () => String((await world.author('SELECT clock_timestamp()::text AS at'))[0]?.at);
+  const readBack = (rows: readonly (readonly [Fields, string, string])[]) =>
+    inSweep((client) => {
+      const read = rows.map(
+        ([fields, changeId, since]) => [rowOf(customers, fields), {changeId, since}] as const,
+      );
+      const readBackOf = new Map(read);
+      return loadRows(client, customers, [...readBackOf.keys()], {...batch(), sweepId: null, readBackOf});
+    });
+
+  test('is left to it by a reading from before, and by no other of the same lot', async () => {
+    const before = await moment();
+    await readBack([
+      [{customer_number: '3', name: 'a'}, '1', before],
+      [{customer_number: '4', name: 'a'}, '2', before],
+    ]);
+    const counts = await readBack([
+      [{customer_number: '3', name: 'stale'}, '3', before],
+      [{customer_number: '4', name: 'b'}, '4', await moment()],
+    ]);
+    expect(counts).toMatchObject({updated: 1, fresher: 1});
+    expect(await world.author('SELECT name FROM warehouse.customers ORDER BY customer_number')).toEqual([
+      {name: 'a'},
+      {name: 'b'},
+    ]);
+  });
+
+  test('and which its parent no longer lists is marked by a reading from after, and by no other of the same lot', async () => {
+    const before = await moment();
+    for (const [number, id] of [
+      ['4', '1'],
+      ['5', '2'],
+    ])
+      await world.sent('job_employees', {
+        job_number: number,
+        employee_id: id,
+        _sweep_id: null,
+        _change_id: 1,
+      });
+    const readBacks = [
+      {changeId: '2', since: before},
+      {changeId: '3', since: await moment()},
+    ];
+    const family = {
+      ...batch(),
+      sweepId: null,
+      parentColumn: 'job_number',
+      parents: ['4', '5'],
+      kept: [],
+      readBacks,
+    };
+    expect(await inSweep((client) => markVanished(client, jobEmployees, family))).toBe(1);
+    expect(
+      await world.author('SELECT _change_id FROM warehouse.job_employees WHERE _deleted_at IS NOT NULL'),
+    ).toEqual([{_change_id: '3'}]);
+  });
+
+  test('and whose employee it took off a job is not brought back by a page from before it was sent', async () => {
+    const rowId = await world.sent('jobs', {job_number: '4', name: 'Roof'});
+    await world.sent('job_employees', {job_number: '4', employee_id: '7'});
+    await world.author('DELETE FROM warehouse.job_employees');
+    const sweepBegan = await moment();
+    const [{change_id: changeId} = {}] = await world.changes('change_id');
+    const assigned = {
+      changeId: String(changeId),
+      accountId: world.accountId,
+      rowId,
+      number: '4',
+      isNew: false,
+    };
+    await settle('done');
+    await inSweep(async (client) => {
+      await settleAssignments(client, [assigned]);
+      await stampUnassigned(client, [assigned]);
+    });
+    const link = rowOf(jobEmployees, {job_number: '4', employee_id: '7'});
+    const counts = await inSweep((client) =>
+      loadRows(client, jobEmployees, [link], {...batch(), since: sweepBegan}),
+    );
+    expect(counts).toMatchObject({revived: 0, fresher: 1});
+  });
 });
 
 describe('an assignment', () => {

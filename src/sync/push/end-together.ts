@@ -61,9 +61,8 @@ async function writeEndings(client: pg.ClientBase, endings: readonly Ending[]): 
   for (const ending of endings) await writeOwn(client, ending);
   const assigned = endings.flatMap(assignedJobOf);
   await settleAssignments(client, assigned);
-  const reads = endings.flatMap(({run, truth}) => (truth === null ? [] : [{run, truth}]));
-  const [since = ''] = endings.map((ending) => ending.since).sort();
-  await writeTruth(client, reads, since);
+  const reads = endings.flatMap(({run, truth, since}) => (truth === null ? [] : [{run, truth, since}]));
+  await writeTruth(client, reads);
   await stampUnassigned(client, assigned);
   for (const ending of endings) if (ending.isGone) await markRowDeleted(client, ending);
 }

@@ -51,7 +51,7 @@ export async function finishRejected(
   const {words, truth, attempt = null} = refused;
   await inEnd(run, attempt, async (client) => {
     await rejectChange(client, run.change, words);
-    if (truth !== null) await writeTruth(client, [{run, truth}], run.change.claimedAt);
+    if (truth !== null) await writeTruth(client, [{run, truth, since: run.change.claimedAt}]);
   });
   return 'rejected';
 }

@@ -46,11 +46,17 @@ export async function pushAccount(
       claims.end(change);
     }
   };
-  try {
-    await Promise.all(Array.from({length: inHand}, work));
-  } finally {
-    await claims.close();
-  }
+  // One that cannot go on stops the others from taking more, and nobody is left behind at work.
+  const lanes = Array.from({length: inHand}, () =>
+    work().catch((error: unknown) => {
+      stopping.abort();
+      throw error;
+    }),
+  );
+  const ends = await Promise.allSettled(lanes);
+  await claims.close();
+  const failed = ends.find((end) => end.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
   return counts;
 }
 

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type {EncodedRow} from '../../warehouse/encoded-row.ts';
 import {forgetKnown} from '../../warehouse/known-records.ts';
+import type {ReadBack} from '../../warehouse/load.ts';
 import {type EncodedRowSet, encodeRowSet} from '../encoded-row-set.ts';
 import {writeRowSets} from '../write-batch.ts';
 import type {PushRun} from './push-run.ts';
@@ -10,27 +11,23 @@ import type {Truth} from './truth.ts';
 export interface Read {
   readonly run: Pick<PushRun, 'change' | 'stream'>;
   readonly truth: Truth;
+  /** By the database's clock, before it was asked for. */
+  readonly since: string;
 }
 
-/**
- * Writes what was read of some changes' records, of one account, in the caller's transaction.
- * @param since - by the database's clock, before the first of them was asked for
- */
-export async function writeTruth(
-  client: pg.ClientBase,
-  reads: readonly Read[],
-  since: string,
-): Promise<void> {
+/** Writes what was read of some changes' records, of one account, in the caller's transaction. */
+export async function writeTruth(client: pg.ClientBase, reads: readonly Read[]): Promise<void> {
   for (const [stream, ofStream] of Map.groupBy(reads, ({run}) => run.stream)) {
-    const changeOf = new Map<EncodedRow, string>();
-    const rowSets = latestOf(ofStream).map(({run, truth}): EncodedRowSet => {
+    const readBackOf = new Map<EncodedRow, ReadBack>();
+    const rowSets = latestOf(ofStream).map(({run, truth, since}): EncodedRowSet => {
       const rowSet = encodeRowSet(stream, truth, null);
+      const readBack = {changeId: run.change.changeId, since};
       for (const row of [rowSet.row, ...rowSet.children.flatMap(({rows}) => rows)])
-        changeOf.set(row, run.change.changeId);
+        readBackOf.set(row, readBack);
       return rowSet;
     });
     const accountId = ofStream[0]?.run.change.accountId ?? '';
-    await writeRowSets(client, {stream, rowSets}, {accountId, sweepId: null, changeOf, since});
+    await writeRowSets(client, {stream, rowSets}, {accountId, sweepId: null, readBackOf});
     const numbers = rowSets.map(({number}) => number);
     await forgetKnown(client, {accountId, stream: stream.name, numbers});
   }

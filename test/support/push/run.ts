@@ -190,6 +190,8 @@ class Life {
       const longest = this.#stalled.length > 0 ? longestStallSeconds : 900;
       await this.#letTimePass(Math.min(Math.max(seconds ?? 0, 20 * round), longest));
     }
+    // What was begun before ends as of its beginning; only what begins now says how it is now.
+    await this.#sweepAll();
     await this.#sweepAll();
   }
 
