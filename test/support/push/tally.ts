@@ -69,6 +69,9 @@ export function describeTally(tally: Tally): string {
   return [
     `${tally.runs} runs, ${tally.changes} changes (${states.join(', ')}), ${tally.deaths} deaths, ${tally.stalls} stalls, ${tally.outages} outages, ${tally.rounds} rounds`,
     `writing requests: ${fates.join(', ')}`,
+    ...[...Map.groupBy(tally.refusals, (words) => words.replaceAll(/\d+/g, 'N'))].map(
+      ([words, refusals]) => `${refusals.length} × an author was told: ${words}`,
+    ),
     `${tally.leftToPerson} left to a person, ${tally.violations.length} violations`,
   ].join('\n');
 }
