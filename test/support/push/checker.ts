@@ -243,8 +243,31 @@ function findUnexpected(facts: Facts, effect: Effect): string[] {
     const known = intents
       .flatMap((intent) => [intent.fields, intent.saw])
       .some((values) => field in values && normal(values[field]) === normal(value));
-    return known ? [] : [`${name}: nobody wanted ${field} = ${normal(value)}`];
+    return known || isPutBack(facts, effect, {field, value})
+      ? []
+      : [`${name}: nobody wanted ${field} = ${normal(value)}`];
   });
+}
+
+/** The service held it before, and a conflict that shows it was decided for the warehouse: a block moves as one. */
+function isPutBack(
+  facts: Facts,
+  {table, number}: Effect,
+  {field, value}: {readonly field: string; readonly value: Value},
+): boolean {
+  const isIt = (other: Value | undefined) => other !== undefined && normal(other) === normal(value);
+  const wasTheirs = facts.effectsOf(table, number).some(({isOurs, fields}) => !isOurs && isIt(fields[field]));
+  const isDecided = facts.history.conflicts.some((conflict) => {
+    const change = facts.change(conflict.changeId);
+    const isOfRecord = change?.table === table && change.number === number;
+    return (
+      isOfRecord &&
+      conflict.winner === 'warehouse' &&
+      conflict.field === field &&
+      isIt(conflict.warehouseValue)
+    );
+  });
+  return wasTheirs && isDecided;
 }
 
 function findUnreported(facts: Facts, change: FinalChange): string[] {

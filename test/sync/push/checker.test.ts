@@ -88,6 +88,18 @@ const edited: History = {
   changes: [done, doneUpdate],
 };
 
+/** The service set one city and then another; what we sent with a street of ours was the first. */
+const putBack: Partial<History> = {
+  ...edited,
+  intents: [create, {...update, fields: {name: 'B #1'}}],
+  effects: [
+    created,
+    {...theirs, fields: {service_city: 'Hale'}, before: {service_city: null}},
+    {...theirs, fields: {service_city: 'Elm'}, before: {service_city: 'Hale'}},
+    {...updated, fields: {name: 'B #1', service_city: 'Hale'}, before: {name: 'A #1', service_city: 'Elm'}},
+  ],
+};
+
 /** What the checker counts, but for what is 0. */
 function count(history: Partial<History>, base: History = clean): Partial<Record<Counter, number>> {
   const verdict = judge({...base, ...history});
@@ -181,6 +193,21 @@ describe('a history that is right has no fault', () => {
       },
     ],
     [
+      'a value that the service had given up, sent again with its block, as a person decided',
+      {
+        ...putBack,
+        conflicts: [
+          {
+            changeId: '2',
+            field: 'service_city',
+            warehouseValue: 'Hale',
+            serviceValue: 'Elm',
+            winner: 'warehouse',
+          },
+        ],
+      },
+    ],
+    [
       'a value of the author that lost, and is kept',
       {
         intents: [create, update],
@@ -270,6 +297,11 @@ describe('each fault is found', () => {
       'a record of which nobody wanted a create',
       {unexpected: 1, diverged: 1},
       {effects: [created, {...created, number: '8', key: '#9'}], records: [record, {...record, number: '8'}]},
+    ],
+    [
+      'a value that the service had given up, sent again though no conflict was decided so',
+      {unexpected: 1, unrecorded: 1},
+      putBack,
     ],
     ['a delete that nobody wanted', {unexpected: 1, diverged: 1}, {effects: [created, deleted], records: []}],
     [
