@@ -6,7 +6,7 @@ import {findStream} from '../streams/all.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {countRows} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
-import {listEndedSweeps} from '../warehouse/sweeps.ts';
+import {failIdleSweeps, listEndedSweeps} from '../warehouse/sweeps.ts';
 import type {Progress} from './progress.ts';
 import {drawTable, formatNumber} from './report.ts';
 import type {Warehouse} from './world.ts';
@@ -45,6 +45,7 @@ export async function watchSweeps(
   while (ended.size < sweepIds.length) {
     try {
       const open = sweepIds.filter((id) => !ended.has(id));
+      await failIdleSweeps(world.pool, open);
       for (const sweep of await listEndedSweeps(world.pool, open)) {
         ended.set(sweep.sweepId, sweep);
         watch.progress.end(sweep.stream, describeEnd(sweep));

@@ -226,6 +226,20 @@ export async function approveSweep(db: Queryable, sweepId: string): Promise<Swee
   return rows[0] ?? null;
 }
 
+/**
+ * Ends as failed what is due of an account that is no longer active: it was asked for, or put back, after the account had
+ * been stopped or paused, and nobody takes it up.
+ */
+export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[]): Promise<void> {
+  await db.query(
+    `UPDATE sync.sweeps SET state = 'failed', ended_at = now(),
+            error = coalesce(account.state_reason, format('account %s is %s; fieldmirror accounts resume %s', name, account.state, name))
+       FROM sync.accounts AS account
+      WHERE sweep_id = ANY ($1) AND sweeps.state = 'due' AND account.account_id = sweeps.account_id AND account.state <> 'active'`,
+    [sweepIds],
+  );
+}
+
 /** Those of some sweeps that have come to their end, in order. */
 export async function listEndedSweeps(db: Queryable, sweepIds: readonly string[]): Promise<Sweep[]> {
   const {rows} = await db.query<Sweep>(
