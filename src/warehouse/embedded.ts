@@ -4,7 +4,7 @@
 
 import {randomBytes} from 'node:crypto';
 import {existsSync} from 'node:fs';
-import {mkdir, readdir, readFile, rename, rm, stat, writeFile} from 'node:fs/promises';
+import {link, mkdir, readdir, readFile, rename, rm, stat, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {join, resolve} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
@@ -68,13 +68,20 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
+/** Written aside and put in place whole: of two processes that start at once, both read what one of them wrote. */
 async function readPassword(folder: string): Promise<string> {
   const file = join(folder, 'postgres.password');
-  try {
-    // `wx`: of two processes that start at once, one writes and both read the same.
-    await writeFile(file, randomBytes(18).toString('base64url'), {mode: 0o600, flag: 'wx'});
-  } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
+  if (!existsSync(file)) {
+    const aside = `${file}-new-${process.pid}-${randomBytes(3).toString('hex')}`;
+    await writeFile(aside, randomBytes(18).toString('base64url'), {mode: 0o600});
+    try {
+      await link(aside, file);
+    } catch (cause) {
+      // Somebody else was first; theirs is as good.
+      if (!existsSync(file)) throw cause;
+    } finally {
+      await rm(aside, {force: true});
+    }
   }
   return (await readFile(file, 'utf8')).trim();
 }
