@@ -30,7 +30,7 @@ export function tellNext(change: Change, around: Circumstances): NextStep | null
     case 'held':
       return step('nothing is sent until somebody releases it', [
         [`changes release ${changeId}`, 'sends it'],
-        [`changes cancel ${changeId}`, 'gives it up'],
+        giveUp(changeId),
       ]);
     case 'pending':
       return tellPending(change, around);
@@ -86,26 +86,27 @@ function tellPending(change: Change, {account, blocker, now}: Circumstances): Ne
   if (leaseUntil !== null && !isLate(leaseUntil, now)) return step('a worker has it');
   if (blocker !== null) return tellBlocked(changeId, blocker);
   if (account.state !== 'active') return tellIdle(account);
-  const cancel = [`changes cancel ${changeId}`, 'gives it up'] as const;
   if (isLate(dueAt, now))
-    return step('it is sent as soon as a worker takes it up', [['push', 'sends it here and now'], cancel]);
+    return step('it is sent as soon as a worker takes it up', [
+      ['push', 'sends it here and now'],
+      giveUp(changeId),
+    ]);
   return step(`tried again at ${showSecond(dueAt)} (${ahead(dueAt, now)})`, [
     [`changes retry ${changeId}`, 'makes it due at once'],
-    cancel,
+    giveUp(changeId),
   ]);
 }
 
 function tellBlocked(changeId: string, blocker: Change): NextStep {
-  const cancel = [`changes cancel ${changeId}`, 'gives it up'] as const;
   const show = [`changes show ${blocker.changeId}`, 'tells what that one needs'] as const;
   if (blocker.state === 'rejected')
     return step(`change ${blocker.changeId} was refused: it is sent once that one is mended and done`, [
       show,
-      cancel,
+      giveUp(changeId),
     ]);
   return step(
     `it is sent once change ${blocker.changeId} is done, which is ${nameState(blocker.state)} now`,
-    [show, cancel],
+    [show, giveUp(changeId)],
   );
 }
 
@@ -127,13 +128,16 @@ function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): Ne
 }
 
 function tellRejected({changeId, table, operation}: Change, {isOvertaken}: Circumstances): NextStep {
-  const giveUp = [`changes cancel ${changeId}`, 'gives it up'] as const;
-  if (isOvertaken) return step('nothing: a later change of the record came after it', [giveUp]);
+  if (isOvertaken) return step('nothing: a later change of the record came after it', [giveUp(changeId)]);
   const mend =
     operation === 'create'
       ? `UPDATE the row in warehouse.${table}: it is created as it stands then`
       : `the row holds what it held before; UPDATE warehouse.${table} to try something else`;
-  return step(mend, [[`changes retry ${changeId}`, 'sends the same once more'], giveUp]);
+  return step(mend, [[`changes retry ${changeId}`, 'sends the same once more'], giveUp(changeId)]);
+}
+
+function giveUp(changeId: string): readonly [string, string] {
+  return [`changes cancel ${changeId}`, 'gives it up'];
 }
 
 function isLate(instant: string | null, now: string): boolean {

@@ -106,11 +106,10 @@ export async function markVanished(
 ): Promise<number> {
   if (family.parents.length === 0) return 0;
   const kept = family.kept.map((row) => row.key.join(','));
-  const {accountId, sweepId, parents, since = null} = family;
-  const {readBacks} = family;
+  const {accountId, sweepId, parents, since = null, readBacks} = family;
   const changeIds = parents.map((_, at) => readBacks?.[at]?.changeId ?? null);
   const sinces = parents.map((_, at) => readBacks?.[at]?.since ?? since);
-  const values = [accountId, sweepId, parents, kept, changeIds, sinces, readBacks !== undefined];
+  const values = [accountId, sweepId, parents, kept, changeIds, sinces];
   const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
 }
@@ -163,7 +162,7 @@ async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch
   const {since = null, readBackOf} = batch;
   const sinceOf = new Map<string | null, string | null>(readBackOf === undefined ? [[null, since]] : []);
   for (const {changeId, since} of readBackOf?.values() ?? []) sinceOf.set(changeId, since);
-  await client.query(merge, [[...sinceOf.keys()], [...sinceOf.values()], readBackOf !== undefined]);
+  await client.query(merge, [[...sinceOf.keys()], [...sinceOf.values()]]);
 }
 
 function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, readBackOf}: Batch): string {

@@ -48,7 +48,7 @@ export function nextVersionAt(row: string): string {
  */
 function isFresher(row: string, since: string, isReadBack: string): string {
   return `coalesce(${row}._change_id IS NOT NULL AND ${row}._changed_at > ${since}
-                     AND NOT (${isReadBack}::boolean AND ${row}._pending IS NOT NULL), false)`;
+                     AND NOT (${isReadBack} AND ${row}._pending IS NOT NULL), false)`;
 }
 
 /** Since when, by the change that a row is the result of, or by none: $1 has the changes, $2 the moments. */
@@ -107,7 +107,7 @@ function buildTableSql(table: MirrorTable): TableSql {
           ON CONFLICT (account_id, ${key.join(', ')}) DO UPDATE
          SET ${values.map((name) => `${name} = EXCLUDED.${name}`).join(', ')},
              _changed_at = ${nextVersionAt('held')}, _deleted_at = NULL
-       WHERE NOT ${isFresher('held', sinceOfChange, '$3')}`,
+       WHERE NOT ${isFresher('held', sinceOfChange, 'EXCLUDED._change_id IS NOT NULL')}`,
     markVanished: (parentColumn) => vanishSql(table, parentColumn),
   };
 }
@@ -123,7 +123,7 @@ function probeSql(table: MirrorTable): string {
   const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
   return `
     SELECT page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
-           held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending", ${isFresher('held', 'page.since', '$4')} AS "isFresher"
+           held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending", ${isFresher('held', 'page.since', '$4::boolean')} AS "isFresher"
       FROM unnest($2::bytea[], $3::timestamptz[], ${arrays.join(', ')}) WITH ORDINALITY AS page (hash, since, ${names.join(', ')}, at)
      CROSS JOIN LATERAL (
            SELECT row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at FROM ${nameTable(table)} AS row
@@ -141,7 +141,7 @@ function vanishSql(table: MirrorTable, parentColumn: string): string {
     UPDATE ${nameTable(table)} AS child
        SET _deleted_at = now(), _changed_at = ${nextVersionAt('child')}, _sweep_id = $2, _change_id = parent.change_id, _page = NULL
       FROM unnest($3::${findColumn(table, parentColumn).sqlType}[], $5::bigint[], $6::timestamptz[]) AS parent (number, change_id, since)
-     WHERE child.account_id = $1 AND child._deleted_at IS NULL AND NOT ${isFresher('child', 'parent.since', '$7')}
+     WHERE child.account_id = $1 AND child._deleted_at IS NULL AND NOT ${isFresher('child', 'parent.since', 'parent.change_id IS NOT NULL')}
        AND child.${quote(parentColumn)} = parent.number AND child.${quote(parentColumn)} = ANY ($3)
        AND ${key.map((column) => `${column} IS NOT NULL`).join(' AND ')}
        AND concat_ws(',', ${key.join(', ')}) <> ALL ($4::text[])`;

@@ -62,8 +62,8 @@ describe('a change that the service refused', () => {
   });
 
   test('of a create goes with its row and what waits for it', async () => {
-    await world.author(`WITH job AS (INSERT INTO warehouse.customers (name) VALUES ('x') RETURNING row_id)
-                        INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y' FROM job`);
+    await world.author(`WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('x') RETURNING row_id)
+                        INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y' FROM customer`);
     const [id] = await ids();
     await refuse(id);
     await decide(`cancel_change(${id})`);
