@@ -20,6 +20,12 @@ type ServiceOptions = Parameters<typeof startService>[0];
 
 export const timeZone = 'America/New_York';
 
+/**
+ * One thread for all worlds of a test file: V8 has a race in which threads that come and go by the dozen now and then end
+ * the whole process (`Check failed: jit_page.has_value()`), and each takes a while to start.
+ */
+const pageReader = new PageReader();
+
 /** A running reference service and what it takes to reach it. */
 export interface TestService {
   readonly url: string;
@@ -76,7 +82,6 @@ export async function openWorld(
   });
   const account = await upsertAccount(pool, {name: 'test', apiUrl: service.url, timeZone});
   const log = createLogger({level: 'silent', secrets: []});
-  const pageReader = new PageReader();
   const api = createClient(transport);
   const openAccount = async () => ({api, timeZone});
   const deps = {pool, databaseUrl: database.url, openAccount, pageReader, log};
@@ -101,7 +106,6 @@ export async function openWorld(
     },
     close: async () => {
       await transport.close();
-      await pageReader.close();
       await pool.end();
       await database.drop();
     },
