@@ -102,6 +102,11 @@ function buildProgram(): Command {
         .choices(['number', 'reversed', 'changed'])
         .default('number'),
     )
+    .option('--base <path>', 'a path before every other, as real accounts have one: /acme', readBasePath, '')
+    .option(
+      '--plain-shows',
+      'embed related data in lists alone, which is all that the specification promises',
+    )
     .option('--database <url>', 'a Postgres database of its own (default: the embedded Postgres)')
     .action((given) =>
       finish(async () =>
@@ -275,6 +280,12 @@ function readPort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw new InvalidArgumentError('expected a port, 0 to 65535 (0: any free one)');
+}
+
+/** Segments that no router takes for a pattern, and no client writes in another way. */
+function readBasePath(text: string): string {
+  if (/^(\/[\w-]+)*\/?$/.test(text)) return text.replace(/\/$/, '');
+  throw new InvalidArgumentError('expected a path such as /acme: letters, digits, - and _ between slashes');
 }
 
 function readCount(text: string): number {

@@ -15,6 +15,10 @@ export interface ServiceOptions {
   readonly dialect: 'observed' | 'documented';
   readonly pageSize: number;
   readonly order: 'number' | 'reversed' | 'changed';
+  /** A path before every other; empty for none. */
+  readonly base: string;
+  /** True where only lists embed related data. */
+  readonly plainShows?: boolean;
   /** Postgres of its own; the embedded one when not given. */
   readonly database?: string;
   readonly json: boolean;
@@ -29,7 +33,15 @@ export async function service(config: Config, options: ServiceOptions, signal: A
     const {seed, customers, today} = options;
     await seedBusiness(databaseUrl, {seed, customers, timeZone, ...(today === undefined ? {} : {today})});
     const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
-    const running = await startService({...options, databaseUrl, timeZone, log});
+    const {base: basePath, plainShows = false} = options;
+    const running = await startService({
+      ...options,
+      databaseUrl,
+      timeZone,
+      basePath,
+      showsEmbed: !plainShows,
+      log,
+    });
     try {
       const {url, token} = running;
       print(options.json, {json: {url, token, timeZone}, text: describe({url, token, timeZone})});

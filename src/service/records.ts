@@ -26,6 +26,8 @@ export interface Service {
   readonly writer: XmlWriter;
   readonly pageSize: number;
   readonly order: ListOrder;
+  /** Whether a record asked for alone embeds what `include` names, as lists do. */
+  readonly showsEmbed: boolean;
 }
 
 /** A request that was let in. */
@@ -87,7 +89,10 @@ export async function answerRecord(
   {record, query}: {readonly record: StoredRecord; readonly query?: Query},
 ): Promise<Answer> {
   const view = query === undefined ? plainView : viewOf(resource, query);
-  const [node] = await embed(service.database, resource, {records: [record], view});
+  const nodes = service.showsEmbed
+    ? await embed(service.database, resource, {records: [record], view})
+    : [{...record, branches: []}];
+  const [node] = nodes;
   return {body: node === undefined ? Buffer.alloc(0) : service.writer.writeRecord(resource, node, view.only)};
 }
 

@@ -26,6 +26,8 @@ export interface ServiceOptions {
   readonly pageSize?: number;
   /** By number, by number backwards, or last changed first. */
   readonly order?: ListOrder;
+  /** False where `include` holds for lists alone, which is all that the specification promises; true unless told otherwise. */
+  readonly showsEmbed?: boolean;
   /** The account's IANA zone. */
   readonly timeZone?: string;
   /** The clock: milliseconds since 1970, or an instant. */
@@ -79,6 +81,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       writer,
       pageSize: options.pageSize ?? 30,
       order: options.order ?? 'number',
+      showsEmbed: options.showsEmbed ?? true,
     };
     const http = createHttp(service, {
       basePath,

@@ -1,0 +1,55 @@
+// The reference service as a command, as an integrator starts it to try a client against.
+
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {runCommand, startCommand} from '../support/command.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createDatabase();
+});
+
+afterAll(() => database.drop());
+
+/** Starts the command, asks for some paths below its address, and stops it. */
+async function ask(args: readonly string[], paths: readonly string[]) {
+  const always = ['service', '--json', '--port', '0', '--customers', '3', '--database', database.url];
+  const running = startCommand([...always, ...args], {});
+  try {
+    const {url, token} = JSON.parse(await running.prints(/\{.*\}/s));
+    const authorization = `Basic ${Buffer.from(`${token}:${token}`).toString('base64')}`;
+    const answers = await Promise.all(
+      paths.map(async (path) => {
+        const answer = await fetch(new URL(path, url), {headers: {authorization}});
+        return {status: answer.status, text: await answer.text()};
+      }),
+    );
+    return {url: String(url), answers};
+  } finally {
+    running.process.kill('SIGTERM');
+    await running.ended;
+  }
+}
+
+test.each(['/acme', '/acme/'])('--base %s puts a path before every other', async (base) => {
+  const {url, answers} = await ask(['--base', base], ['/acme/jobs.xml', '/jobs.xml']);
+  expect(new URL(url).pathname).toBe('/acme');
+  expect(answers.map(({status}) => status)).toEqual([200, 404]);
+});
+
+test('--plain-shows: lists embed what include names, and a record asked for alone does not', async () => {
+  const query = '?include=customer,notes';
+  const {answers} = await ask(['--plain-shows'], [`/jobs.xml${query}`, `/jobs/1.xml${query}`]);
+  expect(answers.map(({status}) => status)).toEqual([200, 200]);
+  expect(answers.map(({text}) => text.includes('<customer-number'))).toEqual([true, false]);
+});
+
+describe('a path that no client could write as it is meant', () => {
+  test.each(['acme', '/a b', '//', '/:account', '/*', '/acme?x=1'])('--base %s is refused', async (base) => {
+    expect(await runCommand(['service', '--base', base], {})).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('expected a path such as /acme'),
+    });
+  });
+});
