@@ -25,6 +25,8 @@ export interface StreamSummary {
   readonly recordsPerSecond: number;
   /** Why it is not certified. */
   readonly reasons: readonly string[];
+  /** Of one record that was asked for: what shows that the service has none of that number. */
+  readonly absent: string | null;
   readonly error: string | null;
 }
 
@@ -75,6 +77,14 @@ export function describeEnd(sweep: Sweep): string {
   return `${sweep.stream.padEnd(10)} ${sweep.state}: ${parts.join(', ')}`;
 }
 
+/** That the service has no record of the number that it was asked for, in its own words; null where it has, or was not asked. */
+function describeAbsent({stream, recordNumber, evidence, counts}: Sweep): string | null {
+  if (evidence.absent === undefined) return null;
+  const {status, words} = evidence.absent;
+  const row = counts.tombstoned > 0 ? 'its row is marked deleted' : 'no row of it is held here';
+  return `the service has no ${findStream(stream).item} ${recordNumber} (${status} "${words}"), and ${row}`;
+}
+
 export async function summarise(
   {pool}: Pick<Warehouse, 'pool'>,
   sweeps: readonly Sweep[],
@@ -94,6 +104,7 @@ export async function summarise(
         seconds,
         recordsPerSecond: seconds > 0 ? Math.round(sweep.counts.records / seconds) : 0,
         reasons: sweep.reasons,
+        absent: describeAbsent(sweep),
         error: sweep.error,
       };
     }),
@@ -117,10 +128,10 @@ export function drawSummary(summaries: readonly StreamSummary[]): string {
     line.seconds,
     line.recordsPerSecond,
   ]);
-  const failures = summaries.flatMap((line) =>
-    [...line.reasons, ...(line.error === null ? [] : [line.error])].map((why) => `${line.stream}: ${why}`),
+  const remarks = summaries.flatMap((line) =>
+    [...line.reasons, line.absent ?? [], line.error ?? []].flat().map((why) => `${line.stream}: ${why}`),
   );
-  return [drawTable(head, rows), ...failures].join('\n');
+  return [drawTable(head, rows), ...remarks].join('\n');
 }
 
 /** 3 when a sweep failed, 1 when records were refused or a person must approve, else 0. */

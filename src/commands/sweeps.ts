@@ -124,7 +124,7 @@ function drawSweep(sweep: Sweep, tombstones: readonly Tombstone[]): string {
 }
 
 function drawEvidence({evidence}: Sweep): string[] {
-  const {firstPass, secondPass, missed, lost, unseen, gaps, edges} = evidence;
+  const {firstPass, secondPass, missed, lost, unseen, gaps, edges, absent} = evidence;
   const questions: [string, Asked | undefined][] = [
     ['numbers that only the second pass saw', missed],
     ['numbers that only the first pass saw', lost],
@@ -133,6 +133,9 @@ function drawEvidence({evidence}: Sweep): string[] {
     ['numbers just outside it', edges],
   ];
   return [
+    ...(absent === undefined
+      ? []
+      : [`the service has none of that number: ${absent.status} "${absent.words}"`]),
     ...(firstPass === undefined
       ? []
       : [

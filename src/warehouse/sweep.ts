@@ -56,6 +56,8 @@ export interface Evidence {
   readonly gaps?: Asked & {readonly left: number};
   /** Numbers just outside the known range. */
   readonly edges?: Asked;
+  /** What the service answered when it was asked for one record and has none of that number. */
+  readonly absent?: {readonly status: number; readonly words: string};
   readonly liveRows?: number;
   /** How many tombstones one sweep may write. */
   readonly tombstoneLimit?: number;

@@ -121,12 +121,14 @@ test('one record can be asked for by its number', async () => {
   expect(await count(`SELECT count(*) FROM warehouse.jobs WHERE name = 'Boiler, second visit'`)).toBe(1);
 });
 
-test("a record that the service does not know fails its sweep by the service's own words", async () => {
-  const result = await world.sweep('jobs', {recordNumber: '999999'});
-  expect(result).toMatchObject({
-    outcome: 'failed',
-    error: {message: expect.stringContaining('Invalid job.')},
+test("a record that the service does not have is an answer, and the service's words are its evidence", async () => {
+  expect(await world.sweep('jobs', {recordNumber: '999999'})).toMatchObject({
+    outcome: 'ended',
+    state: 'certified',
+    counts: {inserted: 0, tombstoned: 0},
   });
+  const {rows} = await world.pool.query('SELECT evidence FROM sync.sweeps');
+  expect(rows).toEqual([{evidence: {absent: {status: 400, words: 'Invalid job.'}}}]);
 });
 
 test('no secret that the service hands out is anywhere in the warehouse', async () => {
