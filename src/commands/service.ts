@@ -5,6 +5,8 @@ import {seedBusiness} from '../service/business.ts';
 import {startService} from '../service/server.ts';
 import {openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {print} from './report.ts';
+import {tellStep} from './tell-step.ts';
+import {tellMaking} from './world.ts';
 
 export interface ServiceOptions {
   readonly port: number;
@@ -26,12 +28,18 @@ export interface ServiceOptions {
 
 /** Runs the reference service alone, until told to stop. */
 export async function service(config: Config, options: ServiceOptions, signal: AbortSignal): Promise<number> {
-  const embedded = options.database === undefined ? await openEmbeddedPostgres(config.home) : null;
+  const embedded = options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
   try {
     const databaseUrl = options.database ?? (await embedded?.url('service')) ?? '';
     const {timeZone} = config;
     const {seed, customers, today} = options;
-    await seedBusiness(databaseUrl, {seed, customers, timeZone, ...(today === undefined ? {} : {today})});
+    await seedBusiness(databaseUrl, {
+      seed,
+      customers,
+      timeZone,
+      ...(today === undefined ? {} : {today}),
+      onMaking: tellMaking,
+    });
     const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
     const {base: basePath, plainShows = false} = options;
     const running = await startService({

@@ -7,7 +7,7 @@ import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/begin-account.ts';
 import type {Account} from '../warehouse/accounts.ts';
 import {listSchedules, type Schedule} from '../warehouse/schedules.ts';
-import {countRows} from '../warehouse/status.ts';
+import {countRows, listLatestSweeps} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
 import {requestSweep} from '../warehouse/sweeps.ts';
 import {drawPushed, hasPushed} from './draw-pushed.ts';
@@ -156,11 +156,31 @@ async function stay(
   for (const {name, accountId} of run.active)
     plans.push({account: name, schedules: await listSchedules(world.pool, {accountId})});
   const schedules = plans.flatMap((plan) => plan.schedules.map((row) => ({account: plan.account, ...row})));
-  print(run.json, {json: {schedules}, text: `${drawPlans(plans)}\n\nAt work. Ctrl-C stops.`});
+  const text = [
+    drawPlans(plans),
+    '',
+    ...(await describeFullSweeps(world, run.active)),
+    'At work. Ctrl-C stops.',
+  ];
+  print(run.json, {json: {schedules}, text: text.join('\n')});
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
   if (!run.json)
     process.stdout.write('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
   return 0;
+}
+
+/** At a first start nothing else would show that the warehouse is being filled. */
+async function describeFullSweeps({pool}: World, accounts: readonly Account[]): Promise<string[]> {
+  const underWay = new Set<string>();
+  for (const {accountId} of accounts) {
+    const latest = await listLatestSweeps(pool, accountId);
+    for (const {stream, mode, endedAt} of latest)
+      if (mode === 'full' && endedAt === null) underWay.add(stream);
+  }
+  if (underWay.size === 0) return [];
+  return [
+    `Full sweeps are under way: ${[...underWay].join(', ')}. In another terminal, fieldmirror status tells more.`,
+  ];
 }
 
 function drawPlans(plans: readonly {readonly account: string; readonly schedules: Schedule[]}[]): string {

@@ -27,6 +27,8 @@ import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {migrate} from '../warehouse/migrate.ts';
 import {askAccount} from './ask-account.ts';
+import {formatNumber} from './report.ts';
+import {tellStep} from './tell-step.ts';
 
 /** The warehouse, migrated unless told otherwise. */
 export interface Warehouse {
@@ -141,7 +143,7 @@ async function withOpening<T>(config: Config, use: (opening: Opening) => Promise
   const closers = new Closers();
   let joined: Promise<EmbeddedPostgres> | null = null;
   const join = async () => {
-    const embedded = await openEmbeddedPostgres(config.home);
+    const embedded = await openEmbeddedPostgres(config.home, tellStep);
     closers.add(() => embedded.leave());
     return embedded;
   };
@@ -217,7 +219,7 @@ async function openDemo({config, closers, embedded}: Opening, {pool, log}: Wareh
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
   const today = Temporal.Now.plainDateISO(timeZone).toString();
-  await seedBusiness(databaseUrl, {...demo, timeZone, today});
+  await seedBusiness(databaseUrl, {...demo, timeZone, today, onMaking: tellMaking});
   const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', log});
   closers.add(() => service.close());
   const account = await upsertAccount(pool, {name: demoName, apiUrl: service.url, timeZone}, {mayMove: true});
@@ -226,6 +228,11 @@ async function openDemo({config, closers, embedded}: Opening, {pool, log}: Wareh
     access: {apiUrl: service.url, token: new Secret(service.token)},
     source: `the reference service at ${service.url}, made-up data`,
   };
+}
+
+/** Says that a business is being made up, which takes seconds. */
+export function tellMaking({customers, jobs}: {readonly customers: number; readonly jobs: number}): void {
+  tellStep(`making a business of ${formatNumber(customers)} customers and ${formatNumber(jobs)} jobs`);
 }
 
 async function resumeStopped(pool: pg.Pool, account: Account): Promise<Account> {

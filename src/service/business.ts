@@ -23,6 +23,8 @@ export interface BusinessOptions {
   readonly today?: string;
   /** The zone in which people work; the service's own should be the same. */
   readonly timeZone?: string;
+  /** Hears that a business is about to be made: not where one is there. */
+  readonly onMaking?: (scale: Pick<Scale, 'customers' | 'jobs'>) => void;
 }
 
 /** What is in the database. */
@@ -51,11 +53,11 @@ export async function seedBusiness(database: string | pg.Pool, options: Business
   const scale = readScale(options);
   if (database instanceof pg.Pool) {
     await installSchema(database);
-    return await seedOnce(database, scale);
+    return await seedOnce(database, scale, options.onMaking);
   }
   const opened = await openDatabase(database);
   try {
-    return await seedOnce(opened, scale);
+    return await seedOnce(opened, scale, options.onMaking);
   } finally {
     await opened.end();
   }
@@ -74,11 +76,16 @@ function readScale({
   return {seed: String(seed), customers, jobs, today: today ?? defaultToday(String(seed)), timeZone};
 }
 
-async function seedOnce(database: pg.Pool, scale: Scale): Promise<Business> {
+async function seedOnce(
+  database: pg.Pool,
+  scale: Scale,
+  onMaking: BusinessOptions['onMaking'],
+): Promise<Business> {
   const business = await inTransaction(database, async (client): Promise<Business> => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [SEED_LOCK]);
     const there = await findBusiness(client);
     if (there !== null) return there;
+    onMaking?.(scale);
     await writeBusiness(client, scale);
     const {seed, customers, jobs, today} = scale;
     return {isNew: true, seed, customers, jobs, today};

@@ -30,18 +30,26 @@ const betweenLooksMs = 50;
  * Starts the Postgres that lives in a folder, or joins it where another process of ours has started it.
  * A server left behind by a killed process is joined like any other.
  * @param home - the folder of all local state; the data folder is `postgres` in it
+ * @param onStep - hears what is about to be done, when it takes a while
  * @throws {UsageError} no permission on the folder
  * @throws {FatalError} Postgres does not start: its own words are in the message
  */
-export async function openEmbeddedPostgres(home: string): Promise<EmbeddedPostgres> {
+export async function openEmbeddedPostgres(
+  home: string,
+  onStep: (step: string) => void = () => {},
+): Promise<EmbeddedPostgres> {
   const folder = resolve(home);
   await makeFolder(folder);
   const programs = await findPrograms();
   const runner = await programRunner(folder);
   const password = await readPassword(folder);
   const dataFolder = join(folder, 'postgres');
-  if (!existsSync(dataFolder)) await initialise({folder, dataFolder, programs, runner});
-  const port = await startOrJoin({dataFolder, programs, runner, password});
+  if (!existsSync(dataFolder)) {
+    onStep(`making a Postgres of its own in ${join(home, 'postgres')}`);
+    await initialise({folder, dataFolder, programs, runner});
+  }
+  const onStart = () => onStep(`starting Postgres in ${join(home, 'postgres')}`);
+  const port = await startOrJoin({dataFolder, programs, runner, password, onStart});
   const address = (database: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${database}`;
   return {
     url: async (database) => {
@@ -132,12 +140,14 @@ async function startOrJoin(place: {
   programs: Programs;
   runner: ProgramRunner;
   password: string;
+  onStart: () => void;
 }): Promise<number> {
   let failure: unknown;
   for (let attempt = 1; attempt <= startAttempts; attempt++) {
     const running = await readPort(place.dataFolder);
     if (running !== null && (await answers(running, place.password))) return running;
     const port = await freePort();
+    place.onStart();
     try {
       await place.runner.run(place.programs.pg_ctl, startArguments(place.dataFolder, port));
       return port;

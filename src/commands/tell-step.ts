@@ -1,0 +1,7 @@
+/**
+ * Says what is being done, before it begins to take its time. On standard error: standard output holds results alone.
+ * @param step - `starting Postgres in .fieldmirror/postgres`
+ */
+export function tellStep(step: string): void {
+  process.stderr.write(`${step} …\n`);
+}

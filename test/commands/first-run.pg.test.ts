@@ -1,0 +1,34 @@
+// A first run makes a Postgres and a business, which takes a while: it says so before it does it.
+
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {startCommand} from '../support/command.ts';
+
+let home: string;
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'fieldmirror-first-run-'));
+});
+afterAll(() => rm(home, {recursive: true, force: true}));
+
+async function runService(): Promise<string> {
+  const service = startCommand(['service', '--port', '0', '--customers', '3'], {FIELDMIRROR_HOME: home});
+  await service.prints(/The reference service answers/);
+  service.process.kill('SIGINT');
+  const {code, stderr} = await service.ended;
+  expect(code).toBe(0);
+  return stderr;
+}
+
+test('each step of a first run is named before it is done, and the next run names only what it does', async () => {
+  const place = join(home, 'postgres');
+  expect(await runService()).toBe(
+    [
+      `making a Postgres of its own in ${place} …`,
+      `starting Postgres in ${place} …`,
+      'making a business of 3 customers and 18 jobs …\n',
+    ].join('\n'),
+  );
+  expect(await runService()).toBe(`starting Postgres in ${place} …\n`);
+});
