@@ -2,6 +2,7 @@
 
 import type {Config} from '../config.ts';
 import {UsageError} from '../errors.ts';
+import {nearest} from '../nearest.ts';
 import {allWrites} from '../streams/all.ts';
 import {listAccounts} from '../warehouse/accounts.ts';
 import {type ChangeState, openStates} from '../warehouse/change.ts';
@@ -11,7 +12,6 @@ import {maskChange} from './change-words.ts';
 import {chooseAccount} from './choose-account.ts';
 import {drawChange} from './draw-change.ts';
 import {drawChanges} from './draw-changes.ts';
-import {nearest} from './nearest.ts';
 import {print} from './report.ts';
 import {withWarehouse} from './world.ts';
 

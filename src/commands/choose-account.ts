@@ -1,7 +1,7 @@
 import {FatalError, UsageError} from '../errors.ts';
+import {nearest} from '../nearest.ts';
 import {type Account, listAccounts} from '../warehouse/accounts.ts';
 import type {Queryable} from '../warehouse/database.ts';
-import {nearest} from './nearest.ts';
 
 /**
  * The account that a command is about: the one named; else the environment's or the demo; else the only one there is.

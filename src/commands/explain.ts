@@ -1,6 +1,7 @@
 import type {Config} from '../config.ts';
 import {FatalError, UsageError} from '../errors.ts';
-import {allStreams, findStream} from '../streams/all.ts';
+import {nearest} from '../nearest.ts';
+import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {type Account, listAccounts} from '../warehouse/accounts.ts';
 import {listOpenWishes} from '../warehouse/change-log.ts';
@@ -17,7 +18,6 @@ import {listSchedules} from '../warehouse/schedules.ts';
 import {fieldColumns, readVersions, type Version} from '../warehouse/versions.ts';
 import {drawField, findSaid, tellField} from './explain-field.ts';
 import {drawRow, drawWish, tellRow} from './explain-row.ts';
-import {nearest} from './nearest.ts';
 import {print} from './report.ts';
 import {withWarehouse} from './world.ts';
 
@@ -74,14 +74,10 @@ function title({account, stream, number}: {account: string; stream: string; numb
 }
 
 function checkQuestion({stream, number}: Question): Stream {
-  const known = allStreams.map((candidate) => candidate.name);
-  if (!known.some((name) => name === stream))
-    throw new UsageError(
-      `explain: no stream "${stream}"${nearest(stream, known)}; there are ${known.join(', ')}`,
-    );
+  const found = findStream(stream);
   if (!/^[1-9]\d{0,17}$/.test(number))
     throw new UsageError(`explain: expected the number of one of the ${stream}, got "${number}"`);
-  return findStream(stream);
+  return found;
 }
 
 /** The account that is named, else the one of the settings, else the only one. */

@@ -2,9 +2,9 @@
 
 import type {Config} from '../config.ts';
 import {UsageError} from '../errors.ts';
+import {nearest} from '../nearest.ts';
 import {addDoorKey, type DoorKey, listDoorKeys, revokeDoorKey} from '../warehouse/door-keys.ts';
 import {chooseAccount} from './choose-account.ts';
-import {nearest} from './nearest.ts';
 import {drawTable, formatAgo, print} from './report.ts';
 import {withWarehouse} from './world.ts';
 

@@ -7,14 +7,14 @@ import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/begin-account.ts';
 import type {Account} from '../warehouse/accounts.ts';
 import {listSchedules, type Schedule} from '../warehouse/schedules.ts';
-import {countRows, listLatestSweeps} from '../warehouse/status.ts';
+import {listLatestSweeps} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
-import {requestSweep} from '../warehouse/sweeps.ts';
 import {drawPushed, hasPushed} from './draw-pushed.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {pushAll} from './push.ts';
 import {drawTable, formatDuration, print} from './report.ts';
-import {drawSummary, exitCodeOf, summarise, watchSweeps} from './sweep-summary.ts';
+import {drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
+import {askForSweep, watchSweeps} from './watch-sweeps.ts';
 import {type World, withWorld} from './world.ts';
 
 export interface StartOptions {
@@ -134,11 +134,8 @@ async function runOnce(
 
 async function requestAll(world: World, {accountId}: Account, {progress}: Run): Promise<string[]> {
   const sweepIds: string[] = [];
-  for (const {name: stream, table} of allStreams) {
-    const asked = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
-    sweepIds.push((await requestSweep(world.pool, asked)).sweepId);
-    progress.begin(stream, await countRows(world.pool, table, accountId));
-  }
+  for (const stream of streamNames)
+    sweepIds.push(await askForSweep(world, {accountId, stream, mode: 'full'}, progress));
   return sweepIds;
 }
 

@@ -1,13 +1,8 @@
-// What `start --once` and `sync` share: asking for sweeps, waiting for their ends, telling how they ended.
+// How sweeps ended, for a person: what `start --once` and `sync` end with.
 
-import {setTimeout as wait} from 'node:timers/promises';
-import {RetryableError} from '../errors.ts';
 import {findStream} from '../streams/all.ts';
-import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {countRows} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
-import {failIdleSweeps, listEndedSweeps} from '../warehouse/sweeps.ts';
-import type {Progress} from './progress.ts';
 import {drawTable, formatNumber} from './report.ts';
 import type {Warehouse} from './world.ts';
 
@@ -28,38 +23,6 @@ export interface StreamSummary {
   /** Of one record that was asked for: what shows that the service has none of that number. */
   readonly absent: string | null;
   readonly error: string | null;
-}
-
-const lookEveryMs = 100;
-const outOfReachMs = 60_000;
-
-/**
- * Waits until every sweep has come to its end, by its row, whoever carries it. A database that is away for a while is
- * waited for.
- */
-export async function watchSweeps(
-  world: Pick<Warehouse, 'pool' | 'databaseUrl'>,
-  sweepIds: readonly string[],
-  watch: {readonly progress: Progress; readonly signal: AbortSignal},
-): Promise<Sweep[]> {
-  const ended = new Map<string, Sweep>();
-  let goodAt = performance.now();
-  while (ended.size < sweepIds.length) {
-    try {
-      const open = sweepIds.filter((id) => !ended.has(id));
-      await failIdleSweeps(world.pool, open);
-      for (const sweep of await listEndedSweeps(world.pool, open)) {
-        ended.set(sweep.sweepId, sweep);
-        watch.progress.end(sweep.stream, describeEnd(sweep));
-      }
-      goodAt = performance.now();
-    } catch (cause) {
-      const error = explainDatabaseError(cause, world.databaseUrl);
-      if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs) throw error;
-    }
-    await wait(lookEveryMs, undefined, {signal: watch.signal});
-  }
-  return sweepIds.flatMap((id) => ended.get(id) ?? []);
 }
 
 /** One line on how a sweep ended. */

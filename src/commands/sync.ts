@@ -1,22 +1,19 @@
-import {setTimeout as wait} from 'node:timers/promises';
 import {reportOutcome} from '../../jobs/outcome.ts';
 import type {Config} from '../config.ts';
 import {UsageError} from '../errors.ts';
+import {nearest} from '../nearest.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {runSweep} from '../sync/sweep.ts';
 import type {SweepDeps} from '../sync/sweep-deps.ts';
-import {countRows} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
-import {readSweep, requestSweep, type SweepRequest} from '../warehouse/sweeps.ts';
+import type {SweepRequest} from '../warehouse/sweeps.ts';
 import {chooseAccount, requireActive} from './choose-account.ts';
-import {nearest} from './nearest.ts';
-import {type Progress, watchProgress} from './progress.ts';
+import {watchProgress} from './progress.ts';
 import {print} from './report.ts';
-import {describeEnd, drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
+import {drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
+import {askForSweep, watchSweeps} from './watch-sweeps.ts';
 import {withWorld} from './world.ts';
-
-const lookEveryMs = 500;
 
 export interface SyncOptions {
   readonly window?: string;
@@ -40,13 +37,11 @@ export async function sync(
   return await withWorld(config, async (world) => {
     const {accountId} = requireActive(await chooseAccount(world, run.account));
     const progress = watchProgress(run.json);
-    const deps: SweepDeps = {...world, onProgress: progress.advance};
+    const carry = carryHere({...world, onProgress: progress.advance}, run.signal);
     const sweeps: Sweep[] = [];
-    for (const stream of streams) {
-      progress.begin(stream.name, await countRows(world.pool, stream.table, accountId));
-      const asked = {...kindOf(run), accountId, stream: stream.name, requestedBy: 'command'} as const;
-      const {sweepId} = await requestSweep(world.pool, asked);
-      sweeps.push(await carryToEnd(deps, sweepId, {progress, signal: run.signal}));
+    for (const {name: stream} of streams) {
+      const sweepId = await askForSweep(world, {...kindOf(run), accountId, stream}, progress);
+      sweeps.push(...(await watchSweeps(world, [sweepId], {progress, signal: run.signal, carry})));
     }
     progress.close();
     const summaries = await summarise(world, sweeps);
@@ -55,31 +50,15 @@ export async function sync(
   });
 }
 
-/** Carries the sweep here, or waits for whoever has it; takes it over should they fail. */
-async function carryToEnd(
-  deps: SweepDeps,
-  sweepId: string,
-  watch: {readonly progress: Progress; readonly signal: AbortSignal},
-): Promise<Sweep> {
-  for (;;) {
-    const result = await runSweep(deps, sweepId, watch.signal);
-    const sweep = await readSweep(deps.pool, sweepId);
-    if (sweep !== null && sweep.endedAt !== null) {
-      watch.progress.end(sweep.stream, describeEnd(sweep));
-      return sweep;
-    }
+/** Carries a sweep here, unless a worker has it; takes it over should they fail. */
+function carryHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
+  return async (sweepId) => {
+    const result = await runSweep(deps, sweepId, signal);
     if (result.outcome === 'postponed') reportOutcome(deps.log, sweepId, result);
-    const delayMs = result.outcome === 'postponed' ? result.delayMs : lookEveryMs;
-    await wait(delayMs, undefined, {signal: watch.signal});
-  }
+  };
 }
 
 function chooseStreams(names: readonly string[], run: SyncOptions): readonly Stream[] {
-  const known = allStreams.map((stream) => stream.name);
-  for (const name of names) {
-    if (!known.some((stream) => stream === name))
-      throw new UsageError(`sync: no stream "${name}"${nearest(name, known)}; there are ${known.join(', ')}`);
-  }
   const streams = names.length === 0 ? allStreams : names.map(findStream);
   checkWindow(streams, run);
   checkRecord(names, run);

@@ -1,4 +1,5 @@
 import {UsageError} from '../errors.ts';
+import {nearest} from '../nearest.ts';
 import type {MirrorTable} from '../warehouse/mirror-table.ts';
 import {customers, customerWrites} from './customers.ts';
 import {employees, employeeWrites} from './employees.ts';
@@ -18,12 +19,14 @@ export const allTables: readonly MirrorTable[] = [
   ...new Set(allStreams.flatMap((stream) => [stream.table, ...stream.children.map((child) => child.table)])),
 ];
 
-/** The stream of a name. @throws {UsageError} there is none */
+/** The stream of a name, as the program or a person gives it. @throws {UsageError} there is none */
 export function findStream(name: string): Stream {
   const stream = allStreams.find((candidate) => candidate.name === name);
   if (stream !== undefined) return stream;
-  const names = allStreams.map((candidate) => candidate.name).join(', ');
-  throw new UsageError(`stream: expected one of ${names}, got ${JSON.stringify(name)}`);
+  const known = allStreams.map((candidate) => candidate.name);
+  throw new UsageError(
+    `no stream ${JSON.stringify(name)}${nearest(name, known)}; there are ${known.join(', ')}`,
+  );
 }
 
 /** What can be written back, a table each. */

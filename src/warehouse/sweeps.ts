@@ -227,15 +227,16 @@ export async function approveSweep(db: Queryable, sweepId: string): Promise<Swee
 }
 
 /**
- * Ends as failed what is due of an account that is no longer active: it was asked for, or put back, after the account had
- * been stopped or paused, and nobody takes it up.
+ * Ends as failed what nobody takes up any more of an account that is no longer active: what is due, and what a worker that
+ * died still holds.
  */
 export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[]): Promise<void> {
   await db.query(
-    `UPDATE sync.sweeps SET state = 'failed', ended_at = now(),
+    `UPDATE sync.sweeps SET state = 'failed', ended_at = now(), lease_until = NULL,
             error = coalesce(account.state_reason, format('account %s is %s; fieldmirror accounts resume %s', name, account.state, name))
        FROM sync.accounts AS account
-      WHERE sweep_id = ANY ($1) AND sweeps.state = 'due' AND account.account_id = sweeps.account_id AND account.state <> 'active'`,
+      WHERE sweep_id = ANY ($1) AND account.account_id = sweeps.account_id AND account.state <> 'active'
+        AND (sweeps.state = 'due' OR sweeps.state = 'running' AND sweeps.lease_until < now())`,
     [sweepIds],
   );
 }

@@ -224,10 +224,7 @@ describe('explain STREAM NUMBER', () => {
 });
 
 test.each([
-  [
-    ['job', '1'],
-    /explain: no stream "job" \(did you mean jobs\?\); there are employees, customers, jobs, tasks/,
-  ],
+  [['job', '1'], /no stream "job" \(did you mean jobs\?\); there are employees, customers, jobs, tasks/],
   [['jobs', 'x'], /explain: expected the number of one of the jobs, got "x"/],
   [['jobs', '99'], /explain: no row jobs 99 in account acme; .*fieldmirror sync jobs --record 99/],
   [['jobs', '4711', 'nmae'], /explain: jobs have no field "nmae" \(did you mean name\?\)/],

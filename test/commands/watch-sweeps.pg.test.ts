@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {watchProgress} from '../../src/commands/progress.ts';
-import {watchSweeps} from '../../src/commands/sweep-summary.ts';
+import {watchSweeps} from '../../src/commands/watch-sweeps.ts';
 import {pauseAccount, resumeAccount, stopAccount} from '../../src/warehouse/accounts.ts';
 import {requestSweep} from '../../src/warehouse/sweeps.ts';
 import {openWorld, type TestWorld} from '../support/world.ts';

@@ -6,7 +6,7 @@ import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {watchProgress} from '../../src/commands/progress.ts';
-import {watchSweeps} from '../../src/commands/sweep-summary.ts';
+import {watchSweeps} from '../../src/commands/watch-sweeps.ts';
 import {FatalError} from '../../src/errors.ts';
 import {planSchedules} from '../../src/sync/default-schedules.ts';
 import type {SweepDeps} from '../../src/sync/sweep-deps.ts';

@@ -136,7 +136,7 @@ test('a stream that does not exist is refused with the names of those that do', 
   expect(findStream('jobs')).toBe(jobs);
   expect(() => findStream('invoices')).toThrow(UsageError);
   expect(() => findStream('invoices')).toThrow(
-    'expected one of employees, customers, jobs, tasks, got "invoices"',
+    'no stream "invoices"; there are employees, customers, jobs, tasks',
   );
 });
 
