@@ -9,7 +9,7 @@ import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import pg from 'pg';
 import {drawTable, formatNumber} from '../src/commands/report.ts';
-import {allTables} from '../src/streams/all.ts';
+import {allTables} from '../src/streams/all-tables.ts';
 import {jobs} from '../src/streams/jobs.ts';
 import {openPool} from '../src/warehouse/database.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../src/warehouse/embedded.ts';

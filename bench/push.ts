@@ -12,7 +12,7 @@ import {createTransport} from '../src/api/transport.ts';
 import {drawTable} from '../src/commands/report.ts';
 import {createLogger} from '../src/log.ts';
 import {Secret} from '../src/secret.ts';
-import {allTables} from '../src/streams/all.ts';
+import {allTables} from '../src/streams/all-tables.ts';
 import {jobs} from '../src/streams/jobs.ts';
 import {PageReader} from '../src/sync/page-reader.ts';
 import {pushAccount} from '../src/sync/push/push.ts';

@@ -4,7 +4,7 @@ import {createClient} from '../src/api/client.ts';
 import {createTransport} from '../src/api/transport.ts';
 import {createLogger} from '../src/log.ts';
 import {Secret} from '../src/secret.ts';
-import {allTables} from '../src/streams/all.ts';
+import {allTables} from '../src/streams/all-tables.ts';
 import {PageReader} from '../src/sync/page-reader.ts';
 import {runSweep} from '../src/sync/sweep.ts';
 import {upsertAccount} from '../src/warehouse/accounts.ts';

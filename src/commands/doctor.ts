@@ -2,7 +2,7 @@ import type pg from 'pg';
 import {inspectRedis} from '../../jobs/backend.ts';
 import type {Config} from '../config.ts';
 import {FatalError} from '../errors.ts';
-import {allTables} from '../streams/all.ts';
+import {allTables} from '../streams/all-tables.ts';
 import {openToken} from '../sync/accounts.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../warehouse/accounts.ts';
 import {openPool} from '../warehouse/database.ts';

@@ -1,5 +1,5 @@
 import type {Config} from '../config.ts';
-import {allTables} from '../streams/all.ts';
+import {allTables} from '../streams/all-tables.ts';
 import {migrate as runMigrations} from '../warehouse/migrate.ts';
 import {print} from './report.ts';
 import {withWarehouse} from './world.ts';

@@ -8,7 +8,7 @@ import {createLogger, type Logger} from '../log.ts';
 import {Secret} from '../secret.ts';
 import {seedBusiness} from '../service/business.ts';
 import {startService} from '../service/server.ts';
-import {allTables} from '../streams/all.ts';
+import {allTables} from '../streams/all-tables.ts';
 import {Accounts, type GivenAccess} from '../sync/accounts.ts';
 import {PageReader} from '../sync/page-reader.ts';
 import {Passwords} from '../sync/push/passwords.ts';

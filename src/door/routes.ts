@@ -3,7 +3,7 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
 import {isIsoInstant} from '../api/iso-instant.ts';
-import {allTables} from '../streams/all.ts';
+import {allTables} from '../streams/all-tables.ts';
 import type {MirrorTable} from '../warehouse/mirror-table.ts';
 import {resultsSchema, rowSchema, rowsSchema, storySchema} from './answers.ts';
 import {keyOf} from './authentication.ts';

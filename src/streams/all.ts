@@ -1,6 +1,5 @@
 import {UsageError} from '../errors.ts';
 import {nearest} from '../nearest.ts';
-import type {MirrorTable} from '../warehouse/mirror-table.ts';
 import {customers, customerWrites} from './customers.ts';
 import {employees, employeeWrites} from './employees.ts';
 import {jobChargeWrites} from './job-charges.ts';
@@ -13,11 +12,6 @@ import type {Writes} from './writes.ts';
 
 /** Every stream, in the order to sweep them: what others point at comes first. */
 export const allStreams: readonly Stream[] = [employees, customers, jobs, tasks];
-
-/** Every warehouse table once: those of the streams and those of their children. */
-export const allTables: readonly MirrorTable[] = [
-  ...new Set(allStreams.flatMap((stream) => [stream.table, ...stream.children.map((child) => child.table)])),
-];
 
 /** The stream of a name, as the program or a person gives it. @throws {UsageError} there is none */
 export function findStream(name: string): Stream {

@@ -72,6 +72,7 @@ export const employeeWrites: Writes = {
   resource: 'employee',
   stream: 'employees',
   operations: ['create', 'update'],
+  hint: 'An employee is made inactive in the service itself, never deleted.',
   key: 'employee_number',
   parent: null,
   list: 'employees',

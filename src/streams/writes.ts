@@ -1,14 +1,12 @@
 import type {TimeShape} from '../api/times.ts';
 import type {Resource} from '../api/writable-fields.ts';
+import type {ChangeOperation} from '../warehouse/change.ts';
 import type {MirrorTable} from '../warehouse/mirror-table.ts';
 import type {StreamName} from './stream.ts';
 
-export type Operation = 'create' | 'update' | 'delete';
-
 /**
  * How one warehouse table is written back: which fields is said by the table itself, nothing more than what the
- * specification has, so that what the service cannot do is refused when it is asked for. The operations are known to the
- * table's triggers, too: migrations, sync.capture.
+ * specification has, so that what the service cannot do is refused when it is asked for.
  */
 export interface Writes {
   readonly table: MirrorTable;
@@ -16,7 +14,9 @@ export interface Writes {
   readonly resource: Resource;
   /** The stream whose record is read to learn what became of a write: its own, or that of its parent. */
   readonly stream: StreamName;
-  readonly operations: readonly Operation[];
+  readonly operations: readonly ChangeOperation[];
+  /** The next step of an author who asks for another operation. */
+  readonly hint?: string;
   /** The column by which paths know a record. */
   readonly key: string;
   /** What a new record hangs on: `/customers/7/jobs.xml`. */

@@ -3,13 +3,14 @@ import {migrate} from 'drizzle-orm/node-postgres/migrator';
 import {bigint, integer, text} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
 import {sync} from './accounts-table.ts';
+import {applySource} from './apply-source.ts';
 import {commentTable} from './commented-table.ts';
-import {applyComments, commentsOf} from './comments.ts';
-import {functionComments} from './function-comments.ts';
+import {commentsOf, writeComments} from './comments.ts';
 import {historyComments} from './history-comments.ts';
 import {migrationsFolder} from './migration-check.ts';
-import type {MirrorTable} from './mirror-table.ts';
+import type {Source} from './read-source.ts';
 import {syncTables} from './sync-tables.ts';
+import type {WarehouseTable} from './warehouse-table.ts';
 import {applyWriteRules} from './write-rules.ts';
 
 /** Made by drizzle, not by a migration. */
@@ -23,16 +24,30 @@ const migrationsTable = commentTable(
   },
 );
 
-/** Runs the migrations that are missing, then brings every comment in line with the code. The caller holds the lock. */
-export async function applyMigrations(client: pg.PoolClient, tables: readonly MirrorTable[]): Promise<void> {
+/** Runs the migrations that are missing. The caller holds the lock. */
+export async function applyMigrations(client: pg.PoolClient): Promise<void> {
   await migrate(drizzle({client}), {
     migrationsFolder,
     migrationsSchema: 'sync',
     migrationsTable: 'migrations',
   });
+}
+
+/** Brings the functions, the write rules and every comment in line with the code, all or nothing. */
+export async function applyDefinitions(
+  client: pg.ClientBase,
+  tables: readonly WarehouseTable[],
+  source: Source,
+): Promise<void> {
+  await applySource(client, tables, source);
   await applyWriteRules(client, tables);
+  await applyComments(client, tables);
+}
+
+/** Brings comments, the views of mart and the grants in line with the code; a comment that agrees is not touched. */
+export async function applyComments(client: pg.ClientBase, tables: readonly WarehouseTable[]): Promise<void> {
   const commented = [...tables.map(commentsOf), ...syncTables, migrationsTable];
-  await applyComments(client, commented, [...historyComments(tables), ...functionComments()]);
+  await writeComments(client, commented, historyComments(tables));
   // The views of mart show every column there is, each with its comment.
   await client.query('SELECT sync.build_mart()');
   await client.query('SELECT sync.grant_roles()');

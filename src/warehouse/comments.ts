@@ -12,6 +12,7 @@ const schemas: Readonly<Record<string, string>> = {
     'Current rows of the mirrored accounts, one table for each kind of object; deleted ones are marked.',
   history:
     'Every version of every warehouse row: a view of each table with all its versions, and a function that gives the table as it was at a moment.',
+  mart: 'For BI tools: the live rows of each warehouse table, without our bookkeeping and with the promoted fields as columns.',
   sync: 'What the mirror must remember for its work: accounts, sweeps, schedules, quarantine.',
 };
 
@@ -26,7 +27,7 @@ export function commentsOf(table: MirrorTable): CommentedTable {
  * @param more - comments of what is no table that drizzle knows
  * @returns how many were written
  */
-export async function applyComments(
+export async function writeComments(
   client: pg.ClientBase,
   tables: readonly CommentedTable[],
   more: readonly Comment[] = [],

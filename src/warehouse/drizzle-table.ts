@@ -51,7 +51,7 @@ export function toDrizzle({name, key, columns, indexes}: MirrorTable): PgTable {
 function buildColumns(columns: readonly Column[]): Record<string, PgColumnBuilderBase> {
   return {
     row_id: bigint({mode: 'bigint'}).primaryKey().generatedAlwaysAsIdentity(),
-    account_id: bigint({mode: 'bigint'}).notNull().default(sql`sync.only_account()`),
+    account_id: bigint({mode: 'bigint'}).notNull(),
     external_key: text(),
     ...Object.fromEntries(columns.map((column) => [column.name, builders[column.type]()])),
     attributes: jsonb().notNull().default(sql`'{}'::jsonb`),

@@ -15,21 +15,6 @@ const editColumns: Columns = {
   application: 'What the connection called itself: application_name.',
 };
 
-const functions: readonly (readonly [name: string, argumentTypes: string, text: string])[] = [
-  [
-    'keep',
-    'text, text[], text',
-    'Makes what the history of a warehouse table needs, or brings it in line after a column was added. Of a table whose rows come inside other records: the streams of these, and the column that names the record.',
-  ],
-  [
-    'stamp',
-    '',
-    'Trigger: says when the new version of an updated row begins, and that no sweep wrote it where none did; an update that changes nothing is dropped.',
-  ],
-  ['keep_versions', '', 'Trigger: keeps the versions that a statement superseded or removed.'],
-  ['note_insert', '', 'Trigger: notes who inserted a row that no sweep brought.'],
-];
-
 /** The comments of the schema `history`: of all that keeps the versions of these tables. */
 export function historyComments(tables: readonly MirrorTable[]): Comment[] {
   return [
@@ -37,14 +22,6 @@ export function historyComments(tables: readonly MirrorTable[]): Comment[] {
       text: 'Who wrote the versions of rows that no sweep wrote, and who removed rows.',
       columns: editColumns,
     }),
-    ...functions.map(
-      ([name, argumentTypes, text]): Comment => ({
-        kind: 'FUNCTION',
-        name: ['history', name],
-        argumentTypes,
-        text,
-      }),
-    ),
     ...tables.flatMap(tableComments),
   ];
 }

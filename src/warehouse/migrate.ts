@@ -1,26 +1,29 @@
-// drizzle takes no lock (hazards 2.6), so migrations run under one of ours. Where nothing is missing, as at every start
-// but the first, drizzle is not even loaded.
+// drizzle takes no lock, so migrations run under one of ours. Where nothing is missing, as at every start but the first,
+// drizzle is not even loaded.
 
 import type pg from 'pg';
 import {FatalError} from '../errors.ts';
+import {isOutdated, readAppliedSource} from './apply-source.ts';
 import {openPool} from './database.ts';
 import {checkMigrations} from './migration-check.ts';
-import type {MirrorTable} from './mirror-table.ts';
+import {readSource} from './read-source.ts';
+import type {WarehouseTable} from './warehouse-table.ts';
 
 const oldestVersion = 15;
 /** Chosen once, by chance: whoever holds it in this database is migrating it. */
 const lockKey = '7203685477580001';
 
 /**
- * Brings the schema up to date, and with it the comments. Two at once do it one after the other, on a session of its own each.
+ * Brings the schema up to date, and with it functions, rules and comments. Two at once do it one after the other, on a
+ * session of its own each.
  * @param pool - opened by `openPool`; only its address is used
- * @param tables - every warehouse table, for its comments
- * @param isThorough - looks at the comments even where no migration is missing
+ * @param tables - every warehouse table
+ * @param isThorough - looks at the comments even where nothing changed
  * @throws {FatalError} Postgres is too old or not in UTF-8, or the database knows migrations that we do not
  */
 export async function migrate(
   pool: pg.Pool,
-  tables: readonly MirrorTable[],
+  tables: readonly WarehouseTable[],
   isThorough = false,
 ): Promise<{applied: number}> {
   const own = openPool(pool.options.connectionString ?? '', {
@@ -43,7 +46,7 @@ export async function migrate(
 
 async function migrateAlone(
   client: pg.PoolClient,
-  tables: readonly MirrorTable[],
+  tables: readonly WarehouseTable[],
   isThorough: boolean,
 ): Promise<number> {
   await checkServer(client);
@@ -57,17 +60,35 @@ async function migrateAlone(
 
 async function migrateLocked(
   client: pg.PoolClient,
-  tables: readonly MirrorTable[],
+  tables: readonly WarehouseTable[],
   isThorough: boolean,
 ): Promise<number> {
   const before = await checkMigrations(client);
   if (before.unknown.length > 0) throw new FatalError(`migrations: ${before.problem}`);
-  if (before.missing.length === 0 && !isThorough) return 0;
-  const {applyMigrations} = await import('./apply-migrations.ts');
-  await applyMigrations(client, tables);
+  const source = readSource(tables);
+  const isSame = before.missing.length === 0 && !isOutdated(await readAppliedSource(client), source);
+  if (isSame && !isThorough) return 0;
+  const {applyComments, applyDefinitions, applyMigrations} = await import('./apply-migrations.ts');
+  if (isSame) {
+    await applyComments(client, tables);
+    return 0;
+  }
+  await applyMigrations(client);
+  await inTransaction(client, () => applyDefinitions(client, tables, source));
   const {problem} = await checkMigrations(client);
   if (problem !== null) throw new FatalError(`migrations: after applying them: ${problem}`);
   return before.missing.length;
+}
+
+async function inTransaction(client: pg.PoolClient, work: () => Promise<void>): Promise<void> {
+  await client.query('BEGIN');
+  try {
+    await work();
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  }
 }
 
 async function checkServer(client: pg.PoolClient): Promise<void> {

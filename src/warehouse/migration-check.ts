@@ -1,4 +1,4 @@
-// drizzle passes over a migration that is older than the newest one applied, and never compares a hash (hazards 2.6).
+// drizzle passes over a migration that is older than the newest one applied, and never compares a hash.
 // So the journal beside the migrations is compared with what the database says it has.
 
 import {fileURLToPath} from 'node:url';
@@ -56,6 +56,9 @@ async function readApplied(db: Queryable): Promise<string[]> {
 }
 
 function describeProblem(missing: readonly number[], unknown: readonly string[]): string | null {
+  if (unknown.length > 0 && missing.includes(1)) {
+    return 'this database was made by a state of fieldmirror from before its first release, and cannot be upgraded: export what you need of it, and start with an empty database';
+  }
   if (unknown.length > 0) {
     return `${count(unknown)} that this version does not know: a newer version has migrated this database, or a migration was edited; update fieldmirror`;
   }

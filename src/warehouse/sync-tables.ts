@@ -7,6 +7,7 @@ import {attemptsTable, changesTable, conflictsTable, writeRulesTable} from './ch
 import {type CommentedTable, commentTable} from './commented-table.ts';
 import {absentNumbersTable, sightingsTable, tombstonesTable} from './evidence-tables.ts';
 import {fieldEventsTable, fieldsTable} from './field-tables.ts';
+import {sourceTable} from './source-table.ts';
 import {sweeps, sweepsTable} from './sweeps-table.ts';
 
 const instant = () => timestamp({withTimezone: true, mode: 'string'});
@@ -144,4 +145,5 @@ export const syncTables: readonly CommentedTable[] = [
   doorRequestsTable,
   loginKeysTable,
   employeeLoginsTable,
+  sourceTable,
 ];

@@ -2,7 +2,8 @@
 
 import pg from 'pg';
 import {afterEach, describe, expect, inject, test} from 'vitest';
-import {allStreams, allTables} from '../../src/streams/all.ts';
+import {allStreams} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {findDifferences} from '../support/compare.ts';
 import {openPlace, type Place} from '../support/place.ts';

@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {packPlace} from '../../src/door/page-token.ts';
-import {allTables} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {inSweepTransaction} from '../../src/warehouse/database.ts';
 import {openPlace, type Place} from './place.ts';
 

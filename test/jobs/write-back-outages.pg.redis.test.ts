@@ -7,7 +7,7 @@ import {Redis} from 'ioredis';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {allTables} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
 import {findPrograms, programRunner} from '../../src/warehouse/embedded-process.ts';

@@ -1,6 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {UsageError} from '../../src/errors.ts';
-import {allStreams, allTables, findStream} from '../../src/streams/all.ts';
+import {allStreams, findStream} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {employees} from '../../src/streams/employees.ts';
 import {jobs} from '../../src/streams/jobs.ts';

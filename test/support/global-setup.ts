@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {TestProject} from 'vitest/node';
 import {seedBusiness} from '../../src/service/business.ts';
-import {allTables} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
 import {migrate} from '../../src/warehouse/migrate.ts';

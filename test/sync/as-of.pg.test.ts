@@ -1,7 +1,8 @@
 // The past, asked for by its moment, is what the service held then.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {allStreams, allTables} from '../../src/streams/all.ts';
+import {allStreams} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {findDifferences} from '../support/compare.ts';
 import {readTruth, type TrueRecord} from '../support/truth.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';

@@ -4,7 +4,7 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
-import {allTables} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
 import {migrate} from '../../src/warehouse/migrate.ts';

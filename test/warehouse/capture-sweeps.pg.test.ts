@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {allTables} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {settleAssignments, stampUnassigned} from '../../src/warehouse/authored-rows.ts';
 import {inSweepTransaction} from '../../src/warehouse/database.ts';
 import {loadRows, markVanished} from '../../src/warehouse/load.ts';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {inject} from 'vitest';
-import {allTables} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {upsertAccount} from '../../src/warehouse/accounts.ts';
 import {inSweepTransaction, openPool} from '../../src/warehouse/database.ts';
 import {createDatabase} from '../support/postgres.ts';

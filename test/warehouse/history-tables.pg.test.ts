@@ -2,7 +2,8 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {allStreams, allTables} from '../../src/streams/all.ts';
+import {allStreams} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 

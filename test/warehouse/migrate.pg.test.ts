@@ -5,7 +5,7 @@ import {getTableConfig} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {FatalError} from '../../src/errors.ts';
-import {allTables} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/database.ts';
 import {toDrizzle} from '../../src/warehouse/drizzle-table.ts';
 import {findServerProblem, migrate} from '../../src/warehouse/migrate.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {allTables} from '../../src/streams/all.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {upsertAccount} from '../../src/warehouse/accounts.ts';
 import {inTransaction, openPool} from '../../src/warehouse/database.ts';
 import {rememberFields} from '../../src/warehouse/fields.ts';
@@ -98,7 +98,7 @@ describe('a view in mart', () => {
   test('has the columns of the service, the keys and when the row came, and no bookkeeping', async () => {
     const names = Object.keys(await columns());
     expect(names.slice(0, 5)).toEqual(['row_id', 'account_id', 'external_key', 'id', 'job_number']);
-    expect(names.slice(-3)).toEqual(['_first_seen_at', '_changed_at', 'parent_row_id']);
+    expect(names.slice(-3)).toEqual(['parent_row_id', '_first_seen_at', '_changed_at']);
     for (const own of ['attributes', '_hash', '_deleted_at', '_sweep_id', '_page', '_pending'])
       expect(names).not.toContain(own);
   });

@@ -5,7 +5,7 @@ import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {parseKeys} from '../../../src/seal.ts';
 import type {Secret} from '../../../src/secret.ts';
-import {allTables} from '../../../src/streams/all.ts';
+import {allTables} from '../../../src/streams/all-tables.ts';
 import {Passwords} from '../../../src/sync/push/passwords.ts';
 import {openPool} from '../../../src/warehouse/database.ts';
 import {migrate} from '../../../src/warehouse/migrate.ts';

@@ -65,3 +65,39 @@ BEGIN
   PERFORM set_config('fieldmirror.last_change', made::text, false);
 END
 $$;
+COMMENT ON FUNCTION sync.record_change IS 'Brings an edit into sync.changes.';
+
+-- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease has run out must take it
+-- up anew, or it would send what was wanted before.
+CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  merged jsonb := held.fields || edited;
+  based jsonb := was || held.base;
+BEGIN
+  IF held.operation = 'create' THEN
+    merged := jsonb_strip_nulls(CASE WHEN merged->'employee_ids' = '[]' THEN merged - 'employee_ids' ELSE merged END);
+    based := '{}';
+  ELSE
+    IF was ? 'employee_ids' AND held.base ? 'employee_ids' THEN
+      based := based || jsonb_build_object('employee_ids', (
+        SELECT coalesce(jsonb_agg(DISTINCT id ORDER BY id), '[]')
+          FROM jsonb_array_elements_text((was->'employee_ids') || (held.base->'employee_ids')) AS id));
+    END IF;
+    -- What was changed back needs no sending.
+    SELECT coalesce(jsonb_object_agg(key, value), '{}') INTO merged FROM jsonb_each(merged) WHERE value IS DISTINCT FROM based->key;
+    IF merged = '{}' THEN
+      UPDATE sync.changes SET base = based, state = 'cancelled', settled_at = now(), lease_until = NULL,
+             reason = 'changed back before it was sent'
+       WHERE change_id = held.change_id;
+      PERFORM sync.free_waiting(held.change_id);
+      RETURN;
+    END IF;
+  END IF;
+  UPDATE sync.changes
+     SET fields = merged, base = based, fence = fence + num_nonnulls(lease_until), lease_until = NULL,
+         fingerprint = CASE operation WHEN 'create' THEN sync.fingerprint(account_id, table_name, parent_row_id, merged) END
+   WHERE change_id = held.change_id;
+END
+$$;
+COMMENT ON FUNCTION sync.merge_change IS 'Brings an edit into an unsent change.';

@@ -1,0 +1,63 @@
+-- Before an author assigns an employee: the row says which job it is, by its row and by its number. Who is assigned again
+-- was assigned before: the tombstone makes room.
+CREATE OR REPLACE FUNCTION sync.complete_assignment() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  job warehouse.jobs := sync.lock_job(NEW);
+BEGIN
+  NEW.parent_row_id := coalesce(NEW.parent_row_id, job.row_id);
+  NEW.job_number := coalesce(NEW.job_number, job.job_number);
+  PERFORM set_config('fieldmirror.writer', 'sweep', true);
+  DELETE FROM warehouse.job_employees
+   WHERE account_id = NEW.account_id AND job_number = NEW.job_number AND employee_id = NEW.employee_id AND _deleted_at IS NOT NULL;
+  PERFORM set_config('fieldmirror.writer', '', true);
+  RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION sync.complete_assignment IS 'Trigger: says which job a new row of job_employees is of, and makes room.';
+
+CREATE OR REPLACE TRIGGER complete_assignment BEFORE INSERT ON warehouse.job_employees FOR EACH ROW
+  WHEN (coalesce(current_setting('fieldmirror.writer', true), '') = '') EXECUTE FUNCTION sync.complete_assignment();
+
+CREATE OR REPLACE FUNCTION sync.capture_assign() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+  job warehouse.jobs := sync.lock_job(NEW);
+BEGIN
+  PERFORM sync.check_new_row(TG_TABLE_NAME, to_jsonb(NEW), '', 'job_number');
+  IF job.row_id IS NULL OR job._deleted_at IS NOT NULL OR NEW.job_number IS DISTINCT FROM job.job_number THEN
+    PERFORM sync.refuse_column('job_employees', 'job_number', format('expected one of the live jobs of this account, got %s',
+                               coalesce(NEW.job_number::text, 'row ' || NEW.parent_row_id, 'nothing')),
+                               'Give the number of one, or its row_id in warehouse.jobs as parent_row_id.');
+  ELSIF NEW.employee_id IS NULL THEN
+    PERFORM sync.refuse_column('job_employees', 'employee_id', 'expected the id of an employee, got null', 'employees.id has it.');
+  END IF;
+  PERFORM sync.record_assignment(job, NEW.employee_id, NULL);
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sync.capture_assign IS 'Trigger: makes a change of the job of a new row of job_employees.';
+
+-- As with any DELETE, the row comes back as a tombstone; but not one that was wanted here alone, or of a job that is gone.
+CREATE OR REPLACE FUNCTION sync.capture_unassign() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+  job warehouse.jobs := sync.lock_job(OLD);
+BEGIN
+  IF OLD._deleted_at IS NOT NULL OR job.row_id IS NULL OR job._deleted_at IS NOT NULL THEN
+    RETURN NULL;
+  END IF;
+  IF job.job_number IS NOT NULL AND (OLD._pending IS NULL OR num_nonnulls(OLD._sweep_id, OLD._change_id) > 0 OR EXISTS (
+       SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND sync.is_open(state)
+          AND base->'employee_ids' ? OLD.employee_id::text)) THEN
+    PERFORM set_config('fieldmirror.writer', 'sweep', true);
+    INSERT INTO warehouse.job_employees OVERRIDING SYSTEM VALUE
+    SELECT kept.* FROM jsonb_populate_record(OLD, jsonb_build_object(
+             '_deleted_at', now(), '_pending', true, '_sweep_id', NULL, '_page', NULL, '_change_id', NULL,
+             '_changed_at', greatest(now(), OLD._changed_at + interval '1 microsecond'))) AS kept;
+    PERFORM set_config('fieldmirror.writer', '', true);
+  END IF;
+  PERFORM sync.record_assignment(job, NULL, OLD.employee_id);
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sync.capture_unassign IS 'Trigger: makes a change of the job of a deleted row of job_employees.';

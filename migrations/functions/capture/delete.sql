@@ -1,0 +1,46 @@
+-- A DELETE by an author. The row comes back as a tombstone, with the same row_id, until the service has deleted the
+-- record; one that the service never knew goes for good, and its create with it.
+CREATE OR REPLACE FUNCTION sync.capture_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  number bigint := (to_jsonb(OLD)->>TG_ARGV[0])::bigint;
+  change sync.changes;
+  is_on_its_way boolean := false;
+  before jsonb := '{}';
+BEGIN
+  IF OLD._deleted_at IS NOT NULL AND OLD._pending IS NULL THEN
+    RETURN NULL;
+  END IF;
+  PERFORM FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND sync.is_open(state) ORDER BY change_id FOR UPDATE;
+  FOR change IN
+    SELECT * FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND sync.is_open(state) ORDER BY change_id DESC
+  LOOP
+    -- Of a create that a person must settle, nobody knows whether the record is there.
+    IF change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp() OR change.state = 'conflict' AND change.operation = 'create' THEN
+      is_on_its_way := true;
+    ELSE
+      PERFORM sync.close_change(change.change_id, 'cancelled', 'the row was deleted before it was sent');
+      before := before || (SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(change.base) WHERE change.fields ? key);
+    END IF;
+  END LOOP;
+  IF number IS NULL AND NOT is_on_its_way THEN
+    PERFORM sync.forget_row(TG_TABLE_NAME, OLD.row_id);
+    RETURN NULL;
+  ELSIF TG_ARGV[1] NOT LIKE '%delete%' THEN
+    RAISE EXCEPTION 'warehouse.%: the service cannot delete one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = TG_ARGV[4];
+  ELSIF OLD._deleted_at IS NOT NULL AND NOT is_on_its_way THEN
+    -- The service has deleted it, and what was still to be changed of it is given up.
+    RETURN NULL;
+  END IF;
+  PERFORM set_config('fieldmirror.writer', 'sweep', true);
+  EXECUTE format('INSERT INTO warehouse.%I OVERRIDING SYSTEM VALUE SELECT kept.* FROM jsonb_populate_record($1, $2) AS kept', TG_TABLE_NAME)
+    USING OLD, before || jsonb_build_object('_deleted_at', coalesce(OLD._deleted_at, now()), '_pending', true, '_sweep_id', NULL, '_page', NULL,
+                                            '_change_id', NULL, '_changed_at', greatest(now(), OLD._changed_at + interval '1 microsecond'));
+  PERFORM set_config('fieldmirror.writer', '', true);
+  IF OLD._deleted_at IS NULL THEN
+    PERFORM sync.record_change(OLD.account_id, TG_TABLE_NAME, OLD.row_id, 'delete', number, '{}', '{}', NULL, OLD.external_key);
+  END IF;
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sync.capture_delete IS 'Trigger: makes a change of a DELETE, or refuses it, and leaves a tombstone.';

@@ -1,0 +1,102 @@
+-- Refuses what an author may not give to a new row.
+CREATE OR REPLACE FUNCTION sync.check_new_row(of_table text, row_json jsonb, key text, parent_number text) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  zone text;
+  given record;
+BEGIN
+  SELECT time_zone INTO zone FROM sync.accounts WHERE account_id = (row_json->>'account_id')::bigint;
+  IF zone IS NULL THEN
+    RAISE EXCEPTION 'warehouse.%.account_id: expected an account, got %', of_table, row_json->>'account_id' USING ERRCODE = 'foreign_key_violation';
+  ELSIF row_json->>'_pending' IS NULL THEN
+    PERFORM sync.refuse_column(of_table, '_pending', 'the column is Fieldmirror''s own');
+  END IF;
+  FOR given IN
+    SELECT cell.key AS name, cell.value, rule.kind, rule.on_create, rule.on_update FROM jsonb_each_text(row_json) AS cell
+      LEFT JOIN sync.write_rules AS rule ON rule.table_name = of_table AND rule.field = cell.key
+     WHERE cell.value IS NOT NULL AND cell.key NOT IN ('row_id', 'account_id', 'external_key', 'parent_row_id', '_pending')
+  LOOP
+    IF given.on_create THEN
+      PERFORM sync.check_value(of_table, given.name, given.kind, given.value, zone);
+    ELSIF given.name IN ('_first_seen_at', '_changed_at') AND given.value::timestamptz = now()
+       OR given.name = 'attributes' AND given.value = '{}' OR given.name = parent_number THEN
+      CONTINUE;
+    ELSIF of_table = 'job_employees' AND given.name = 'employee_id' THEN
+      PERFORM sync.check_value(of_table, given.name, 'integer', given.value, zone);
+    ELSIF given.name = key THEN
+      PERFORM sync.refuse_column(of_table, given.name, 'the service gives the number', 'Leave it out; external_key holds a key of your own.');
+    ELSIF left(given.name, 1) = '_' OR given.name = 'attributes' THEN
+      PERFORM sync.refuse_column(of_table, given.name, 'the column is Fieldmirror''s own');
+    ELSIF NOT (given.on_create OR given.on_update) THEN
+      PERFORM sync.refuse_column(of_table, given.name, 'a login is set with its password',
+                                 'SELECT * FROM sync.set_employee_login(employee_number, username, password), once the employee has a number.');
+    ELSIF NOT given.on_create THEN
+      PERFORM sync.refuse_column(of_table, given.name, 'the service does not take it with a new record', 'Set it afterwards, by an UPDATE.');
+    ELSE
+      PERFORM sync.refuse_column(of_table, given.name, 'the service does not let it be written');
+    END IF;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION sync.check_new_row IS 'Refuses what an author may not give to a new row.';
+
+-- A create of all that a row holds; again, where the service refused the first: what was to be changed behind that one
+-- comes with it.
+CREATE OR REPLACE FUNCTION sync.record_create(of_table text, row_json jsonb, of_parent bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  of_account bigint := (row_json->>'account_id')::bigint;
+  of_row bigint := (row_json->>'row_id')::bigint;
+  names text[] := ARRAY(SELECT field FROM sync.write_rules WHERE table_name = of_table AND on_create);
+  fields jsonb := jsonb_strip_nulls(sync.as_texts(row_json, names));
+  later sync.changes;
+BEGIN
+  IF of_table = 'jobs' THEN
+    fields := fields || coalesce((SELECT jsonb_build_object('employee_ids', ids) FROM sync.assigned(of_account, of_row, NULL) AS ids WHERE ids <> '[]'), '{}');
+  END IF;
+  FOR later IN SELECT * FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND sync.is_open(state) ORDER BY change_id FOR UPDATE LOOP
+    IF later.fields - names = '{}' THEN
+      UPDATE sync.changes SET state = 'cancelled', settled_at = now(), reason = 'the record is created with it' WHERE change_id = later.change_id;
+      PERFORM sync.free_waiting(later.change_id);
+    ELSE
+      UPDATE sync.changes SET fields = later.fields - names WHERE change_id = later.change_id;
+    END IF;
+  END LOOP;
+  PERFORM sync.record_change(of_account, of_table, of_row, 'create', NULL, fields, '{}', of_parent, row_json->>'external_key');
+END
+$$;
+COMMENT ON FUNCTION sync.record_create IS 'Brings a row into sync.changes as a record to be created.';
+
+-- An INSERT by an author. Arguments of this and of the next two: the key column, the operations that the service knows, the
+-- parent's table, the column with its number, a hint. Afterwards, so that a row and its parent may come in one statement.
+CREATE OR REPLACE FUNCTION sync.capture_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+  row_json jsonb := to_jsonb(NEW);
+  given_number bigint := (row_json->>TG_ARGV[3])::bigint;
+  parent record;
+  parent_row bigint;
+BEGIN
+  IF TG_ARGV[1] NOT LIKE '%create%' THEN
+    RAISE EXCEPTION 'warehouse.%: the service cannot create one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = TG_ARGV[4];
+  END IF;
+  PERFORM sync.check_new_row(TG_TABLE_NAME, row_json, TG_ARGV[0], TG_ARGV[3]);
+  IF TG_ARGV[2] <> '' THEN
+    -- Locked until the end: neither is the parent deleted meanwhile, nor is its create settled unseen by this one.
+    EXECUTE format('SELECT row_id, %1$I AS number, _deleted_at FROM warehouse.%2$I
+                     WHERE account_id = $1 AND (row_id = $2 OR $2 IS NULL AND %1$I = $3) FOR KEY SHARE', TG_ARGV[3], TG_ARGV[2])
+       INTO parent USING NEW.account_id, NEW.parent_row_id, given_number;
+    IF parent.row_id IS NULL OR parent._deleted_at IS NOT NULL OR given_number IS NOT NULL AND given_number IS DISTINCT FROM parent.number THEN
+      PERFORM sync.refuse_column(TG_TABLE_NAME, TG_ARGV[3], format('expected one of the live %s of this account, got %s', TG_ARGV[2],
+                                 coalesce(given_number::text, 'row ' || NEW.parent_row_id, 'nothing')),
+                                 format('Give the number of one, or its row_id in warehouse.%s as parent_row_id.', TG_ARGV[2]));
+    END IF;
+    parent_row := parent.row_id;
+  ELSIF NEW.parent_row_id IS NOT NULL THEN
+    PERFORM sync.refuse_column(TG_TABLE_NAME, 'parent_row_id', 'the record hangs on no other');
+  END IF;
+  PERFORM sync.record_create(TG_TABLE_NAME, row_json, parent_row);
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sync.capture_insert IS 'Trigger: makes a change of an INSERT, or refuses it.';

@@ -1,0 +1,44 @@
+-- Changes made in the warehouse, by anyone but a worker that writes what the service sent, become rows of sync.changes in
+-- the same transaction. A row shows what is wanted while its change is on its way: what a sweep brings meanwhile is written
+-- around the fields under change, by a trigger, so no sweep can overwrite them, however it is timed.
+-- Locks are taken in one order everywhere: the warehouse row, then its changes; a parent before what hangs on it.
+
+CREATE OR REPLACE FUNCTION sync.refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'warehouse.%: TRUNCATE would delete every record at the service', TG_TABLE_NAME
+    USING ERRCODE = 'integrity_constraint_violation', HINT = 'DELETE the rows you mean, or SET fieldmirror.writer = ''repair'' to empty the table here only.';
+END
+$$;
+COMMENT ON FUNCTION sync.refuse_truncate IS 'Trigger: refuses TRUNCATE.';
+
+-- Makes the triggers of one warehouse table. A BEFORE trigger for each inserted row would stop COPY from writing many rows
+-- at once, so that a new row is pending by the column's default; only assignments cannot do without one.
+-- @param operations - what the service can do to its records, beside reading them
+CREATE OR REPLACE FUNCTION sync.capture(of_table text, key text, operations text, parent text DEFAULT '', parent_number text DEFAULT '', hint text DEFAULT '')
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  target text := format('warehouse.%I', of_table);
+  arguments text := format('%L, %L, %L, %L, %L', key, operations, parent, parent_number, hint);
+  writer text := 'coalesce(current_setting(''fieldmirror.writer'', true), '''')';
+  is_link boolean := of_table = 'job_employees';
+BEGIN
+  EXECUTE format('ALTER TABLE %s ALTER COLUMN account_id SET DEFAULT sync.only_account(),
+    ALTER COLUMN _pending SET DEFAULT nullif(%s = '''', false)', target, writer);
+  EXECUTE format('CREATE OR REPLACE TRIGGER a_check_writer BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH STATEMENT
+    WHEN (%s <> '''') EXECUTE FUNCTION sync.check_writer()', target, writer);
+  -- By its name after history_insert: what it writes into the new row is a later version.
+  EXECUTE format('CREATE OR REPLACE TRIGGER record_insert AFTER INSERT ON %s FOR EACH ROW
+    WHEN (%s = '''') EXECUTE FUNCTION sync.%I(%s)', target, writer, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END, arguments);
+  EXECUTE format('CREATE OR REPLACE TRIGGER capture_update BEFORE UPDATE ON %s FOR EACH ROW
+    WHEN (%s = '''') EXECUTE FUNCTION sync.capture_update(%s)', target, writer, arguments);
+  EXECUTE format('CREATE OR REPLACE TRIGGER capture_delete AFTER DELETE ON %s FOR EACH ROW
+    WHEN (%s = '''') EXECUTE FUNCTION sync.%I(%s)', target, writer, CASE WHEN is_link THEN 'capture_unassign' ELSE 'capture_delete' END, arguments);
+  EXECUTE format('CREATE OR REPLACE TRIGGER capture_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT
+    WHEN (%s NOT IN (''sweep'', ''repair'')) EXECUTE FUNCTION sync.refuse_truncate()', target, writer);
+  EXECUTE format('CREATE OR REPLACE TRIGGER keep_tombstone BEFORE DELETE ON %s FOR EACH ROW
+    WHEN (OLD._pending AND OLD._deleted_at IS NOT NULL AND %s = '''') EXECUTE FUNCTION sync.keep_tombstone()', target, writer);
+  EXECUTE format('CREATE OR REPLACE TRIGGER keep_wanted BEFORE UPDATE ON %s FOR EACH ROW
+    WHEN (OLD._pending AND %s = ''sweep'') EXECUTE FUNCTION sync.keep_wanted()', target, writer);
+END
+$$;
+COMMENT ON FUNCTION sync.capture IS 'Makes the triggers that capture one warehouse table.';

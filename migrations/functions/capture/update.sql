@@ -1,0 +1,56 @@
+-- An UPDATE by an author; the row is locked by then.
+CREATE OR REPLACE FUNCTION sync.capture_update() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+  was jsonb := to_jsonb(OLD);
+  now_json jsonb := to_jsonb(NEW);
+  number bigint := (was->>TG_ARGV[0])::bigint;
+  zone text := (SELECT time_zone FROM sync.accounts WHERE account_id = OLD.account_id);
+  cell record;
+  names text[] := '{}';
+  groups text[] := '{}';
+  hint text := CASE WHEN TG_ARGV[1] LIKE '%update%' THEN '' ELSE TG_ARGV[4] END;
+BEGIN
+  FOR cell IN
+    SELECT held.key AS name, rule.* FROM jsonb_each(now_json) AS held
+      LEFT JOIN sync.write_rules AS rule ON rule.table_name = TG_TABLE_NAME AND rule.field = held.key
+     WHERE held.value IS DISTINCT FROM was->held.key AND held.key <> 'external_key'
+  LOOP
+    IF cell.on_update OR cell.on_create AND number IS NULL THEN
+      PERFORM sync.check_value(TG_TABLE_NAME, cell.name, cell.kind, now_json->>cell.name, zone);
+      names := names || cell.name;
+      groups := groups || cell.field_group;
+    ELSIF cell.name = '_deleted_at' THEN
+      PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'the column is Fieldmirror''s own',
+                                 'DELETE the row to delete the record at the service; sync.cancel_change takes back what was not sent.');
+    ELSIF left(cell.name, 1) = '_' OR cell.name IN ('row_id', 'account_id', 'parent_row_id', 'attributes') THEN
+      PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'the column is Fieldmirror''s own');
+    ELSIF NOT (cell.on_create OR cell.on_update) THEN
+      PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'a login is set with its password',
+                                 'SELECT * FROM sync.set_employee_login(employee_number, username, password).');
+    ELSIF cell.on_create THEN
+      PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'the service cannot change it once the record is there', hint);
+    ELSE
+      PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'the service does not let it be written', hint);
+    END IF;
+  END LOOP;
+  IF names = '{}' THEN
+    RETURN NEW;
+  ELSIF OLD._deleted_at IS NOT NULL THEN
+    RAISE EXCEPTION 'warehouse.%, row %: the record is deleted', TG_TABLE_NAME, OLD.row_id USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+  IF number IS NULL AND sync.lacks_create(TG_TABLE_NAME, OLD.row_id) THEN
+    -- Its create was refused: mended, it is a new one. It hangs on what the refused one hung on.
+    PERFORM sync.record_create(TG_TABLE_NAME, now_json, coalesce(sync.parent_of(TG_TABLE_NAME, OLD.row_id), OLD.parent_row_id));
+  ELSE
+    PERFORM sync.record_change(
+      OLD.account_id, TG_TABLE_NAME, OLD.row_id, 'update', number, sync.as_texts(now_json, names),
+      sync.as_texts(was, ARRAY(SELECT field FROM sync.write_rules
+                                WHERE table_name = TG_TABLE_NAME AND (field = ANY (names) OR field_group = ANY (groups)))),
+      NULL, NEW.external_key);
+  END IF;
+  NEW._pending := CASE WHEN EXISTS (SELECT FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND sync.is_open(state)) THEN true END;
+  RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION sync.capture_update IS 'Trigger: makes a change of an UPDATE, or refuses it.';

@@ -1,0 +1,56 @@
+-- Refuses a value that the service cannot take. @param given - as text
+CREATE OR REPLACE FUNCTION sync.check_value(of_table text, of_field text, of_kind text, given text, zone text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+  name text := format('warehouse.%s.%s', of_table, of_field);
+  moment timestamptz;
+  bad text;
+BEGIN
+  IF given IS NULL THEN
+    RETURN;
+  ELSIF of_kind = 'text' THEN
+    bad := substring(given FROM E'[\\u0001-\\u0008\\u000B\\u000C\\u000E-\\u001F\\uFFFE\\uFFFF]');
+    IF bad IS NOT NULL THEN
+      RAISE EXCEPTION '%: expected characters that XML has, got U+% at %', name, upper(lpad(to_hex(ascii(bad)), 4, '0')), position(bad IN given)
+        USING ERRCODE = 'check_violation', HINT = 'Remove the character.';
+    END IF;
+  ELSIF of_kind = 'instant' THEN
+    moment := given::timestamptz;
+    IF NOT isfinite(moment) OR extract(year FROM moment AT TIME ZONE zone) NOT BETWEEN 2000 AND 2099 THEN
+      RAISE EXCEPTION '%: expected a year from 2000 to 2099, got another', name
+        USING ERRCODE = 'check_violation', HINT = 'The service takes years of two digits.';
+    ELSIF moment <> date_trunc('minute', moment) THEN
+      RAISE EXCEPTION '%: expected whole minutes, got seconds', name
+        USING ERRCODE = 'check_violation', HINT = 'The service takes no seconds: use date_trunc(''minute'', …).';
+    -- Clocks have been set back by half an hour to four hours.
+    ELSIF EXISTS (SELECT FROM generate_series(15, 240, 15) AS minutes
+                   WHERE (moment - make_interval(mins => minutes)) AT TIME ZONE zone = moment AT TIME ZONE zone) THEN
+      RAISE EXCEPTION '%: expected a time that can be said, got the second % in %', name, to_char(moment AT TIME ZONE zone, 'HH24:MI'), zone
+        USING ERRCODE = 'check_violation', HINT = 'That day the clock shows this time twice, and the service takes it for the first. Choose another minute.';
+    END IF;
+  ELSIF of_kind = 'integer' THEN
+    IF given::numeric < 1 THEN
+      RAISE EXCEPTION '%: expected a number from 1 on, got %', name, given USING ERRCODE = 'check_violation';
+    END IF;
+  ELSIF of_kind = 'decimal' AND given !~ '^-?\d{1,30}(\.\d{1,30})?$' THEN
+    RAISE EXCEPTION '%: expected a decimal number of at most 30 digits on either side of the point, got another', name
+      USING ERRCODE = 'check_violation';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION sync.check_value IS 'Refuses a value that the service cannot take.';
+
+-- Some columns of a row as the texts in which changes are kept: instants in UTC, where the session is.
+CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(jsonb_object_agg(name, row_json->>name), '{}') FROM unnest(names) AS name
+$$;
+COMMENT ON FUNCTION sync.as_texts IS 'Some columns of a row, as the texts in which changes are kept.';
+
+CREATE OR REPLACE FUNCTION sync.refuse_column(of_table text, of_column text, why text, hint text DEFAULT '') RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'warehouse.%.%: %', of_table, of_column, why
+    USING ERRCODE = 'integrity_constraint_violation', HINT = coalesce(nullif(hint, ''), 'Leave it out.');
+END
+$$;
+COMMENT ON FUNCTION sync.refuse_column IS 'Refuses a column by its name.';

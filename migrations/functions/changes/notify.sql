@@ -1,0 +1,20 @@
+-- Tells who listens: workers of what is due, everybody of what is settled. A notice has room for 8,000 bytes.
+CREATE OR REPLACE FUNCTION sync.tell_change() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NEW.state IN ('pending', 'in_doubt') AND NEW.waits_for IS NULL THEN
+    IF NEW.due_at <= clock_timestamp() THEN
+      PERFORM pg_notify('fieldmirror_due', NEW.account_id::text);
+    END IF;
+  ELSIF NEW.state IN ('done', 'rejected', 'cancelled', 'conflict') THEN
+    PERFORM pg_notify('fieldmirror_changes', json_build_object('change_id', NEW.change_id, 'state', NEW.state, 'account_id', NEW.account_id,
+      'table', NEW.table_name, 'row_id', NEW.row_id, 'number', NEW.number, 'external_key', left(NEW.external_key, 1000))::text);
+  END IF;
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sync.tell_change IS 'Trigger: NOTIFY of what is due (fieldmirror_due) and settled (fieldmirror_changes).';
+
+CREATE OR REPLACE TRIGGER tell_insert AFTER INSERT ON sync.changes FOR EACH ROW EXECUTE FUNCTION sync.tell_change();
+
+CREATE OR REPLACE TRIGGER tell_update AFTER UPDATE ON sync.changes FOR EACH ROW
+  WHEN (NEW.state <> OLD.state OR NEW.waits_for IS DISTINCT FROM OLD.waits_for OR NEW.due_at < OLD.due_at) EXECUTE FUNCTION sync.tell_change();

@@ -1,0 +1,37 @@
+CREATE OR REPLACE FUNCTION sync.is_open(state text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict')
+$$;
+COMMENT ON FUNCTION sync.is_open IS 'Whether a change in this state is not over.';
+
+-- The last change that a statement of this session made, for sync.wait; null before the first.
+CREATE OR REPLACE FUNCTION sync.last_change() RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT nullif(current_setting('fieldmirror.last_change', true), '')::bigint
+$$;
+COMMENT ON FUNCTION sync.last_change IS 'The last change that a statement of this session made; null before the first.';
+
+CREATE OR REPLACE FUNCTION sync.fingerprint(of_account bigint, of_table text, of_parent bigint, fields jsonb) RETURNS bytea LANGUAGE sql STABLE AS $$
+  SELECT sha256(convert_to(concat_ws('/', of_account, of_table, of_parent, fields), 'UTF8'))
+$$;
+COMMENT ON FUNCTION sync.fingerprint IS 'Hash of the content of a create and of what it hangs on.';
+
+-- Lets go on what waited for a change: behind what that one itself waited for, if anything.
+CREATE OR REPLACE FUNCTION sync.free_waiting(settled bigint) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  UPDATE sync.changes SET waits_for = (SELECT earlier.waits_for FROM sync.changes AS earlier WHERE earlier.change_id = settled)
+   WHERE waits_for = settled
+$$;
+COMMENT ON FUNCTION sync.free_waiting IS 'Lets go on what waited for a change.';
+
+-- Whether a row without a number has nothing under way that will give it one: its create was refused.
+CREATE OR REPLACE FUNCTION sync.lacks_create(of_table text, of_row bigint) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT NOT EXISTS (SELECT FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND operation = 'create'
+                        AND state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict'))
+$$;
+COMMENT ON FUNCTION sync.lacks_create IS 'Whether nothing is under way that would create the record of a row without a number.';
+
+-- What the refused creates of a row hung on.
+CREATE OR REPLACE FUNCTION sync.parent_of(of_table text, of_row bigint) RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT parent_row_id FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND operation = 'create' ORDER BY change_id DESC LIMIT 1
+$$;
+COMMENT ON FUNCTION sync.parent_of IS 'The row that the last create of a row hangs on.';

@@ -1,0 +1,78 @@
+-- Makes all that the history of one warehouse table needs, or brings it in line after a column was added there: the past
+-- table, its indexes, the view, the function of a moment, the triggers. Every table is brought in line whenever the source
+-- changed. A migration that drops a column or changes its type drops the view and the function of the moment first, and
+-- does the same to the past table as it thinks right.
+CREATE OR REPLACE FUNCTION history.keep(table_name text, streams text[] DEFAULT '{}', parent_column text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  source text := format('warehouse.%I', table_name);
+  past text := format('history.%I', 'past_' || table_name);
+  names text;
+  key text;
+  missing text;
+  arguments text := '';
+BEGIN
+  EXECUTE format('CREATE TABLE IF NOT EXISTS %s (valid_to timestamptz NOT NULL)', past);
+  SELECT string_agg(format('held.%I', attname), ', ' ORDER BY attnum),
+         string_agg(format('ADD COLUMN %I %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY attnum)
+           FILTER (WHERE attname NOT IN (SELECT attname FROM pg_attribute WHERE attrelid = past::regclass AND NOT attisdropped))
+    INTO names, missing
+    FROM pg_attribute WHERE attrelid = source::regclass AND attnum > 0 AND NOT attisdropped;
+  IF missing IS NOT NULL THEN
+    EXECUTE format('ALTER TABLE %s %s', past, missing);
+  END IF;
+  IF NOT EXISTS (SELECT FROM pg_constraint WHERE conrelid = past::regclass AND contype = 'p') THEN
+    EXECUTE format(
+      'ALTER TABLE %s ADD CONSTRAINT %I PRIMARY KEY (row_id, _changed_at), ADD CONSTRAINT %I CHECK (valid_to > _changed_at)',
+      past, 'past_' || table_name || '_pkey', 'past_' || table_name || '_valid_to_check');
+  END IF;
+  -- For a moment: what ended after it, and of that what had begun. Times of ending only grow, so the index does at its end.
+  EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (valid_to, _changed_at)', 'past_' || table_name || '_valid_to_idx', past);
+  SELECT string_agg(format('%I', attname), ', ' ORDER BY attname = 'account_id', place) INTO STRICT key
+    FROM pg_constraint
+   CROSS JOIN unnest(conkey) WITH ORDINALITY AS part (attnum, place)
+    JOIN pg_attribute ON attrelid = conrelid AND pg_attribute.attnum = part.attnum
+   WHERE conrelid = source::regclass AND conname = table_name || '_key';
+  EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (%s)', 'past_' || table_name || '_key_idx', past, key);
+  EXECUTE format(
+    'CREATE OR REPLACE VIEW history.%1$I AS
+     SELECT held._changed_at AS valid_from, NULL::timestamptz AS valid_to, edit.written_by, %2$s
+       FROM %3$s AS held
+       LEFT JOIN history.edits AS edit ON edit.row_id = held.row_id AND edit.table_name = %5$L
+                                      AND edit.at = held._changed_at
+      UNION ALL
+     SELECT held._changed_at, held.valid_to, edit.written_by, %2$s
+       FROM %4$s AS held
+       LEFT JOIN history.edits AS edit ON edit.row_id = held.row_id AND edit.table_name = %5$L
+                                      AND edit.at = held._changed_at',
+    table_name, names, source, past, table_name);
+  EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s LANGUAGE sql STABLE PARALLEL SAFE AS %L',
+    table_name || '_as_of', source, format(
+    'SELECT %1$s FROM %2$s AS held WHERE held._changed_at <= $1 AND held._deleted_at IS NULL
+      UNION ALL
+     SELECT %1$s FROM %3$s AS held WHERE held._changed_at <= $1 AND held.valid_to > $1 AND held._deleted_at IS NULL',
+    names, source, past));
+  IF cardinality(streams) > 0 THEN
+    arguments := concat_ws(', ', quote_literal(streams), quote_literal(parent_column));
+  END IF;
+  EXECUTE format(
+    'CREATE OR REPLACE TRIGGER history_stamp BEFORE UPDATE ON %s FOR EACH ROW
+       WHEN (current_setting(''fieldmirror.writer'', true) IS DISTINCT FROM ''sweep'' OR NEW._changed_at <= OLD._changed_at)
+       EXECUTE FUNCTION history.stamp()', source);
+  EXECUTE format(
+    'CREATE OR REPLACE TRIGGER history_insert AFTER INSERT ON %s FOR EACH ROW WHEN (NEW._sweep_id IS NULL AND NEW._change_id IS NULL)
+       EXECUTE FUNCTION history.note_insert()', source);
+  EXECUTE format(
+    'CREATE OR REPLACE TRIGGER history_update AFTER UPDATE ON %s
+       REFERENCING OLD TABLE AS superseded NEW TABLE AS successors FOR EACH STATEMENT
+       EXECUTE FUNCTION history.keep_versions(%s)', source, arguments);
+  EXECUTE format(
+    'CREATE OR REPLACE TRIGGER history_delete AFTER DELETE ON %s
+       REFERENCING OLD TABLE AS superseded FOR EACH STATEMENT
+       EXECUTE FUNCTION history.keep_versions(%s)', source, arguments);
+  EXECUTE format(
+    'CREATE OR REPLACE TRIGGER history_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT
+       EXECUTE FUNCTION history.keep_versions(%s)', source, arguments);
+END
+$$;
+COMMENT ON FUNCTION history.keep IS 'Makes what the history of a warehouse table needs, or brings it in line after a column was added. Of a table whose rows come inside other records: the streams of these, and the column that names the record.';

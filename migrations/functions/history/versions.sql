@@ -1,0 +1,68 @@
+-- Keeps what a statement superseded or removed. As its owner, so that who may write a warehouse table need not be
+-- allowed to write its history. Columns by name: where the past table lacks one, the write fails instead of losing it.
+-- Arguments, of a table whose rows come inside other records: the streams of these, and the column that names the record.
+CREATE OR REPLACE FUNCTION history.keep_versions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  source text;
+  ended text := $sql$greatest(now(), held._changed_at + interval '1 microsecond')$sql$;
+  names text;
+  held_names text;
+BEGIN
+  IF TG_OP = 'TRUNCATE' THEN
+    source := format('%I.%I AS held', TG_TABLE_SCHEMA, TG_TABLE_NAME);
+  ELSIF NOT EXISTS (SELECT FROM superseded) THEN
+    RETURN NULL;
+  ELSIF TG_OP = 'UPDATE' THEN
+    source := 'superseded AS held JOIN successors AS next ON next.row_id = held.row_id';
+    ended := 'next._changed_at';
+  ELSE
+    source := 'superseded AS held';
+  END IF;
+  SELECT string_agg(format('%I', attname), ', ' ORDER BY attnum),
+         string_agg(format('held.%I', attname), ', ' ORDER BY attnum)
+    INTO names, held_names
+    FROM pg_attribute WHERE attrelid = TG_RELID AND attnum > 0 AND NOT attisdropped;
+  EXECUTE format('INSERT INTO history.%I (valid_to, %s) SELECT %s, %s FROM %s',
+                 'past_' || TG_TABLE_NAME, names, ended, held_names, source);
+  IF current_setting('fieldmirror.writer', true) IS DISTINCT FROM 'sweep' THEN
+    EXECUTE format(
+      $sql$INSERT INTO history.edits (row_id, table_name, at, kind, written_by, application)
+           SELECT held.row_id, %L, %s, %L, session_user, nullif(current_setting('application_name'), '') FROM %s
+               ON CONFLICT (row_id, table_name, at) DO UPDATE SET kind = EXCLUDED.kind$sql$,
+      TG_TABLE_NAME, ended, CASE TG_OP WHEN 'UPDATE' THEN 'update' ELSE 'delete' END, source);
+    IF TG_NARGS > 0 THEN
+      -- Their record is read again by the next sweep, though its bytes are the same.
+      EXECUTE format(
+        'DELETE FROM sync.known_records AS known USING (SELECT DISTINCT held.account_id, %s AS number FROM %s) AS record
+          WHERE known.account_id = record.account_id AND known.stream = ANY (%L::text[]) AND known.number = %s',
+        CASE TG_NARGS WHEN 1 THEN 'NULL' ELSE format('held.%I', TG_ARGV[1]) END,
+        source, TG_ARGV[0], CASE TG_NARGS WHEN 1 THEN 'known.number' ELSE 'record.number' END);
+    END IF;
+  END IF;
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION history.keep_versions IS 'Trigger: keeps the versions that a statement superseded or removed.';
+
+-- Notes who inserted a row that no sweep brought. A row_id that was in use when the transaction began would have two
+-- versions at one time; it takes somebody who gives out row_id themselves.
+CREATE OR REPLACE FUNCTION history.note_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  used_until timestamptz;
+BEGIN
+  EXECUTE format('SELECT max(valid_to) FROM history.%I WHERE row_id = $1', 'past_' || TG_TABLE_NAME)
+     INTO used_until USING NEW.row_id;
+  IF used_until > NEW._changed_at THEN
+    RAISE EXCEPTION 'warehouse.%, row %: its row_id was in use until %', TG_TABLE_NAME, NEW.row_id, used_until
+      USING ERRCODE = 'integrity_constraint_violation', HINT = 'Leave row_id out of the INSERT, or insert it in a new transaction.';
+  END IF;
+  INSERT INTO history.edits (row_id, table_name, at, kind, written_by, application)
+  VALUES (NEW.row_id, TG_TABLE_NAME, NEW._changed_at, 'insert', session_user,
+          nullif(current_setting('application_name'), ''))
+      ON CONFLICT (row_id, table_name, at) DO UPDATE SET kind = EXCLUDED.kind;
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION history.note_insert IS 'Trigger: notes who inserted a row that no sweep brought.';

@@ -1,0 +1,119 @@
+// Functions and triggers are brought in line with the files under migrations/functions, whatever a database had before.
+
+import {cp, mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import type pg from 'pg';
+import {afterEach, beforeEach, expect, test} from 'vitest';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {applyDefinitions} from '../../src/warehouse/apply-migrations.ts';
+import {isOutdated} from '../../src/warehouse/apply-source.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import {migrate} from '../../src/warehouse/migrate.ts';
+import {migrationsFolder} from '../../src/warehouse/migration-check.ts';
+import {readSource} from '../../src/warehouse/read-source.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+beforeEach(async () => {
+  database = await createDatabase('warehouse_template');
+  pool = openPool(database.url, {max: 2, applicationName: 'test'});
+});
+afterEach(async () => {
+  await pool?.end();
+  await database?.drop();
+});
+
+/** Definitions, grants and comments of all that is source. */
+const everything = `
+  SELECT p.oid::regprocedure::text AS name, pg_get_functiondef(p.oid) AS text, p.proacl::text AS rights, obj_description(p.oid, 'pg_proc') AS comment
+    FROM pg_proc AS p WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
+     AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
+   UNION ALL
+  SELECT tgname || ' on ' || tgrelid::regclass, pg_get_triggerdef(t.oid), NULL, obj_description(t.oid, 'pg_trigger')
+    FROM pg_trigger AS t WHERE NOT tgisinternal
+   UNION ALL
+  SELECT c.oid::regclass::text, pg_get_viewdef(c.oid), c.relacl::text, obj_description(c.oid, 'pg_class')
+    FROM pg_class AS c WHERE relnamespace IN ('mart'::regnamespace, 'history'::regnamespace) AND relkind = 'v'
+   ORDER BY 1, 2`;
+
+async function applyFolder(folder?: string): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await applyDefinitions(client, allTables, readSource(allTables, folder));
+    await client.query('COMMIT');
+  } finally {
+    client.release(true);
+  }
+}
+
+test('a database with functions, triggers and comments of another state ends equal to a fresh one', async () => {
+  const {rows: fresh} = await pool.query(everything);
+  const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-functions-'));
+  await cp(join(migrationsFolder, 'functions'), folder, {recursive: true});
+  await writeFile(
+    join(folder, 'capture', 'values.sql'),
+    `CREATE OR REPLACE FUNCTION sync.gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+     CREATE OR REPLACE TRIGGER gone AFTER INSERT ON warehouse.jobs FOR EACH ROW EXECUTE FUNCTION sync.gone();
+     CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT '{}'::jsonb $$;
+     COMMENT ON FUNCTION sync.as_texts IS 'something else';`,
+  );
+  await applyFolder(folder);
+  const {rows: other} = await pool.query(everything);
+  expect(other).not.toEqual(fresh);
+  expect(other.map(({name}) => name)).toContain('gone on warehouse.jobs');
+  expect(other.map(({name}) => name)).not.toContain('sync.check_value(text,text,text,text,text)');
+  expect(await migrate(pool, allTables)).toEqual({applied: 0});
+  expect((await pool.query(everything)).rows).toEqual(fresh);
+  await rm(folder, {recursive: true});
+});
+
+test('what is in line already is not touched', async () => {
+  const read = () =>
+    pool.query(`SELECT oid, xmin::text FROM pg_proc WHERE pronamespace = 'sync'::regnamespace ORDER BY oid`);
+  const before = (await read()).rows;
+  await migrate(pool, allTables);
+  expect((await read()).rows).toEqual(before);
+});
+
+test('a trigger of somebody else stays', async () => {
+  await pool.query(`CREATE FUNCTION public.theirs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+                    CREATE TRIGGER theirs AFTER INSERT ON warehouse.jobs FOR EACH ROW EXECUTE FUNCTION public.theirs()`);
+  await applyFolder();
+  const {rows} = await pool.query(`SELECT FROM pg_trigger WHERE tgname = 'theirs'`);
+  expect(rows).toHaveLength(1);
+});
+
+test('a field that becomes writable without a migration can be written after the next migrate', async () => {
+  await pool.query(`DELETE FROM sync.write_rules WHERE table_name = 'customers' AND field = 'fax';
+                    UPDATE sync.source SET hash = 'that of another state'`);
+  await migrate(pool, allTables);
+  const {rows} = await pool.query(
+    `SELECT on_update FROM sync.write_rules WHERE table_name = 'customers' AND field = 'fax'`,
+  );
+  expect(rows).toEqual([{on_update: true}]);
+});
+
+test('a file that Postgres refuses is named with its line, and nothing of it stays', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-functions-'));
+  await writeFile(
+    join(folder, 'bad.sql'),
+    'CREATE OR REPLACE FUNCTION sync.half() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$;\nCREATE FUNKTION',
+  );
+  await expect(applyFolder(folder)).rejects.toThrow(
+    'migrations/functions/bad.sql, line 2: syntax error at or near "FUNKTION"',
+  );
+  expect((await pool.query(`SELECT FROM pg_proc WHERE proname = 'half'`)).rows).toEqual([]);
+  await rm(folder, {recursive: true});
+});
+
+test('the source of a newer version stays, that of another state of the same version goes', () => {
+  const ours = {version: '0.10.0', hash: 'ours', files: []};
+  expect(isOutdated(null, ours)).toBe(true);
+  expect(isOutdated({version: '0.10.0', hash: 'ours'}, ours)).toBe(false);
+  expect(isOutdated({version: '0.10.0', hash: 'other'}, ours)).toBe(true);
+  expect(isOutdated({version: '0.9.9', hash: 'other'}, ours)).toBe(true);
+  expect(isOutdated({version: '0.11.0', hash: 'other'}, ours)).toBe(false);
+});
