@@ -9,6 +9,7 @@ import {openPool} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {checkMigrations} from '../warehouse/migration-check.ts';
+import {describeSpent, findSpentSequences} from '../warehouse/sequences.ts';
 import {type AccountAddress, askAccount, examineAccount} from './ask-account.ts';
 import {drawTable, print} from './report.ts';
 
@@ -65,8 +66,9 @@ async function checkPostgres(config: Config): Promise<Finding[]> {
     const pool = openPool(url, {max: 1, applicationName: 'fieldmirror doctor'});
     try {
       const schema = await checkSchema(pool);
-      const accounts = schema.state === 'good' ? await checkSealed(config, pool) : [];
-      return [await checkVersion(pool), schema, await checkDatabaseClock(pool), ...accounts];
+      const inside =
+        schema.state === 'good' ? [...(await checkNumbers(pool)), ...(await checkSealed(config, pool))] : [];
+      return [await checkVersion(pool), schema, await checkDatabaseClock(pool), ...inside];
     } catch (error) {
       throw explainDatabaseError(error, url);
     } finally {
@@ -88,6 +90,12 @@ async function checkSchema(pool: pg.Pool): Promise<Finding> {
   return problem === null
     ? good('migrations', `all applied, ${allTables.length} tables`)
     : bad('migrations', problem);
+}
+
+async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {
+  const spent = await findSpentSequences(pool);
+  if (spent.length === 0) return [good('sequences', 'all ahead of their tables')];
+  return spent.map((sequence) => bad('sequences', describeSpent(sequence)));
 }
 
 async function checkDatabaseClock(pool: pg.Pool): Promise<Finding> {

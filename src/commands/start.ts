@@ -7,6 +7,7 @@ import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/begin-account.ts';
 import type {Account} from '../warehouse/accounts.ts';
 import {listSchedules, type Schedule} from '../warehouse/schedules.ts';
+import {checkSequences} from '../warehouse/sequences.ts';
 import {listLatestSweeps} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
 import {drawPushed, hasPushed} from './draw-pushed.ts';
@@ -47,6 +48,7 @@ const fewAccounts = 3;
 export async function start(config: Config, options: StartOptions, signal: AbortSignal): Promise<number> {
   return await withWorld(config, async (world) => {
     const {databaseUrl, log} = world;
+    await checkSequences(world.pool);
     const known = await world.listKnown();
     const active = known.filter(isActive);
     const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl, log});

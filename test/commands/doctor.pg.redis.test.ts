@@ -1,9 +1,10 @@
 // The doctor finds what is wrong with each dependency by itself, and says how to mend it.
 
+import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
-import {createDatabase} from '../support/postgres.ts';
+import {asRepair, createDatabase} from '../support/postgres.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
 import {scriptService} from '../support/scripted-service.ts';
 
@@ -73,6 +74,23 @@ test('missing migrations are bad, and the command that applies them is named', a
     found: expect.stringContaining('fieldmirror migrate'),
   });
   expect(code).toBe(3);
+});
+
+test('a sequence that is behind its table is bad, for start as well', async () => {
+  const restored = await createDatabase(inject('warehouseTemplate'));
+  const client = new pg.Client({connectionString: asRepair(restored.url)});
+  await client.connect();
+  await client.query(
+    `INSERT INTO warehouse.customers (row_id, account_id, name) OVERRIDING SYSTEM VALUE VALUES (70, 1, 'x')`,
+  );
+  await client.end();
+  const {code, findings} = await examine({DATABASE_URL: restored.url});
+  const started = await runCommand(['start', '--once'], {...env, DATABASE_URL: restored.url});
+  await restored.drop();
+  const mend = `SELECT setval('warehouse.customers_row_id_seq', 70)`;
+  expect(of(findings, 'sequences')).toMatchObject({state: 'bad', found: expect.stringContaining(mend)});
+  expect(code).toBe(3);
+  expect(started).toMatchObject({code: 3, stderr: expect.stringContaining(mend)});
 });
 
 describe.skipIf(!isInstalled())('a Redis that loses queue jobs is a warning', () => {
