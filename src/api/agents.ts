@@ -1,5 +1,6 @@
 import type {LookupFunction} from 'node:net';
-import {Agent} from 'undici';
+import {Agent, buildConnector} from 'undici';
+import {skippingInterim} from './interim-answers.ts';
 
 export interface AgentOptions {
   /** Certificates to trust, PEM, in place of the system's. */
@@ -14,11 +15,13 @@ export interface AgentOptions {
  *   would fail all the requests on it
  */
 export function createAgents({ca, lookup}: AgentOptions): {readonly reads: Agent; readonly writes: Agent} {
-  const connect = {
+  const connection = {
+    allowH2: false,
     minVersion: 'TLSv1.2' as const,
     ...(ca === undefined ? {} : {ca}),
     ...(lookup === undefined ? {} : {lookup}),
   };
+  const connect = skippingInterim(buildConnector(connection));
   // The deadline is ours, for the whole; undici's are per stage.
   const shared = {allowH2: false, connect, headersTimeout: 0, bodyTimeout: 0};
   return {reads: new Agent(shared), writes: new Agent({...shared, pipelining: 0})};

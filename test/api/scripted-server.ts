@@ -49,12 +49,15 @@ export async function startRawServer(answer: (socket: Socket, count: number) => 
 }
 
 /** An HTTPS server for `localhost` whose certificate nobody vouches for; it answers with an empty list. */
-export async function startTlsServer(): Promise<Scripted> {
+export async function startTlsServer(
+  before: (response: ServerResponse) => void = () => {},
+): Promise<Scripted> {
   const seen: Seen[] = [];
   const server = createTlsServer(
     {cert: TEST_CERTIFICATE, key: TEST_KEY},
     ({method = '', url = '', headers}, response) => {
       seen.push({method, url, headers, body: ''});
+      before(response);
       response.end('<jobs type="array"/>');
     },
   );
