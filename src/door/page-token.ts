@@ -1,12 +1,12 @@
 import {z} from 'zod';
-import {isIsoInstant} from '../api/iso-instant.ts';
+import {isStorableInstant} from '../streams/values.ts';
 
 const tokenSchema = z.tuple([
   z.literal(1),
   z.string(),
   z.string().regex(/^[1-9]\d{0,17}$/),
   z.boolean(),
-  z.string().refine(isIsoInstant).nullable(),
+  z.string().refine(isStorableInstant).nullable(),
 ]);
 
 /** Where a list goes on: behind a row, with the filters it began with. */

@@ -2,8 +2,8 @@ import type {FastifyInstance, FastifyPluginCallback} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
-import {isIsoInstant} from '../api/iso-instant.ts';
 import {allTables} from '../streams/all-tables.ts';
+import {isStorableInstant} from '../streams/values.ts';
 import type {MirrorTable} from '../warehouse/mirror-table.ts';
 import {resultsSchema, rowSchema, rowsSchema, storySchema} from './answers.ts';
 import {keyOf} from './authentication.ts';
@@ -35,9 +35,9 @@ const listQuery = z.strictObject({
   page: z.string().optional().describe('next_page of the page before.'),
   changed_since: z
     .string()
-    .refine(isIsoInstant, {
+    .refine(isStorableInstant, {
       error:
-        'expected ISO 8601 with an offset, such as 2027-03-14T09:30:00Z; in an address a + is written %2B',
+        'expected ISO 8601 with an offset, from the year 1 on, such as 2027-03-14T09:30:00Z; in an address a + is written %2B',
     })
     .optional()
     .describe(

@@ -61,7 +61,8 @@ async function buildDoor(pool: pg.Pool, log: Logger): Promise<FastifyInstance> {
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
-    frameworkErrors: (_error, _request, reply) => sendProblem(reply, new Problem(400, 'invalid')),
+    frameworkErrors: (_error, _request, reply) =>
+      sendProblem(reply, new Problem(400, 'invalid', {detail: 'the address cannot be read'})),
   });
   app.removeContentTypeParser('text/plain');
   app.setValidatorCompiler<z.ZodType>(({schema, httpPart}) =>

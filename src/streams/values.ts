@@ -52,6 +52,11 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
+/** True for ISO with an offset that Postgres keeps: it has no year 0. */
+export function isStorableInstant(text: string): boolean {
+  return isIsoInstant(text) && !text.startsWith('0000');
+}
+
 function readInteger(text: string): string | undefined {
   if (PLAIN_INTEGER.test(text)) return text;
   if (!INTEGER.test(text) || text.length > MAX_DECIMAL_LENGTH) return undefined;
@@ -74,6 +79,5 @@ function readBoolean(text: string): string | undefined {
 function readInstant(text: string, timeZone: string): string | undefined {
   if (!Number.isNaN(epochSeconds(text))) return text;
   if (!isIsoInstant(text)) return readTextualInstant(text, timeZone);
-  // Postgres knows no year 0.
-  return text.startsWith('0000') ? undefined : text;
+  return isStorableInstant(text) ? text : undefined;
 }
