@@ -2,21 +2,31 @@
 // every two seconds, whatever the queue has forgotten.
 
 import {setTimeout as wait} from 'node:timers/promises';
-import {FatalError} from '../src/errors.ts';
+import {FatalError, NoRoomError} from '../src/errors.ts';
 import type {Logger} from '../src/log.ts';
 
-const roundMs = 2_000;
-const outOfReachMs = 60_000;
+interface Times {
+  /** From the end of a round to the next one. */
+  readonly roundMs: number;
+  readonly outOfReachMs: number;
+}
+
+const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
 
 /**
  * Goes round until told to stop. A round that fails is told and tried again.
  * @param round - looks once for what is due, and rings for it
  * @returns rejects when no round has succeeded for a minute: somebody must look after the queue or the warehouse, and a
- *   supervisor may start the process anew; never resolves
+ *   supervisor may start the process anew; never resolves. A warehouse that has no room is waited for: a new process
+ *   would find no more
  */
 export function keepRinging(
   round: () => Promise<void>,
-  {log, signal}: {readonly log: Logger; readonly signal: AbortSignal},
+  {
+    log,
+    signal,
+    times = defaultTimes,
+  }: {readonly log: Logger; readonly signal: AbortSignal; readonly times?: Times},
 ): Promise<never> {
   const loop = async (): Promise<never> => {
     for (let goodAt = performance.now(); ; ) {
@@ -26,14 +36,15 @@ export function keepRinging(
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : String(cause);
         if (!signal.aborted) log.warn({reason}, 'nothing could be rung; trying again');
-        if (performance.now() - goodAt > outOfReachMs) {
+        if (cause instanceof NoRoomError) goodAt = performance.now();
+        else if (performance.now() - goodAt > times.outOfReachMs) {
           throw new FatalError(
-            `the queue or the warehouse has been out of reach for ${outOfReachMs / 1000} s: ${reason}; nothing is lost, start again when it is back`,
+            `the queue or the warehouse has been out of reach for ${times.outOfReachMs / 1000} s: ${reason}; nothing is lost, start again when it is back`,
             {cause},
           );
         }
       }
-      await wait(roundMs, undefined, {signal});
+      await wait(times.roundMs, undefined, {signal});
     }
   };
   const broken = loop().catch((error: unknown): Promise<never> => {

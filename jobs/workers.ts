@@ -3,6 +3,7 @@ import {AccessError, FatalError} from '../src/errors.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepDeps} from '../src/sync/sweep-deps.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/claim-changes.ts';
+import {explainDatabaseError} from '../src/warehouse/database-errors.ts';
 import {listen} from '../src/warehouse/listen.ts';
 import {dropExpiredLogins} from '../src/warehouse/login-keys.ts';
 import {listDueSchedules, listOverdueSchedules} from '../src/warehouse/schedules.ts';
@@ -93,8 +94,12 @@ export async function startWorkers(
   const ringDue = () => lookForDue(post, duty.keepsSchedules);
   const inStep = duty.keepsSchedules ? keepInStep(post) : async () => {};
   const round = async () => {
-    await ringDue();
-    await inStep();
+    try {
+      await ringDue();
+      await inStep();
+    } catch (error) {
+      throw explainDatabaseError(error, deps.databaseUrl);
+    }
   };
   return {broken: keepRinging(round, {log: deps.log, signal}), ringDue, stop};
 }

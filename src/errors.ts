@@ -7,7 +7,7 @@ interface Facts {
 
 /** The thing may work later, unchanged: back off and try again. */
 export class RetryableError extends Error {
-  override readonly name = 'RetryableError';
+  override readonly name: string = 'RetryableError';
   /** How long the other side asked us to wait, in milliseconds; null where it said nothing. */
   readonly retryAfterMs: number | null;
 
@@ -15,6 +15,11 @@ export class RetryableError extends Error {
     super(message, {cause: facts.cause});
     this.retryAfterMs = facts.retryAfterMs ?? null;
   }
+}
+
+/** The warehouse has no room: wait for as long as it takes, and count no failure against what met it. */
+export class NoRoomError extends RetryableError {
+  override readonly name = 'NoRoomError';
 }
 
 /** One record cannot be read or taken: quarantine it, go on with the rest. */

@@ -13,6 +13,7 @@ export interface Concern {
     | 'approval'
     | 'quarantine'
     | 'unproven'
+    | 'no-room'
     | 'overdue'
     | LateChangeKind;
   /** What is the matter. */
@@ -34,6 +35,7 @@ const namedSchedules = 3;
  * - a stream whose last full sweep failed;
  * - a sweep that waits for approval;
  * - records in quarantine;
+ * - a sweep that waits until the warehouse has room;
  * - a stream that is swept in full by schedule, and was not proven complete for two days, or for two intervals of its
  *   schedule where that is longer; one that never was counts from the day its account was added;
  * - changes made here that do not come to their end by themselves: `listLateChanges` says which;
@@ -73,6 +75,7 @@ function concernsOfStream(status: AccountStatus, stream: StreamHealth, now: stri
     describeFailure(stream),
     describeApproval(status, stream),
     describeQuarantine(stream),
+    describeNoRoom(stream),
     describeUnproven(status, stream, now),
   ];
   const place = {account: status.account.name, stream: stream.stream};
@@ -100,6 +103,15 @@ function describeQuarantine({quarantined}: StreamHealth): Matter | null {
   const records = quarantined === 1 ? '1 record' : `${formatNumber(quarantined)} records`;
   const next = 'what is wrong with them, and their XML, is in sync.quarantine';
   return {kind: 'quarantine', text: `${records} in quarantine`, next};
+}
+
+/** Of what waits with an error, only want of room is not counted as a failure. */
+function describeNoRoom({sweeps}: StreamHealth): Matter | null {
+  const waiting = sweeps.find(
+    ({state, error, failures}) => state === 'due' && error !== null && failures === 0,
+  );
+  if (waiting === undefined) return null;
+  return {kind: 'no-room', text: `sweep ${waiting.sweepId} waits: ${waiting.error}`, next: null};
 }
 
 function describeUnproven(

@@ -1,4 +1,4 @@
-import {AccessError, RetryableError} from '../errors.ts';
+import {AccessError, NoRoomError, RetryableError} from '../errors.ts';
 import {findStream} from '../streams/all.ts';
 import {stopAccount} from '../warehouse/accounts.ts';
 import {inTransaction} from '../warehouse/database.ts';
@@ -31,10 +31,13 @@ const defaultLeaseMs = 15_000;
 const maxAttempts = 5;
 const firstDelayMs = 5_000;
 const maxDelayMs = 300_000;
+/** How often it is tried whether the warehouse has room again. */
+const noRoomDelayMs = 60_000;
 
 /**
  * Carries one sweep to its end, if it is due and nobody else has it. Running it twice, or in two places, leaves the
- * same rows. A passing failure puts it back with a delay, its checkpoint kept; after five it ends `failed`.
+ * same rows. A passing failure puts it back with a delay, its checkpoint kept; after five it ends `failed`. A warehouse
+ * that has no room is waited for.
  * @param sweepId - a row of sync.sweeps
  * @param signal - aborts at shutdown: the sweep is given back at once
  */
@@ -83,6 +86,10 @@ async function settleFailure(
   if (isShutdown) {
     await postponeSweep(deps.pool, sweep, {delayMs: 0, isFailure: false, error: null});
     return {outcome: 'postponed', error: new RetryableError('the process stops'), delayMs: 0};
+  }
+  if (error instanceof NoRoomError) {
+    await postponeSweep(deps.pool, sweep, {delayMs: noRoomDelayMs, isFailure: false, error: error.message});
+    return {outcome: 'postponed', error, delayMs: noRoomDelayMs};
   }
   if (error instanceof RetryableError && sweep.failures + 1 < maxAttempts) {
     const delayMs = Math.min(error.retryAfterMs ?? firstDelayMs * 2 ** sweep.failures, maxDelayMs);

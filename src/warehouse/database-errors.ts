@@ -1,14 +1,21 @@
 import pg from 'pg';
-import {FatalError, RecordError, RetryableError, UsageError} from '../errors.ts';
+import {FatalError, NoRoomError, RecordError, RetryableError, UsageError} from '../errors.ts';
+
+const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
 
 interface Advice {
-  readonly kind: 'retryable' | 'fatal';
+  readonly kind: keyof typeof errorOf;
   /** What was met, and the next step. */
   readonly text: string;
 }
 
 const retryable = (text: string): Advice => ({kind: 'retryable', text});
 const fatal = (text: string): Advice => ({kind: 'fatal', text});
+
+const noRoom = (text: string): Advice => ({
+  kind: 'no-room',
+  text: `${text}; what waits for it goes on by itself, within a minute`,
+});
 
 const ended = retryable(
   'the server ended the connection; it is being restarted, or someone ended the session',
@@ -46,9 +53,10 @@ const advices: Readonly<Record<string, Advice>> = {
   '42703': unmigrated,
   '42501': fatal('the user lacks a permission; grant it, or connect as the owner of the schemas'),
   '25006': fatal('it is read-only, most likely a replica; point DATABASE_URL at the primary'),
-  '53100': fatal('its disk is full; make room'),
+  '53100': noRoom('its disk is full; make room'),
   '53200': retryable('it is out of memory; it may recover'),
   '53300': retryable('it has no connection left; raise max_connections, or end other clients'),
+  '53400': noRoom('a limit of the server is reached; raise it: temp_file_limit, most likely'),
   '57P01': ended,
   '57P02': ended,
   '57P03': retryable('it is starting up or shutting down'),
@@ -76,8 +84,8 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
 ];
 
 /**
- * Says what a failure of the database means, where, and what to do next: a RetryableError or a FatalError that names
- * host, port and database. Never the password, nor what a statement carried. Our own errors and what is no failure
+ * Says what a failure of the database means, where, and what to do next: a RetryableError, a NoRoomError or a FatalError that
+ * names host, port and database. Never the password, nor what a statement carried. Our own errors and what is no failure
  * of the database come back as they are.
  * @param url - the address that was used
  */
@@ -88,7 +96,7 @@ export function explainDatabaseError(error: unknown, url: string): Error {
   if (advice === undefined) return error;
   const message = `${describeDatabase(url)}: ${advice.text} (${codeOf(error) ?? 'no code'})`;
   const facts = {cause: withoutPayload(error)};
-  return advice.kind === 'fatal' ? new FatalError(message, facts) : new RetryableError(message, facts);
+  return new errorOf[advice.kind](message, facts);
 }
 
 /** `Postgres at db.example.com:5432, database warehouse`: fit to be shown anywhere. */

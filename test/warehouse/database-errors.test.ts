@@ -28,9 +28,19 @@ describe('a failure of the database', () => {
     systemError('ETIMEDOUT'),
     systemError('ENOENT', {syscall: 'connect'}),
     new AggregateError([systemError('ECONNREFUSED'), systemError('ECONNREFUSED')]),
-    ...['57P01', '57P02', '57P03', '53300', '08006', '40001', '40P01', '55P03', '57014'].map((code) =>
-      databaseError(code),
-    ),
+    ...[
+      '53100',
+      '53400',
+      '57P01',
+      '57P02',
+      '57P03',
+      '53300',
+      '08006',
+      '40001',
+      '40P01',
+      '55P03',
+      '57014',
+    ].map((code) => databaseError(code)),
     new Error('Connection terminated unexpectedly'),
     new Error('timeout exceeded when trying to connect'),
     new Error('Connection terminated due to connection timeout'),
@@ -39,9 +49,7 @@ describe('a failure of the database', () => {
   });
 
   test.each([
-    ...['28P01', '28000', '3D000', '3F000', '42P01', '42501', '53100', '25006'].map((code) =>
-      databaseError(code),
-    ),
+    ...['28P01', '28000', '3D000', '3F000', '42P01', '42501', '25006'].map((code) => databaseError(code)),
     new Error('The server does not support SSL connections'),
     new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
     systemError('SELF_SIGNED_CERT_IN_CHAIN'),
