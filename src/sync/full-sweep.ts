@@ -7,6 +7,7 @@ import type {Evidence} from '../warehouse/sweep.ts';
 import {keepSuspects} from '../warehouse/tombstones.ts';
 import {askAround, type Findings} from './ask-around.ts';
 import {endRun} from './end-run.ts';
+import {doubtsOfList} from './list-doubts.ts';
 import {findMissed} from './open-numbers.ts';
 import {type FirstPass, readList, readSeen} from './read-list.ts';
 import {type Ended, pass, type SweepRun, scopeOf} from './sweep-run.ts';
@@ -40,7 +41,10 @@ export async function sweepFull(run: SweepRun): Promise<Ended> {
   const isStopped = findings.gone.size > limit && run.stream.isDeletable;
   return isStopped
     ? await stop(run, {evidence, findings})
-    : await certify(run, {evidence, reasons: reasonsOf(run, first, {second, findings})});
+    : await certify(run, {
+        evidence,
+        reasons: [...doubtsOfList(run, first), ...second.doubts, ...findings.doubts],
+      });
 }
 
 /** The first pass, when another run of this sweep has made it. */
@@ -52,28 +56,6 @@ async function recallList(run: SweepRun): Promise<FirstPass> {
 function describe(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
   const missed = findMissed({seen: first.seen, seenAgain: second.numbers}).length;
   return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
-}
-
-/** What keeps the sweep from being certified. */
-function reasonsOf(
-  {tally, stream}: SweepRun,
-  {endedBy, lastPage}: FirstPass,
-  {second, findings}: {readonly second: SecondPass; readonly findings: Findings},
-): string[] {
-  const {quarantined} = tally.counts;
-  return [
-    ...(endedBy === 'repeated-page'
-      ? [`page ${lastPage} was the page before it once more: nobody knows where the list ends`]
-      : []),
-    ...(endedBy === 'nothing-new'
-      ? [`the list went on, up to page ${lastPage}, with records that were known already`]
-      : []),
-    ...(quarantined > 0
-      ? [`${quarantined} records of ${stream.name} could not be read or taken: see sync.quarantine`]
-      : []),
-    ...second.doubts,
-    ...findings.doubts,
-  ];
 }
 
 /** Tombstones, their evidence and the sweep's end are one transaction. */

@@ -20,7 +20,7 @@ export interface SweepRun {
 
 /** How a sweep came to its end; what it did is in its tally. */
 export interface Ended {
-  readonly state: 'certified' | 'uncertified' | 'stopped';
+  readonly state: 'certified' | 'refreshed' | 'uncertified' | 'stopped';
   readonly reasons: readonly string[];
   readonly evidence: Evidence;
 }

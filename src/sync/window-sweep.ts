@@ -1,11 +1,16 @@
 import {endRun} from './end-run.ts';
+import {doubtsOfList} from './list-doubts.ts';
 import {readList} from './read-list.ts';
 import type {Ended, SweepRun} from './sweep-run.ts';
 
-/** Brings what a filter lets through. What it does not let through is not looked at, so nothing follows from absence. */
+/**
+ * Brings what a filter lets through. What it does not let through is not looked at, so nothing follows from absence, and
+ * no window is certified: one that was read as a whole is refreshed.
+ */
 export async function sweepWindow(run: SweepRun): Promise<Ended> {
-  const {lastPage, endedBy, seen} = await readList(run);
+  const first = await readList(run);
+  const {lastPage, endedBy, seen} = first;
   const evidence = {firstPass: {lastPage, endedBy, numbers: seen.size}};
-  const reasons = ['a window shows a part of the stream, and proves nothing of the rest'];
-  return await endRun(run, {state: 'uncertified', reasons, evidence});
+  const reasons = doubtsOfList(run, first);
+  return await endRun(run, {state: reasons.length === 0 ? 'refreshed' : 'uncertified', reasons, evidence});
 }

@@ -3,7 +3,7 @@ export type SweepMode = 'full' | 'window' | 'record';
 export type SweepState = 'due' | 'running' | SweepEnd;
 
 /** How a sweep ends. */
-export type SweepEnd = 'certified' | 'uncertified' | 'stopped' | 'failed';
+export type SweepEnd = 'certified' | 'refreshed' | 'uncertified' | 'stopped' | 'failed';
 
 /** Where a sweep goes on: with the first pass, with the second and its questions, or with approved tombstones. */
 export type SweepStage = 'read' | 'verify' | 'approved';

@@ -50,7 +50,7 @@ export const sweeps = sync.table(
     check('sweeps_mode_check', sql`${table.mode} IN ('full', 'window', 'record')`),
     check(
       'sweeps_state_check',
-      sql`${table.state} IN ('due', 'running', 'certified', 'uncertified', 'stopped', 'failed')`,
+      sql`${table.state} IN ('due', 'running', 'certified', 'refreshed', 'uncertified', 'stopped', 'failed')`,
     ),
     check('sweeps_requested_by_check', sql`${table.requested_by} IN ('schedule', 'command')`),
     check('sweeps_window_name_check', sql`(${table.window_name} IS NOT NULL) = (${table.mode} = 'window')`),
@@ -67,9 +67,14 @@ export const sweeps = sync.table(
     check('sweeps_error_check', sql`${table.state} <> 'failed' OR ${table.error} IS NOT NULL`),
     check(
       'sweeps_reasons_check',
-      sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' WHEN 'stopped' THEN ${table.reasons} <> '{}' ELSE true END`,
+      sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'refreshed' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' WHEN 'stopped' THEN ${table.reasons} <> '{}' ELSE true END`,
     ),
     check('sweeps_stage_check', sql`${table.stage} IN ('read', 'verify', 'approved')`),
+    // A window is never certified, for it proves nothing of the rest; nothing but a window is refreshed.
+    check(
+      'sweeps_refreshed_check',
+      sql`${table.state} NOT IN ('certified', 'refreshed') OR (${table.state} = 'refreshed') = (${table.mode} = 'window')`,
+    ),
     check('sweeps_stopped_check', sql`${table.state} <> 'stopped' OR ${table.mode} = 'full'`),
     check(
       'sweeps_approved_check',
@@ -105,7 +110,7 @@ export const sweepsTable = commentTable(
     window_name: 'Name of the filter of a window sweep.',
     record_number: 'Number of the record that a record sweep asks for.',
     state:
-      'due, running, certified (proven complete), uncertified (ended, for the reasons given), stopped (a person must approve its tombstones) or failed.',
+      'due, running, certified (proven complete), refreshed (a window: all that its filter lets through was read, nothing is proven of the rest), uncertified (ended, for the reasons given), stopped (a person must approve its tombstones) or failed.',
     requested_by: 'Who asked for it: schedule or command.',
     due_at: 'From when on it may run.',
     started_at: 'When it was taken up for the first time.',

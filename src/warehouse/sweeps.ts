@@ -114,7 +114,7 @@ export interface Ending {
 
 /**
  * Ends a sweep. The row itself demands reasons of one that is uncertified or stopped, an error of a failed one, and
- * neither of a certified one.
+ * neither of one that is certified or refreshed.
  * @throws {RetryableError} the sweep is no longer ours
  */
 export async function endSweep(db: Queryable, claim: Claim, end: Ending): Promise<void> {
@@ -202,7 +202,7 @@ export async function readKnownPages(db: Queryable, sweep: SweepTarget): Promise
   const {rows} = await db.query<{pages: number | null}>(
     `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages FROM sync.sweeps
       WHERE account_id = $1 AND stream = $2 AND mode = $3 AND window_name IS NOT DISTINCT FROM $4
-        AND state IN ('certified', 'uncertified')
+        AND state IN ('certified', 'refreshed', 'uncertified')
       ORDER BY sweep_id DESC LIMIT 1`,
     [sweep.accountId, sweep.stream, sweep.mode, sweep.windowName],
   );

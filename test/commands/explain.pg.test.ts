@@ -71,10 +71,9 @@ async function tellStory(): Promise<void> {
   );
   await pool.query(`UPDATE warehouse.jobs SET name = 'Edited roof'`);
   const second = await addSweep({
-    state: 'uncertified',
+    state: 'refreshed',
     mode: 'window',
     window_name: 'today',
-    reasons: ['a window'],
   });
   await sweep('second', update, [second, 'Roof', {custom_1: 'new'}, 1]);
   const gone = await addSweep({state: 'certified'});

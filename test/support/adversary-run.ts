@@ -109,9 +109,9 @@ async function sweepToEnd(mirror: Mirror): Promise<SweepResult> {
 }
 
 function stateOf(result: SweepResult): CheckedSweep['state'] {
-  if (result.outcome === 'ended') return result.state;
+  if (result.outcome === 'ended' && result.state !== 'refreshed') return result.state;
   if (result.outcome === 'failed') return 'failed';
-  throw new Error(`expected a sweep that ends, got ${result.outcome}`);
+  throw new Error(`expected a full sweep that ends, got ${JSON.stringify(result)}`);
 }
 
 /** Every row that is marked deleted, and no other, has a tombstone that says why. */

@@ -207,7 +207,7 @@ describe('sweeps that may not delete', () => {
     place = await openHeld(40);
     leave(range(1, 3));
     expect(await place.world.sweep('jobs', {windowName: 'in_progress'})).toMatchObject({
-      state: 'uncertified',
+      state: 'refreshed',
     });
     expect(asked()).toEqual([]);
     expect(await place.live()).toEqual(range(1, 40));

@@ -45,6 +45,16 @@ test('a record that cannot be read goes to quarantine without its secrets, and t
   expect(rows[0].xml).not.toContain('canary');
 });
 
+test('a window in which a record cannot be read is not refreshed, and says why', async () => {
+  const {world} = await open(({page}, response) => {
+    if (page === 1) response.end(list('jobs', [job(1), job(2, '<subtotal type="decimal">a lot</subtotal>')]));
+    return page === 1;
+  });
+  expect(await world.sweep('jobs', {windowName: 'today'})).toMatchObject({state: 'uncertified'});
+  const {rows} = await world.pool.query('SELECT reasons FROM sync.sweeps');
+  expect(rows[0].reasons).toEqual(['1 records of jobs could not be read or taken: see sync.quarantine']);
+});
+
 test('a quarantined record that comes again is one entry, and is settled when it can be read', async () => {
   let isMended = false;
   const {world} = await open(({page}, response) => {

@@ -105,8 +105,9 @@ test('a window brings fresh records and infers nothing from absence', async () =
   await world.sweep('jobs');
   const live = await count('SELECT count(*) FROM warehouse.jobs WHERE _deleted_at IS NULL');
   const result = await world.sweep('jobs', {windowName: 'in_progress'});
-  expect(result).toMatchObject({outcome: 'ended', counts: {inserted: 0}});
+  expect(result).toMatchObject({outcome: 'ended', state: 'refreshed', counts: {inserted: 0}});
   expect(await count('SELECT count(*) FROM warehouse.jobs WHERE _deleted_at IS NULL')).toBe(live);
+  expect(await count(`SELECT count(*) FROM sync.sweeps WHERE mode = 'window' AND reasons <> '{}'`)).toBe(0);
 });
 
 test('one record can be asked for by its number', async () => {

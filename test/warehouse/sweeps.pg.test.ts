@@ -246,6 +246,19 @@ describe('an end', () => {
     expect(await listDue()).toEqual([]);
   });
 
+  test('of a window is refreshed, and never certified', async () => {
+    const asked = {mode: 'window', windowName: 'today'} as const;
+    const window = await request(asked);
+    const ended = await claim(window.sweepId);
+    await expect(endSweep(world.pool, ended, {state: 'certified'})).rejects.toThrow(/sweeps_refreshed_check/);
+    const refused = endSweep(world.pool, ended, {state: 'refreshed', reasons: ['but']});
+    await expect(refused).rejects.toThrow(/sweeps_reasons_check/);
+    await endSweep(world.pool, ended, {state: 'refreshed'});
+    expect(await readSweep(world.pool, window.sweepId)).toMatchObject({state: 'refreshed', reasons: []});
+    const full = await claim((await request()).sweepId);
+    await expect(endSweep(world.pool, full, {state: 'refreshed'})).rejects.toThrow(/sweeps_refreshed_check/);
+  });
+
   test.each([
     {state: 'uncertified'},
     {state: 'stopped'},
