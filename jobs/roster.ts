@@ -31,6 +31,11 @@ export class Roster {
     });
   }
 
+  /** Whether an account was served at the last look: costs nothing. */
+  knows(accountId: string): boolean {
+    return this.#served.has(accountId);
+  }
+
   /** Whether an account is served; one that is not known is looked for once more. */
   async serves(accountId: string): Promise<boolean> {
     return this.#served.has(accountId) || (await this.look()).includes(accountId);

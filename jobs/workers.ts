@@ -10,6 +10,7 @@ import {listDueSchedules, listOverdueSchedules} from '../src/warehouse/schedules
 import {listDueSweeps} from '../src/warehouse/sweeps.ts';
 import type {BellQueue, QueueBackend} from './backend.ts';
 import {keepRinging} from './keeper.ts';
+import {hearNotices} from './notices.ts';
 import * as push from './push.ts';
 import {type AccountIds, Roster} from './roster.ts';
 import * as schedule from './schedule.ts';
@@ -88,7 +89,8 @@ export async function startWorkers(
   });
   if (duty.keepsSchedules) {
     // A change is carried as soon as it is committed; what is not heard is found by the next round.
-    const hear = (accountId: string) => void push.ring(pushes, [accountId]).catch(() => {});
+    const isServed = (accountId: string) => post.roster.knows(accountId);
+    const hear = hearNotices({isServed, look: (accountIds) => ringDueChanges(post, accountIds), signal});
     void listen(deps.databaseUrl, 'fieldmirror_due', {hear, signal});
   }
   const ringDue = () => lookForDue(post, duty.keepsSchedules);
@@ -153,13 +155,18 @@ async function hearPush({deps, roster, signal}: Post, payload: unknown): Promise
   await push.run(deps, accountId, signal);
 }
 
-async function lookForDue({deps, sweeps, pushes, roster}: Post, keepsSchedules: boolean): Promise<void> {
+async function lookForDue(post: Post, keepsSchedules: boolean): Promise<void> {
+  const {deps, sweeps, roster} = post;
   const accountIds = await roster.look();
   if (keepsSchedules) await dropExpiredLogins(deps.pool);
-  if (keepsSchedules) await push.ring(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
+  if (keepsSchedules) await ringDueChanges(post, accountIds);
   const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];
   for (const {scheduleId} of due) await schedule.run(deps, {scheduleId});
   await sweep.ring(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
+}
+
+async function ringDueChanges({deps, pushes}: Post, accountIds: readonly string[]): Promise<void> {
+  await push.ring(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
 }
 
 /** Sees to it that the queue's own schedulers are there, and tells once of each schedule that does not run. */
