@@ -12,6 +12,10 @@ BEGIN
   PERFORM pg_advisory_xact_lock(720368547, hashtext('sync.grant_roles'));
   -- They run as the owner of the schemas; a trigger needs no right on its function.
   EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', functions);
+  -- A view runs its functions as the one who reads it: to whom a view of mart was granted, these are granted. They look at
+  -- nothing but the text they are given.
+  GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
+    sync.read_boolean(text), sync.read_instant(text) TO PUBLIC;
   IF to_regrole('fieldmirror_reader') IS NOT NULL THEN
     GRANT USAGE ON SCHEMA warehouse, history, mart TO fieldmirror_reader;
     GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
