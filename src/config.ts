@@ -3,6 +3,7 @@
 import {readFileSync, statSync} from 'node:fs';
 import {z} from 'zod';
 import {UsageError} from './errors.ts';
+import {nearest} from './nearest.ts';
 import {parseKeys, type SealingKey} from './seal.ts';
 import {Secret} from './secret.ts';
 import {expectTimeZone, isTimeZone} from './time-zone.ts';
@@ -43,6 +44,8 @@ export interface Config {
   readonly settings: readonly Setting[];
 }
 
+/** Names that begin so are ours. */
+const prefix = 'FIELDMIRROR_';
 /** Where the made-up business works. */
 const demoTimeZone = 'America/New_York';
 
@@ -92,7 +95,7 @@ export function loadConfig(
   );
   const read = environment.safeParse(given);
   const {keys, problem} = readKeys(given);
-  const problems = problem === null ? [] : [problem];
+  const problems = [...unknownNames(env), ...(problem === null ? [] : [problem])];
   if (!read.success) problems.push(...read.error.issues.map((issue) => describe(issue, given)));
   else if (options.isAdding !== true) problems.push(...missing(read.data));
   if (!read.success || problems.length > 0) throw new UsageError(problems.join('\n'));
@@ -115,6 +118,27 @@ export function loadConfig(
 function accountOf(values: Environment): AccountConfig | null {
   const {FIELDMIRROR_API_URL: apiUrl, FIELDMIRROR_API_TOKEN: token} = values;
   return apiUrl === undefined || token === undefined ? null : {apiUrl, token: new Secret(token)};
+}
+
+/** A setting that is misspelled would not count, without a word. */
+function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = Object.keys(environment.shape);
+  return Object.keys(env)
+    .filter((name) => name.startsWith(prefix) && !known.includes(name))
+    .map((name) => {
+      return `config: ${name}: there is no such setting${nearestSetting(name, known)}; unset it`;
+    });
+}
+
+/** By what stands after the common beginning, which would make any two names alike. */
+function nearestSetting(name: string, known: readonly string[]): string {
+  const ours = known.filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length));
+  const typed = name.slice(prefix.length);
+  const meant = ours.find((each) => each.endsWith(`_${typed}`)) ?? typed;
+  return (
+    nearest(meant, ours).replace('mean ', `mean ${prefix}`) ||
+    `; there are ${ours.map((each) => prefix + each).join(', ')}`
+  );
 }
 
 /** A real account is named by three variables together; half of them is a mistake, not a demo. */

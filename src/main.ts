@@ -90,8 +90,8 @@ function buildProgram(): Command {
     .command('service')
     .description('the reference service alone: a field-service account with made-up data')
     .option('--port <number>', 'where to listen on 127.0.0.1', readPort, 8085)
-    .option('--seed <number>', 'which made-up business', readCount, 1)
-    .option('--customers <number>', 'how large a business; six jobs a customer', readCount, 500)
+    .option('--seed <number>', 'which made-up business (default: 1)', readCount)
+    .option('--customers <number>', 'how large a business; six jobs a customer (default: 500)', readCount)
     .option('--today <date>', 'the day it is looked at (default: one that follows from the seed)')
     .addOption(
       new Option('--dialect <name>', 'how to answer').choices(['observed', 'documented']).default('observed'),

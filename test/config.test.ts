@@ -56,6 +56,21 @@ test.each([
   );
 });
 
+test.each([
+  ['FIELDMIRROR_APIURL', 'FIELDMIRROR_API_URL'],
+  ['FIELDMIRROR_TOKEN', 'FIELDMIRROR_API_TOKEN'],
+  ['FIELDMIRROR_TIMEZONE', 'FIELDMIRROR_TIME_ZONE'],
+  ['FIELDMIRROR_KEYFILE', 'FIELDMIRROR_KEY_FILE'],
+])('a setting %s that is none is refused, and %s is offered', (typed, meant) => {
+  expect(problemsOf({...account, [typed]: 'canary'})).toBe(
+    `config: ${typed}: there is no such setting (did you mean ${meant}?); unset it`,
+  );
+});
+
+test('names of others are left alone', () => {
+  expect(problemsOf({...account, FIELD_MIRROR: 'x', PATH: '/bin', npm_config_fieldmirror_x: 'y'})).toBe('');
+});
+
 test('all that is wrong is said at once', () => {
   const problem = problemsOf({
     DATABASE_URL: 'mysql://x',

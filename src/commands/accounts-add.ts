@@ -16,6 +16,7 @@ import {
   upsertAccount,
 } from '../warehouse/accounts.ts';
 import {inTransaction, type Queryable} from '../warehouse/database.ts';
+import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
 import {readToken} from './read-token.ts';
 import {print} from './report.ts';
@@ -32,7 +33,7 @@ export interface AddOptions {
  * Adds an account, or gives one that is there a new token. The token is asked for, tried, sealed, and only then stored;
  * an account that was stopped goes on with it. Schedules and first sweeps are rows at once: a `start` that runs takes
  * them up within seconds.
- * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, another account at that address
+ * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, the zone of another place, another account at that address
  * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be asked: nothing is stored
  */
 export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
@@ -49,7 +50,8 @@ export async function add(config: Config, name: string, options: AddOptions): Pr
     await refuseTwin(pool, wanted);
     if (held !== null) refuseMove(held, wanted.apiUrl);
     const token = await findToken(config, wanted);
-    await askAccount({apiUrl: wanted.apiUrl, token, allowsHttp: config.allowsHttp});
+    const page = await askAccount({apiUrl: wanted.apiUrl, token, allowsHttp: config.allowsHttp});
+    refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
     const account = await inTransaction(pool, (client) => keep(client, wanted, {token, key}));
     const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
     const text = `account ${name} (${placeOf(account.apiUrl)}, ${account.timeZone}) ${done}`;

@@ -110,12 +110,12 @@ export async function resume(config: Config, name: string, {json}: Output): Prom
 }
 
 async function checkOne(config: Config, pool: pg.Pool, account: Account): Promise<Checked> {
-  const {accountId, name, apiUrl} = account;
+  const {accountId, name, apiUrl, timeZone} = account;
   const {token, problem} = await findToken(config, pool, account);
   const finding: AccountFinding =
     token === null
       ? {verdict: 'token unknown', found: problem}
-      : await examineAccount({apiUrl, token, allowsHttp: config.allowsHttp});
+      : await examineAccount({name, apiUrl, timeZone, token, allowsHttp: config.allowsHttp});
   const isResumed =
     finding.verdict === 'good' && account.state === 'stopped' && (await resumeAccount(pool, accountId));
   const isSealedAnew = await sealAnew(config, pool, account);

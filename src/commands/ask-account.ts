@@ -3,6 +3,7 @@ import {createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
 import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../errors.ts';
 import type {Secret} from '../secret.ts';
+import {findZoneMismatch} from './account-zone.ts';
 
 /** What is to be asked, and with what. */
 export interface AccountAddress {
@@ -11,9 +12,12 @@ export interface AccountAddress {
   readonly allowsHttp: boolean;
 }
 
-/** What is wrong with an account, and the next step: `refused` its token, `address` it, `unreachable` the service. */
+/**
+ * What is wrong with an account, and the next step: `refused` its token, `address` it, `unreachable` the service, `zone` not
+ * its own.
+ */
 export interface AccountFinding {
-  readonly verdict: 'good' | 'refused' | 'address' | 'unreachable' | 'token unknown';
+  readonly verdict: 'good' | 'refused' | 'address' | 'unreachable' | 'zone' | 'token unknown';
   readonly found: string;
 }
 
@@ -40,10 +44,17 @@ export async function askAccount({apiUrl, token, allowsHttp}: AccountAddress): P
   }
 }
 
-/** The same, with what is wrong as a value. */
-export async function examineAccount(address: AccountAddress): Promise<AccountFinding> {
+/** The same, with what is wrong as a value; that the account's zone is not its own, too. */
+export async function examineAccount(
+  address: AccountAddress & {readonly timeZone: string; readonly name: string},
+): Promise<AccountFinding> {
   try {
-    const {ms} = await askAccount(address);
+    const {ms, body} = await askAccount(address);
+    const mismatch = findZoneMismatch(body.toString(), address.timeZone);
+    if (mismatch !== null) {
+      const mend = `fieldmirror accounts add ${address.name} --time-zone ZONE`;
+      return {verdict: 'zone', found: `its time zone: ${mismatch}; ${mend}`};
+    }
     return {verdict: 'good', found: `answers, and takes the token (${Math.round(ms)} ms)`};
   } catch (error) {
     if (error instanceof AccessError) return {verdict: 'refused', found: error.message};
@@ -55,5 +66,5 @@ export async function examineAccount(address: AccountAddress): Promise<AccountFi
 }
 
 async function askLightly(api: Client): Promise<RawPage> {
-  return await api.fetchPage('/customers.xml', {only: 'customer_number', page: '1'});
+  return await api.fetchPage('/customers.xml', {only: 'customer_number,created_at', page: '1'});
 }

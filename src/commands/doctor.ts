@@ -10,6 +10,7 @@ import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {checkMigrations} from '../warehouse/migration-check.ts';
 import {describeSpent, findSpentSequences} from '../warehouse/sequences.ts';
+import {findZoneMismatch} from './account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from './ask-account.ts';
 import {drawTable, print} from './report.ts';
 
@@ -136,12 +137,12 @@ async function checkSealed(config: Config, pool: pg.Pool): Promise<Finding[]> {
 }
 
 async function checkAccount(config: Config, pool: pg.Pool, account: Account): Promise<Finding> {
-  const {name, apiUrl, state, stateReason} = account;
+  const {name, state, stateReason} = account;
   const what = `account ${name}`;
   try {
     const {sealed = null} = (await readAccountAccess(pool, account.accountId)) ?? {};
     const token = openToken({...account, sealed}, config.keys);
-    const {verdict, found} = await examineAccount({apiUrl, token, allowsHttp: config.allowsHttp});
+    const {verdict, found} = await examineAccount({...account, token, allowsHttp: config.allowsHttp});
     if (verdict !== 'good') return bad(what, found);
     if (state === 'active') return good(what, found);
     return warning(
@@ -155,23 +156,29 @@ async function checkAccount(config: Config, pool: pg.Pool, account: Account): Pr
 }
 
 async function checkApi(config: Config): Promise<Finding[]> {
-  const {account, allowsHttp, keys} = config;
+  const {account, allowsHttp, keys, timeZone} = config;
   if (account === null && keys.length > 0) return [good('API', 'no account in the environment, but a key')];
   if (account === null)
     return [good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)')];
   return await look(
     'API',
-    () => askApi({...account, allowsHttp}),
+    () => askApi({...account, allowsHttp}, timeZone),
     '; see FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN',
   );
 }
 
-async function askApi(address: AccountAddress): Promise<Finding[]> {
+async function askApi(address: AccountAddress, timeZone: string): Promise<Finding[]> {
   const asked = Date.now();
   const answer = await askAccount(address);
   const here = (asked + Date.now()) / 2;
-  const answers = good('API', `answers, and takes the token (${Math.round(answer.ms)} ms)`);
-  if (answer.dateHeader === null) return [answers];
+  const mismatch = findZoneMismatch(answer.body.toString(), timeZone);
+  const answers = [
+    good('API', `answers, and takes the token (${Math.round(answer.ms)} ms)`),
+    mismatch === null
+      ? good('time zone', `${timeZone}: nothing speaks against it`)
+      : bad('time zone', `FIELDMIRROR_TIME_ZONE: ${mismatch}`),
+  ];
+  if (answer.dateHeader === null) return answers;
   // A Date header has whole seconds, cut off.
-  return [answers, compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500)];
+  return [...answers, compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500)];
 }

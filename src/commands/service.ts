@@ -1,7 +1,8 @@
 import {once} from 'node:events';
 import type {Config} from '../config.ts';
+import {UsageError} from '../errors.ts';
 import {createLogger} from '../log.ts';
-import {seedBusiness} from '../service/business.ts';
+import {type Business, seedBusiness} from '../service/business.ts';
 import {startService} from '../service/server.ts';
 import {openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {print} from './report.ts';
@@ -10,8 +11,9 @@ import {tellMaking} from './world.ts';
 
 export interface ServiceOptions {
   readonly port: number;
-  readonly seed: number;
-  readonly customers: number;
+  /** 1 when not given, and 500 customers; of a business that is there already only what is given counts. */
+  readonly seed?: number;
+  readonly customers?: number;
   /** The day the business is looked at; one that follows from the seed when not given. */
   readonly today?: string;
   readonly dialect: 'observed' | 'documented';
@@ -32,14 +34,15 @@ export async function service(config: Config, options: ServiceOptions, signal: A
   try {
     const databaseUrl = options.database ?? (await embedded?.url('service')) ?? '';
     const {timeZone} = config;
-    const {seed, customers, today} = options;
-    await seedBusiness(databaseUrl, {
+    const {seed = 1, customers = 500, today} = options;
+    const business = await seedBusiness(databaseUrl, {
       seed,
       customers,
       timeZone,
       ...(today === undefined ? {} : {today}),
       onMaking: tellMaking,
     });
+    if (!business.isNew) refuseAnother(business, options);
     const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
     const {base: basePath, plainShows = false} = options;
     const running = await startService({
@@ -61,6 +64,26 @@ export async function service(config: Config, options: ServiceOptions, signal: A
   } finally {
     await embedded?.leave();
   }
+}
+
+/** @throws {UsageError} what is asked for is not the business that is there: it would be shown all the same */
+function refuseAnother({seed, madeCustomers, today}: Business, asked: ServiceOptions): void {
+  const facts = [
+    ['--seed', seed, asked.seed],
+    ['--customers', madeCustomers, asked.customers],
+    ['--today', today, asked.today],
+  ] as const;
+  const differing = facts.filter(
+    ([, held, wanted]) => wanted !== undefined && String(held ?? '') !== String(wanted),
+  );
+  if (differing.length === 0) return;
+  const lines = differing.map(
+    ([option, held, wanted]) =>
+      `service: ${option}: expected ${held ?? 'none'}, as of the business that is held here, got ${wanted}`,
+  );
+  throw new UsageError(
+    `${lines.join('\n')}\nfor another business give another folder (FIELDMIRROR_HOME) or database (--database); for this one leave the option out`,
+  );
 }
 
 /** The token opens made-up data only, so it may be shown. */

@@ -2,6 +2,7 @@
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
+import type {RawPage} from '../api/client.ts';
 import type {AccountConfig, Config} from '../config.ts';
 import {AccessError, UsageError} from '../errors.ts';
 import {createLogger, type Logger} from '../log.ts';
@@ -26,6 +27,7 @@ import {openPool} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {migrate} from '../warehouse/migrate.ts';
+import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
 import {formatNumber} from './report.ts';
 import {tellStep} from './tell-step.ts';
@@ -197,12 +199,14 @@ async function openOwn(opening: Opening, warehouse: Warehouse): Promise<Own | nu
 /** An account that passes its check goes on, if it was stopped; one that a person paused stays paused. */
 async function openReal(config: Config, access: AccountConfig, {pool, log}: Warehouse): Promise<Own> {
   const {apiUrl, token} = access;
+  const {timeZone} = config;
   const place = placeOf(apiUrl);
   const held = (await listAccounts(pool)).find(
     (account) => placeOf(account.apiUrl) === place && account.name !== demoName,
   );
+  let page: RawPage;
   try {
-    await askAccount({apiUrl, token, allowsHttp: config.allowsHttp});
+    page = await askAccount({apiUrl, token, allowsHttp: config.allowsHttp});
   } catch (error) {
     // With other accounts to serve, one that is refused or away keeps nobody else waiting.
     if (held === undefined || config.keys.length === 0) throw error;
@@ -210,7 +214,7 @@ async function openReal(config: Config, access: AccountConfig, {pool, log}: Ware
     log.error({account: held.name, reason: String(error)}, 'the account of the environment does not answer');
     return {account: held, access, source: place};
   }
-  const {timeZone} = config;
+  refuseWrongZone(page, {timeZone, setting: 'config: FIELDMIRROR_TIME_ZONE'});
   const account = await upsertAccount(pool, {name: held?.name ?? place, apiUrl, timeZone});
   return {account: await resumeStopped(pool, account), access, source: place};
 }

@@ -35,6 +35,8 @@ export interface Business {
   readonly seed: string | null;
   readonly customers: number;
   readonly jobs: number;
+  /** How many customers it was made up with; null when it was not made up. */
+  readonly madeCustomers: number | null;
   /** `2026-11-02`; null when it was not made up. */
   readonly today: string | null;
 }
@@ -88,7 +90,7 @@ async function seedOnce(
     onMaking?.(scale);
     await writeBusiness(client, scale);
     const {seed, customers, jobs, today} = scale;
-    return {isNew: true, seed, customers, jobs, today};
+    return {isNew: true, seed, customers, jobs, madeCustomers: customers, today};
   });
   if (business.isNew) await vacuum(database);
   return business;
@@ -101,7 +103,7 @@ async function vacuum(database: pg.Pool): Promise<void> {
 }
 
 async function findBusiness(db: Queryable): Promise<Business | null> {
-  const text = `SELECT business.seed, business.today::text AS today,
+  const text = `SELECT business.seed, business.today::text AS today, business.customers AS "madeCustomers",
       (SELECT count(*) FROM service.customers WHERE deleted_at IS NULL)::integer AS customers,
       (SELECT count(*) FROM service.jobs WHERE deleted_at IS NULL)::integer AS jobs,
       EXISTS (SELECT FROM service.customers) AS is_used
@@ -109,8 +111,8 @@ async function findBusiness(db: Queryable): Promise<Business | null> {
   const {rows} = await db.query<Omit<Business, 'isNew'> & {is_used: boolean}>(text);
   const [found] = rows;
   if (found === undefined || (found.seed === null && !found.is_used)) return null;
-  const {seed, today, customers, jobs} = found;
-  return {isNew: false, seed, customers, jobs, today};
+  const {is_used: _, ...business} = found;
+  return {isNew: false, ...business};
 }
 
 async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void> {

@@ -63,6 +63,7 @@ describe('making a business up', () => {
       seed: '5',
       customers: 5,
       jobs: 30,
+      madeCustomers: 5,
       today: expect.stringMatching(/^2026-10-\d\d$/),
     });
   });
@@ -92,6 +93,7 @@ describe('making a business up', () => {
       seed: null,
       customers: 1,
       jobs: 0,
+      madeCustomers: null,
       today: null,
     });
     await sandbox.close();
