@@ -3,6 +3,7 @@
 import type {Config} from '../config.ts';
 import {UsageError} from '../errors.ts';
 import {findStream} from '../streams/all.ts';
+import {wideGap} from '../sync/open-numbers.ts';
 import {type Account, listAccounts} from '../warehouse/accounts.ts';
 import type {Asked, ListEnd, Sweep} from '../warehouse/sweep.ts';
 import {approveSweep, listSweeps, readSweep} from '../warehouse/sweeps.ts';
@@ -153,6 +154,11 @@ function drawEvidence({evidence}: Sweep): string[] {
             `asked for ${formatNumber(asked.asked)} ${what}: ${formatNumber(asked.found)} found, ${formatNumber(asked.gone)} gone`,
           ],
     ),
+    ...(gaps?.sampled
+      ? [
+          `${formatNumber(gaps.sampled)} numbers that were never seen stand in gaps of more than ${formatNumber(wideGap)}: a sample of each was asked for, once`,
+        ]
+      : []),
   ];
 }
 

@@ -112,14 +112,14 @@ class Around {
     return await this.#askAll(open, this.#keep);
   }
 
-  async #askGaps(range: KnownRange): Promise<Asked & {readonly left: number}> {
-    const {numbers, left} = findGaps(range, maxGaps);
+  async #askGaps(range: KnownRange): Promise<Asked & {readonly left: number; readonly sampled: number}> {
+    const {numbers, left, sampled} = findGaps(range, maxGaps);
     const asked = await this.#askAll(numbers, this.#keep);
     if (left > 0)
       this.#doubts.push(
         `${left} numbers inside the known range were never seen and are still to be asked for`,
       );
-    return {...asked, left};
+    return {...asked, left, sampled};
   }
 
   /** Steps outward from both ends of the known range, until a few in a row are unknown. */

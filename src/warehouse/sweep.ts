@@ -52,8 +52,8 @@ export interface Evidence {
   readonly lost?: Asked;
   /** Live rows that no pass saw. */
   readonly unseen?: Asked;
-  /** Numbers inside the known range that were never seen; `left` are still to be asked. */
-  readonly gaps?: Asked & {readonly left: number};
+  /** Numbers inside the known range that were never seen; `left` are still to be asked, of `sampled` a sample was. */
+  readonly gaps?: Asked & {readonly left: number; readonly sampled?: number};
   /** Numbers just outside the known range. */
   readonly edges?: Asked;
   /** What the service answered when it was asked for one record and has none of that number. */

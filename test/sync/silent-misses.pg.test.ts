@@ -228,3 +228,21 @@ describe('passes that break off', () => {
     expect(await place.live()).toEqual(numbers);
   });
 });
+
+describe('one number far above all others', () => {
+  test('does not keep the sweeps uncertified: the gap below it is asked about by a sample, once', async () => {
+    place = await openScript([[...range(1, 30)], [10_000_000]]);
+    expect(await place.sweep()).toMatchObject({state: 'certified'});
+    expect(asked('record')).toHaveLength(200);
+    place.script.questions.length = 0;
+    expect(await place.sweep()).toMatchObject({state: 'certified'});
+    expect(asked('record')).toEqual([]);
+  });
+
+  test('hides no record beside the known ones, though no pass shows it', async () => {
+    place = await openScript([[...range(1, 30)], [10_000_000]]);
+    place.script.known = [...range(1, 33), 10_000_000];
+    await place.sweep();
+    expect(await place.live()).toEqual([...range(1, 33), 10_000_000]);
+  });
+});
