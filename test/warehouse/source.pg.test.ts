@@ -25,16 +25,18 @@ afterEach(async () => {
   await database?.drop();
 });
 
+const sorted = (rights: string) =>
+  `(SELECT array_agg(entry::text ORDER BY entry::text) FROM unnest(${rights}) AS entry)`;
 /** Definitions, grants and comments of all that is source. */
 const everything = `
-  SELECT p.oid::regprocedure::text AS name, pg_get_functiondef(p.oid) AS text, p.proacl::text AS rights, obj_description(p.oid, 'pg_proc') AS comment
+  SELECT p.oid::regprocedure::text AS name, pg_get_functiondef(p.oid) AS text, ${sorted('p.proacl')} AS rights, obj_description(p.oid, 'pg_proc') AS comment
     FROM pg_proc AS p WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
      AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
    UNION ALL
-  SELECT tgname || ' on ' || tgrelid::regclass, pg_get_triggerdef(t.oid), NULL, obj_description(t.oid, 'pg_trigger')
+  SELECT tgname || ' on ' || tgrelid::regclass, pg_get_triggerdef(t.oid), NULL::text[], obj_description(t.oid, 'pg_trigger')
     FROM pg_trigger AS t WHERE NOT tgisinternal
    UNION ALL
-  SELECT c.oid::regclass::text, pg_get_viewdef(c.oid), c.relacl::text, obj_description(c.oid, 'pg_class')
+  SELECT c.oid::regclass::text, pg_get_viewdef(c.oid), ${sorted('c.relacl')}, obj_description(c.oid, 'pg_class')
     FROM pg_class AS c WHERE relnamespace IN ('mart'::regnamespace, 'history'::regnamespace) AND relkind = 'v'
    ORDER BY 1, 2`;
 
