@@ -172,9 +172,11 @@ async function openPostgres(
   const pool = openPool(databaseUrl, {max: poolSize, applicationName: 'fieldmirror'});
   closers.add(() => pool.end());
   if (options.migrates) await migrate(pool, allTables);
-  const {host, pathname} = new URL(databaseUrl);
+  const {host, port, pathname} = new URL(databaseUrl);
   const place =
-    config.databaseUrl === null ? `embedded Postgres in ${config.home}/postgres` : `${host}${pathname}`;
+    config.databaseUrl === null
+      ? `embedded Postgres in ${config.home}/postgres, port ${port}`
+      : `${host}${pathname}`;
   return {pool, databaseUrl, place, log};
 }
 
@@ -230,7 +232,8 @@ async function openDemo({config, closers, embedded}: Opening, {pool, log}: Wareh
   return {
     account: await resumeStopped(pool, account),
     access: {apiUrl: service.url, token: new Secret(service.token)},
-    source: `the reference service at ${service.url}, made-up data`,
+    // It opens made-up data only, so it may be shown: whoever plays a dispatcher needs it.
+    source: `the reference service at ${service.url}, made-up data; token ${service.token}`,
   };
 }
 

@@ -1,0 +1,179 @@
+// Somebody who reads a document and types in what it shows: into one shell for all blocks, into others what stays, and into
+// a Postgres client what is SQL.
+
+import {type ChildProcess, spawn} from 'node:child_process';
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {createServer} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import pg from 'pg';
+import type {Block} from './blocks.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+/** A line that stays, and the words after which the reader goes on. */
+const staying = /# stays.*when it says "(.*)"$/;
+/** Has happened, or this test would not run; is happening. */
+const underWay = [/^npm install && npm test\b.*$/, /^npm install && /];
+/** Where the HTTP API listens unless it is told otherwise; on this machine somebody else may be there. */
+const usualPort = '8086';
+
+export interface Reader {
+  /** Types the commands of a block, each when the one before has ended. @returns what they printed */
+  type(block: Block): Promise<string>;
+  /** Opens a session as a user of the warehouse. */
+  connect(role: string): Promise<pg.Client>;
+  close(): Promise<void>;
+}
+
+/** Opens a terminal in the project's folder, with an empty home for Fieldmirror. */
+export async function openReader(): Promise<Reader> {
+  const home = await mkdtemp(join(tmpdir(), 'fieldmirror-readme-'));
+  await writeFile(join(home, '.curlrc'), 'silent\nshow-error\nfail-with-body\n');
+  const port = String(await freePort());
+  const shell = new Shell({FIELDMIRROR_HOME: join(home, 'data'), CURL_HOME: home, HOME: home});
+  let client: pg.Client | null = null;
+  const leave = async () => {
+    await client?.end();
+    client = null;
+  };
+  return {
+    type: async (block) => {
+      const printed: string[] = [];
+      for (const {text, until} of readCommands(block, port)) {
+        const output = await shell.run(text, until);
+        printed.push(output);
+        await shell.set(readVariables(output));
+      }
+      return printed.join('');
+    },
+    connect: async (role) => {
+      await leave();
+      const password = (await readFile(join(home, 'data', 'postgres.password'), 'utf8')).trim();
+      const url = `postgres://fieldmirror:${password}@127.0.0.1:${shell.variables.get('PGPORT')}/warehouse`;
+      client = new pg.Client({connectionString: url, application_name: 'psql'});
+      await client.connect();
+      if (role !== 'fieldmirror') await client.query(`SET SESSION AUTHORIZATION ${role}`);
+      return client;
+    },
+    close: async () => {
+      await leave();
+      await shell.close();
+      await rm(home, {recursive: true, force: true});
+    },
+  };
+}
+
+/** A run of lines that end, or one that stays. */
+interface Command {
+  readonly text: string;
+  /** What it prints when the reader may go on; null of what ends. */
+  readonly until: string | null;
+}
+
+function readCommands(block: Block, port: string): Command[] {
+  const commands: Command[] = [];
+  let ending: string[] = [];
+  for (const typed of block.text.split('\n')) {
+    const line = underWay
+      .reduce((rest, done) => rest.replace(done, ''), typed)
+      .replace(`:${usualPort}/`, `:${port}/`);
+    const [, until] = staying.exec(line) ?? [];
+    if (until === undefined) {
+      ending.push(line);
+      continue;
+    }
+    const command = line.replace(/\s+#.*$/, '');
+    commands.push({text: ending.join('\n'), until: null});
+    commands.push({text: command.endsWith(' door') ? `${command} --port ${port}` : command, until});
+    ending = [];
+  }
+  return [...commands, {text: ending.join('\n'), until: null}].filter(({text}) => text.trim() !== '');
+}
+
+/** What the document has the reader copy from the main job's output. */
+function readVariables(output: string): Map<string, string> {
+  const [, url, token] = /reference service at (\S+), made-up data; token (\S+)/.exec(output) ?? [];
+  const [, port] = /embedded Postgres in .*, port (\d+)/.exec(output) ?? [];
+  const found = {URL: url, TOKEN: token, PGPORT: port};
+  return new Map(
+    Object.entries(found).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+/** One bash that lives as long as the reader reads, so that an alias and a variable of one block are there in the next. */
+class Shell {
+  readonly variables = new Map<string, string>();
+  readonly #bash: ChildProcess;
+  readonly #folder: Promise<string> = mkdtemp(join(tmpdir(), 'fieldmirror-shell-'));
+  #output = '';
+  #hears: () => void = () => {};
+  #runs = 0;
+
+  constructor(env: Readonly<Record<string, string>>) {
+    this.#bash = spawn('bash', ['--norc', '--noprofile'], {
+      cwd: root,
+      env: {PATH: process.env.PATH ?? '', TZ: 'UTC', LANG: 'C.UTF-8', ...env},
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    const hear = (chunk: Buffer) => {
+      this.#output += chunk.toString();
+      this.#hears();
+    };
+    this.#bash.stdout?.on('data', hear);
+    this.#bash.stderr?.on('data', hear);
+    this.#bash.on('close', () => this.#hears());
+    // Aliases work as they do where a person types; each job has a group of its own, to be stopped as Ctrl-C does.
+    this.#write('shopt -s expand_aliases; set -m -o pipefail -o errtrace');
+    this.#write(`trap 'echo "## ended with $?: $BASH_COMMAND"' ERR`);
+  }
+
+  async set(values: ReadonlyMap<string, string>): Promise<void> {
+    for (const [name, value] of values) {
+      this.variables.set(name, value);
+      this.#write(`${name}='${value}'`);
+    }
+  }
+
+  /** @param until - what a command prints that stays in a terminal of its own; null of commands that end */
+  async run(text: string, until: string | null): Promise<string> {
+    const run = ++this.#runs;
+    const file = join(await this.#folder, `${run}.sh`);
+    await writeFile(file, `${text}\n`);
+    const from = this.#output.length;
+    if (until === null) this.#write(`source ${file} </dev/null; echo "## done ${run}"`);
+    else this.#write(`source ${file} </dev/null &`);
+    const end = until ?? `## done ${run}\n`;
+    await this.#await(() => this.#output.includes(end, from));
+    return this.#output.slice(from).replace(`## done ${run}\n`, '');
+  }
+
+  async #await(isThere: () => boolean): Promise<void> {
+    await new Promise<void>((done, failed) => {
+      this.#hears = () => {
+        if (isThere()) done();
+        else if (this.#bash.exitCode !== null) failed(new Error(`the shell ended: ${this.#output}`));
+      };
+      this.#hears();
+    });
+  }
+
+  #write(line: string): void {
+    this.#bash.stdin?.write(`${line}\n`);
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise((done) => this.#bash.once('close', done));
+    this.#write('for job in $(jobs -p); do kill -INT -- -$job; done; wait; exit');
+    await ended;
+    await rm(await this.#folder, {recursive: true, force: true});
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  await new Promise((done) => server.close(done));
+  if (address === null || typeof address === 'string') throw new Error('no free port on 127.0.0.1');
+  return address.port;
+}

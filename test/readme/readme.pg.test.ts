@@ -1,0 +1,121 @@
+// Every block of the README and of docs/, from top to bottom, on the made-up business, as a reader would type it in: SQL as
+// the user that its first line names, with the real service and the real workers. A block that nobody has seen yet is held
+// to this as well.
+
+import {execFile} from 'node:child_process';
+import {randomBytes} from 'node:crypto';
+import {promisify} from 'node:util';
+import type pg from 'pg';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {loadConfig} from '../../src/config.ts';
+import {type Block, findBlocks, readBlocks, readStatements, type Statement} from './blocks.ts';
+import {openReader, type Reader} from './reader.ts';
+
+const blocks = await readBlocks();
+/** Addresses that are nobody's: what names one needs an account, a Postgres or a Redis of the reader's own. */
+const needsYours = /(?:\/\/|@)\w+\.example\.com/;
+/** What a parameter of a statement stands for, by the name that the comment behind the statement gives it. */
+const parameters: Readonly<Record<string, string>> = {
+  employee_number: '3',
+  username: 'orla.mardale',
+  password: randomBytes(12).toString('base64url'),
+};
+
+/** Values as a terminal shows them. */
+const types = {getTypeParser: () => (value: unknown) => String(value)};
+
+let reader: Reader;
+let session: pg.Client;
+beforeAll(async () => {
+  reader = await openReader();
+});
+afterAll(() => reader.close());
+
+describe.each(blocks)('$place', (block) => {
+  if (block.language === 'sh' && needsYours.test(block.text))
+    test('needs an account or a server of the reader’s own', () => checkYours(block));
+  else if (block.language === 'sh')
+    test('runs as printed, and prints what is shown', () => checkCommands(block), 120_000);
+  else if (block.language === 'sql')
+    test('runs as printed, by the role it is meant for', () => checkStatements(block));
+  else if (block.language === '') test('is output of no command above it', () => checkLoose(block));
+  else test('is of a kind that this test can run', () => expect(['sh', 'sql', '']).toContain(block.language));
+});
+
+async function checkCommands(block: Block): Promise<void> {
+  const printed = await reader.type(block);
+  expect(printed).not.toMatch(/^## ended with/m);
+  if (block.shown === null) return;
+  const lines = new Set(printed.split('\n').map(generalise));
+  expect(
+    block.shown.split('\n').filter((line) => !lines.has(generalise(line))),
+    printed,
+  ).toEqual([]);
+}
+
+/** What is different each time: ports, tokens, counts and times, and the widths that follow from them. */
+function generalise(line: string): string {
+  return line
+    .replace(/\/\S*\/data\b/, '.fieldmirror')
+    .replace(/\b[\da-f]{8,}\b/g, 'token')
+    .replace(/\(\d+ \w+ ago\)/, '(n s ago)')
+    .replace(/\d[\d,.:]*/g, 'n')
+    .replace(/[\s─]+/g, ' ')
+    .trim();
+}
+
+async function checkStatements(block: Block): Promise<void> {
+  const statements = readStatements(block);
+  expect(statements.length).toBeGreaterThan(0);
+  for (const statement of statements) {
+    if (statement.isFirst) session = await reader.connect(statement.role);
+    await checkStatement(statement);
+  }
+}
+
+/** A statement changes or shows something; the comment behind a SELECT is its result. */
+async function checkStatement({sql, said}: Statement): Promise<void> {
+  const names = sql.includes('$1') ? (said ?? '').replace(/:.*/, '').split(', ') : [];
+  const values = names.map((name) => parameters[name]);
+  expect(values, sql).not.toContain(undefined);
+  const {rows, rowCount, command} = await session.query({text: sql, values, rowMode: 'array', types});
+  if (['SELECT', 'INSERT', 'UPDATE', 'DELETE'].includes(command))
+    expect({sql, rows: rowCount}).not.toMatchObject({rows: 0});
+  if (command === 'SELECT' && said !== null && names.length === 0)
+    expect({sql, result: (rows[0] ?? []).join(', ')}).toEqual({sql, result: said});
+}
+
+/** What it exports is a configuration that Fieldmirror takes. */
+async function checkYours({text}: Block): Promise<void> {
+  const exports = text.split('\n').filter((line) => line.startsWith('export '));
+  expect(exports).not.toEqual([]);
+  const {stdout} = await promisify(execFile)('bash', ['-c', `${exports.join('\n')}\nenv -0`], {
+    env: {PATH: process.env.PATH ?? '', LANG: 'C.UTF-8'},
+  });
+  const env = Object.fromEntries(
+    stdout.split('\0').flatMap((line) => {
+      const [, name, value] = /^((?:FIELDMIRROR|DATABASE|REDIS)_\w+)=(.*)$/.exec(line) ?? [];
+      return name === undefined ? [] : [[name, value]];
+    }),
+  );
+  expect(Object.keys(env)).toHaveLength(exports.length);
+  expect(() => loadConfig(env)).not.toThrow();
+}
+
+/** Only figures are printed by what this test does not run, and stand for themselves. */
+function checkLoose({heading}: Block): void {
+  expect(heading).toBe('Speed');
+}
+
+test('a block of SQL that names no role, or breaks off, is refused', () => {
+  expect(() => readStatements({place: 'x', text: 'SELECT 1;'})).toThrow('expected "-- as ROLE"');
+  expect(() => readStatements({place: 'x', text: '-- as erp\nSELECT 1'})).toThrow('expected a semicolon');
+});
+
+test('output belongs to the commands above it', () => {
+  const text = '# Day\n```sh\nls\n```\n\nIt prints\n```\na\n```\n```\nb\n```\n';
+  expect(findBlocks('x.md', text)).toEqual([
+    {place: 'x.md:2, Day', heading: 'Day', language: 'sh', text: 'ls', shown: 'a'},
+    {place: 'x.md:10, Day', heading: 'Day', language: '', text: 'b', shown: null},
+  ]);
+});
