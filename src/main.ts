@@ -4,16 +4,14 @@
 // The small young generation halves the memory of a first load and costs it a tenth of its speed.
 
 import {enableCompileCache} from 'node:module';
-import {Command, CommanderError, InvalidArgumentError, Option} from 'commander';
+import {Command, InvalidArgumentError, Option} from 'commander';
 import {loadConfig} from './config.ts';
-import {FatalError, RetryableError, UsageError} from './errors.ts';
+import {exit, exitCodeOf, exitOnStrayErrors, reportError} from './exit.ts';
+import {awaitStop} from './stop.ts';
 
-const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
-/** After the first signal a clean stop gets this long. */
-const stopMs = 9_000;
-
-const stopping = new AbortController();
-const {signal} = stopping;
+enableCompileCache();
+exitOnStrayErrors();
+const signal = awaitStop();
 
 function buildProgram(): Command {
   const program = new Command('fieldmirror')
@@ -297,39 +295,15 @@ async function finish(command: () => Promise<number>): Promise<void> {
   process.exitCode = await command();
 }
 
-function exitCodeOf(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
-  if (error instanceof UsageError) return exitCodes.usage;
-  if (error instanceof FatalError || error instanceof RetryableError) return exitCodes.dependency;
-  return exitCodes.bug;
+/** Stopped by a person: what was under way goes on at the next start. */
+function endStopped(error: unknown): number {
+  const exitCode = exitCodeOf(error);
+  return exitCode === 70 ? 1 : exitCode;
 }
 
-function report(error: unknown, exitCode: number): void {
-  if (error instanceof CommanderError) return;
-  if (!(error instanceof Error)) process.stderr.write(`${String(error)}\n`);
-  else if (exitCode === exitCodes.bug)
-    process.stderr.write(`This is a bug in Fieldmirror; please report it.\n${error.stack}\n`);
-  else process.stderr.write(`${error.message}\n`);
-}
-
-function stopOnSignals(): void {
-  const stop = () => {
-    if (signal.aborted) process.exit(1);
-    stopping.abort(new Error('stopped'));
-    setTimeout(() => process.exit(1), stopMs).unref();
-  };
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
-}
-
-enableCompileCache();
-stopOnSignals();
 try {
   await buildProgram().parseAsync();
 } catch (error) {
-  const exitCode = exitCodeOf(error);
-  // Stopped by a person: what was under way goes on at the next start.
-  process.exitCode = signal.aborted && exitCode === exitCodes.bug ? 1 : exitCode;
-  if (!signal.aborted) report(error, exitCode);
+  process.exitCode = signal.aborted ? endStopped(error) : reportError(error);
 }
-process.exit();
+await exit(Number(process.exitCode ?? 0), signal);

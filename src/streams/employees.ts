@@ -59,7 +59,6 @@ export const employees: Stream = {
   isCountedPerAccount: true,
   isDeletable: false,
   include: [],
-  listedAt: null,
   table,
   children: [],
   ignored: [],

@@ -50,7 +50,6 @@ export const tasks: Stream = {
   isCountedPerAccount: false,
   isDeletable: true,
   include: [],
-  listedAt: null,
   table,
   children: [],
   ignored: [],

@@ -16,11 +16,12 @@ export interface Running {
   prints(pattern: RegExp): Promise<string>;
 }
 
-const root = join(import.meta.dirname, '..', '..');
+/** The program, to be run by Node. */
+export const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
 /** @param env - the whole of what the command sees, beside PATH */
 export function startCommand(args: readonly string[], env: Readonly<Record<string, string>>): Running {
-  const child = spawn(process.execPath, [join(root, 'src', 'main.ts'), ...args], {
+  const child = spawn(process.execPath, [main, ...args], {
     env: {PATH: process.env.PATH ?? '', ...env},
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,0 +1,145 @@
+// What a verb prints reaches its reader whole, however slowly that one reads, and with the exit code of the verb.
+
+import PQueue from 'p-queue';
+import pg from 'pg';
+import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {type Ended, runCommand} from '../support/command.ts';
+import {openPlace, type Place} from '../support/place.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {runIntoPipe} from '../support/slow-pipe.ts';
+
+interface Case {
+  readonly args: readonly string[];
+  readonly code?: number;
+  /** Bytes that it prints at the least; a pipe takes 65,536 of them at once. */
+  readonly bytes?: number;
+  /** It stays until it is told to stop. */
+  readonly stays?: boolean;
+  /** It runs before there is much to tell. */
+  readonly isFirst?: boolean;
+}
+
+const megabyte = 1_000_000;
+/** What one write into a pipe takes, and a little more. */
+const pipeful = 66_000;
+const accounts = 900;
+
+/** Every verb of the program, by the words it is called with. */
+const cases: Readonly<Record<string, Case>> = {
+  start: {args: ['--once'], isFirst: true},
+  sync: {args: ['tasks', '--account', 'own']},
+  push: {args: ['--dry-run'], bytes: megabyte},
+  status: {args: [], bytes: megabyte},
+  explain: {args: ['customers', '1', 'service_address', '--account', 'own'], bytes: megabyte},
+  doctor: {args: []},
+  migrate: {args: []},
+  service: {args: ['--port', '0', '--customers', '5'], stays: true},
+  door: {args: ['--port', '0'], stays: true},
+  'changes list': {args: ['--limit', '3600'], bytes: megabyte},
+  'changes show': {args: ['1'], bytes: megabyte},
+  'changes retry': {args: Array.from({length: 1_100}, (_, at) => String(at + 2)), bytes: pipeful},
+  'changes hold': {args: ['2001']},
+  'changes release': {args: ['2002'], code: 2},
+  'changes cancel': {args: ['2003']},
+  'changes resolve': {args: ['2004', '--take', 'service'], code: 2},
+  'sweeps list': {args: ['--limit', '3600'], bytes: megabyte},
+  'sweeps show': {args: ['1'], bytes: megabyte},
+  'sweeps approve': {args: ['1'], code: 2},
+  'accounts list': {args: [], bytes: pipeful},
+  'accounts add': {args: ['other', '--url', 'https://example.com/other'], code: 2},
+  'accounts check': {args: [], bytes: pipeful, code: 3},
+  'accounts pause': {args: ['account-2']},
+  'accounts resume': {args: ['account-3']},
+  'keys add': {args: ['erp', '--account', 'own']},
+  'keys list': {args: [], bytes: megabyte},
+  'keys revoke': {args: ['key-7']},
+};
+
+let place: Place;
+let empty: TestDatabase;
+const ended = new Map<string, Ended>();
+
+beforeAll(async () => {
+  place = await openPlace({}, inject('warehouseTemplate'));
+  empty = await createDatabase();
+  const entries = Object.entries(cases);
+  for (const [verb, each] of entries) if (each.isFirst) ended.set(verb, await run(verb, each));
+  const client = new pg.Client({connectionString: place.databaseUrl});
+  await client.connect();
+  for (const statement of statements) await client.query(statement);
+  await client.end();
+  const rest = entries.filter(([, each]) => !each.isFirst);
+  const runs = rest.map(
+    ([verb, each]) =>
+      async () =>
+        ended.set(verb, await run(verb, each)),
+  );
+  await new PQueue({concurrency: 3}).addAll(runs);
+}, 300_000);
+
+async function run(verb: string, {args, stays}: Case): Promise<Ended> {
+  const own = verb === 'service' ? ['--database', empty.url] : [];
+  const pipe = stays === true ? {stopsAt: '}\n'} : {};
+  return await runIntoPipe([...verb.split(' '), ...args, ...own, '--json'], place.env, pipe);
+}
+
+afterAll(async () => {
+  await place.close();
+  await empty.drop();
+});
+
+const statements = [
+  `UPDATE sync.accounts SET name = 'own'`,
+  `UPDATE warehouse.customers SET service_address = repeat('Ring twice. ', 100000) WHERE customer_number = 1`,
+  `INSERT INTO warehouse.customers (name, service_address)
+   SELECT 'Customer ' || n, repeat('Roofs and more ', 20) FROM generate_series(1, 4000) AS n`,
+  `INSERT INTO sync.accounts (name, api_url, time_zone, state, state_reason)
+   SELECT 'account-' || n, 'https://example.com/' || n, 'UTC', 'paused', 'not yet' FROM generate_series(1, ${accounts}) AS n`,
+  `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error, ended_at)
+   SELECT 1, 'jobs', 'record', n, 'failed', 'command', 'no answer', now() FROM generate_series(1, 3000) AS n`,
+  `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream)
+   SELECT 1, n, 1, 'customers' FROM generate_series(1000000, 1008000) AS n`,
+  `INSERT INTO sync.door_keys (name, account_id, key_hash, may_write)
+   SELECT 'key-' || n, 1, sha256(n::text::bytea), true FROM generate_series(1, 5000) AS n`,
+];
+
+/** Verbs as the program's own help has them, those of a group with its name before them. */
+async function listVerbs(group: readonly string[] = []): Promise<string[]> {
+  const {stdout} = await runCommand([...group, '--help'], {});
+  // The list ends at an empty line: what follows it names variables, and any unknown name is answered with the help of all.
+  const [commands = ''] = (stdout.split('Commands:\n')[1] ?? '').split('\n\n');
+  const names = [...commands.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name);
+  const verbs = names.filter((name) => name !== 'help').map((name) => [...group, name]);
+  if (verbs.length === 0) return [group.join(' ')];
+  return (await Promise.all(verbs.map(listVerbs))).flat();
+}
+
+test('every verb of the program is one of the cases below: a new one needs a case of its own', async () => {
+  expect((await listVerbs()).toSorted()).toEqual(Object.keys(cases).toSorted());
+});
+
+describe('--json through a slow pipe is one whole document, and the exit code is that of the verb', () => {
+  test.each(Object.entries(cases))('%s', (verb, {code = 0, bytes = 0}) => {
+    const {stdout, stderr, ...held} = ended.get(verb) ?? {stdout: '', stderr: ''};
+    expect(held, stderr.slice(0, 1_000)).toEqual({code});
+    if (bytes > 0 || code !== 2) expect(JSON.parse(stdout)).toBeTypeOf('object');
+    expect(stdout.length).toBeGreaterThanOrEqual(bytes);
+  });
+});
+
+test('a reader that stops reading ends the verb without a word', async () => {
+  const into = '| head -1';
+  expect(await runIntoPipe(['changes', 'list', '--limit', '4000'], place.env, {into})).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^.+\n$/),
+    stderr: '',
+  });
+});
+
+test('output that cannot be written is told, and is no success', async () => {
+  expect(await runIntoPipe(['accounts', 'list'], place.env, {into: '> /dev/full'})).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringMatching(/^standard output: expected it to take all.*got ENOSPC; make room/),
+  });
+});
