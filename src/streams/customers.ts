@@ -138,6 +138,7 @@ export const customers: Stream = {
   isCountedPerAccount: true,
   isDeletable: true,
   include: ['contacts', 'notes', 'tax_entity'],
+  listedAt: (customerNumber) => ({path: '/customers.xml', query: {customer_number: customerNumber}}),
   table,
   children: [
     {
@@ -153,6 +154,7 @@ export const customers: Stream = {
       table: customerNotes,
       parentColumns: {customer_number: 'customer_number', customer_id: 'id'},
       isOwned: true,
+      hasPath: true,
     },
     {element: 'tax_entity', item: null, table: taxEntities, parentColumns: {}, isOwned: false},
   ],

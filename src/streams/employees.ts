@@ -59,6 +59,7 @@ export const employees: Stream = {
   isCountedPerAccount: true,
   isDeletable: false,
   include: [],
+  listedAt: null,
   table,
   children: [],
   ignored: [],

@@ -120,6 +120,7 @@ export const jobs: Stream = {
     'job_status',
     'tax_entity',
   ],
+  listedAt: (customerNumber) => ({path: `/customers/${customerNumber}/jobs.xml`, query: {}}),
   table,
   children: [
     {
@@ -132,8 +133,15 @@ export const jobs: Stream = {
       isOwned: true,
     },
     {element: 'job_charges', item: 'job_charge', table: jobCharges, parentColumns, isOwned: true},
-    {element: 'time_entries', item: 'time_entry', table: timeEntries, parentColumns, isOwned: true},
-    {element: 'notes', item: 'note', table: jobNotes, parentColumns, isOwned: true},
+    {
+      element: 'time_entries',
+      item: 'time_entry',
+      table: timeEntries,
+      parentColumns,
+      isOwned: true,
+      hasPath: true,
+    },
+    {element: 'notes', item: 'note', table: jobNotes, parentColumns, isOwned: true, hasPath: true},
     {element: 'job_type', item: null, table: jobTypes, parentColumns: {}, isOwned: false},
     {element: 'job_status', item: null, table: jobStatuses, parentColumns: {}, isOwned: false},
     {element: 'tax_entity', item: null, table: taxEntities, parentColumns: {}, isOwned: false},

@@ -2,6 +2,8 @@ import type {MirrorTable} from '../warehouse/mirror-table.ts';
 
 export type StreamName = 'customers' | 'jobs' | 'employees' | 'tasks';
 
+type Query = Readonly<Record<string, string>>;
+
 /** One kind of object at the service: where it is listed, how it is known, where its parts are kept. */
 export interface Stream {
   readonly name: StreamName;
@@ -21,6 +23,8 @@ export interface Stream {
   readonly isDeletable: boolean;
   /** Related data to ask for with every record. */
   readonly include: readonly string[];
+  /** The shortest list, with its filter, that holds a record of a customer's number; null where lists embed no more than shows. */
+  readonly listedAt: ((customerNumber: string) => {readonly path: string; readonly query: Query}) | null;
   readonly table: MirrorTable;
   readonly children: readonly Child[];
   /** Elements that other records bring in full, so they are read there. */
@@ -46,6 +50,8 @@ export interface Child {
   readonly isLink?: boolean;
   /** True where they exist only in their parent and vanish from its list; false for look-ups that many records share. */
   readonly isOwned: boolean;
+  /** True where a path below the record lists them: /jobs/7/notes.xml. */
+  readonly hasPath?: boolean;
 }
 
 /** The column of an owned child's table that names its parent. @throws {TypeError} none does */

@@ -50,6 +50,7 @@ export const tasks: Stream = {
   isCountedPerAccount: false,
   isDeletable: true,
   include: [],
+  listedAt: null,
   table,
   children: [],
   ignored: [],

@@ -2,17 +2,20 @@
 
 import type pg from 'pg';
 import {readOne} from '../api/reader.ts';
+import type {FieldRecord} from '../api/record.ts';
 import {SeenElements} from '../api/seen-elements.ts';
 import {isGone} from '../api/verdict.ts';
-import {RecordError} from '../errors.ts';
+import {RecordError, RetryableError} from '../errors.ts';
 import {numberOf} from '../streams/number-of.ts';
 import {readRows} from '../streams/rows.ts';
 import {redactXml} from '../streams/secrets.ts';
 import type {Stream} from '../streams/stream.ts';
+import {listUnembedded} from '../streams/unsaid.ts';
 import {inSweepTransaction} from '../warehouse/database.ts';
 import {saveCheckpoint} from '../warehouse/sweeps.ts';
 import {type GoneNumber, readClock} from '../warehouse/tombstones.ts';
-import {type EncodedRowSet, encodeRowSet} from './encoded-row-set.ts';
+import {embedCustomer, embedMissing} from './embed-missing.ts';
+import {type EncodedRowSet, encodeShown} from './encoded-row-set.ts';
 import {listPageFields, type PageFields} from './page-fields.ts';
 import {includeOf, pathOf} from './query.ts';
 import type {BadRecord} from './read-page.ts';
@@ -25,6 +28,8 @@ export interface Answers {
   readonly gone: readonly GoneNumber[];
   /** Why an answer is evidence of nothing, one sentence each. */
   readonly unclear: readonly string[];
+  /** What of records that were found is told nowhere, one sentence each. */
+  readonly untold: readonly string[];
 }
 
 /** Where answers of "gone" are kept, in the transaction that loads what was found beside them. */
@@ -71,7 +76,8 @@ async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepG
   tally.add(done);
   await pass(run, 'numbers-committed');
   const unclear = answers.flatMap((answer) => answer.unclear ?? []);
-  return {found: rowSets.map((rowSet) => rowSet.number), gone, unclear};
+  const untold = answers.flatMap((answer) => answer.untold ?? []);
+  return {found: rowSets.map((rowSet) => rowSet.number), gone, unclear, untold};
 }
 
 /** What the service says of one number: exactly one of the four, with the fields of a record that came. */
@@ -80,6 +86,7 @@ interface Answer {
   readonly gone?: GoneNumber;
   readonly bad?: BadRecord;
   readonly unclear?: string;
+  readonly untold?: string;
   readonly fields?: readonly PageFields[];
 }
 
@@ -109,12 +116,35 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
     const came = numberOf(stream, record);
     if (came !== number)
       return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};
-    const rowSet = encodeRowSet(stream, readRows(stream, record, run.account), null);
-    return {rowSet, fields: listPageFields(stream, seen)};
+    const whole = await embedRest(run, record);
+    const rowSet = encodeShown(stream, readRows(stream, whole, account), whole);
+    const fields = listPageFields(stream, seen);
+    const unknown = listUnembedded(stream, whole).join(', ');
+    if (unknown === '') return {rowSet, fields};
+    const untold = `${stream.item} ${number} came without its ${unknown}, and no list told them: what is held of those stays`;
+    return {rowSet, fields, untold};
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
     const xml = redactXml(answer.body.toString('utf8'));
     return {bad: {page: null, number, reason: error.message, xml}};
+  }
+}
+
+/**
+ * What the record leaves out, as far as another place tells it. A full sweep asks for the record alone: the list brings
+ * the rest. Where those places cannot be read the record itself is taken all the same.
+ */
+async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord> {
+  const {deps, sweep, stream, account, signal} = run;
+  const place = {pool: deps.pool, accountId: sweep.accountId, account, stream, call: callOf(run)};
+  const record = await embedCustomer(place, shown);
+  if (sweep.mode !== 'record') return record;
+  try {
+    return await embedMissing(place, record, listUnembedded(stream, record));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof RetryableError || error instanceof RecordError) return record;
+    throw error;
   }
 }
 

@@ -1,6 +1,8 @@
+import type {FieldRecord} from '../api/record.ts';
 import type {RowSet} from '../streams/rows.ts';
 import type {Child, Stream} from '../streams/stream.ts';
-import {type EncodedRow, encodeRow} from '../warehouse/encoded-row.ts';
+import {recallRow} from '../streams/unsaid.ts';
+import {type EncodedRow, encodeRow, type HeldValues} from '../warehouse/encoded-row.ts';
 
 /** The rows that one record makes, ready for the loader. */
 export interface EncodedRowSet {
@@ -9,6 +11,14 @@ export interface EncodedRowSet {
   readonly row: EncodedRow;
   /** One entry for each element of children that the record spoke of: what it did not send proves nothing. */
   readonly children: readonly {readonly element: string; readonly rows: readonly EncodedRow[]}[];
+}
+
+/** The rows of a record that was asked for by its number: what its document left out stays as it is held. */
+export function encodeShown(stream: Stream, rowSet: RowSet, record: FieldRecord): EncodedRowSet {
+  const {row} = rowSet;
+  const recall = (held: HeldValues) => encodeRow(stream.table, recallRow(stream, {row, record}, held));
+  const encoded = encodeRowSet(stream, rowSet, null);
+  return {...encoded, row: {...encoded.row, recall}};
 }
 
 /** @param page - the page on which the record stood; null when it was asked for by its number */

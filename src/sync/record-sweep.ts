@@ -17,15 +17,17 @@ export async function sweepRecord(run: SweepRun): Promise<Ended> {
   const number = sweep.recordNumber ?? '';
   const isHeld = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});
   let evidence: Evidence = {};
+  const reasons: string[] = [];
   for await (const answers of askNumbers(run, [number], async (client, {gone, askedAt}) => {
     if (isHeld) await keepAnswers(client, {...scopeOf(run), gone, askedAt});
   })) {
     checkAnswer(run, answers);
+    reasons.push(...answers.untold);
     const [gone] = answers.gone;
     if (gone !== undefined) evidence = {absent: {status: gone.status, words: gone.words}};
   }
-  const end = {state: 'certified', reasons: [], evidence} as const;
-  return await endRun(run, end, (client) => markGone(client, run));
+  const state = reasons.length === 0 ? 'certified' : 'uncertified';
+  return await endRun(run, {state, reasons, evidence}, (client) => markGone(client, run));
 }
 
 function checkAnswer({sweep, stream}: SweepRun, {found, gone, unclear}: Answers): void {

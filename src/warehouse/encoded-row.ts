@@ -3,6 +3,12 @@ import type {MirrorTable} from './mirror-table.ts';
 import type {Row} from './row.ts';
 import {findColumn} from './table-sql.ts';
 
+/** The values of a row that is held, as text in the order of its table's columns; instants as ISO 8601. */
+export interface HeldValues {
+  readonly values: readonly (string | null)[];
+  readonly attributes: string;
+}
+
 /** One row as COPY takes it. Three plain texts and a short list: cheap to hold by the thousand and to hand to another thread. */
 export interface EncodedRow {
   /** The values of the table's key columns, in order. */
@@ -10,6 +16,8 @@ export interface EncodedRow {
   readonly hash: string;
   /** Columns, attributes, hash and page as a line for COPY; whose row it is and which sweep wrote it is put before it. */
   readonly line: string;
+  /** Of a row whose document may leave things out: the row with them as they are held. None where the document is whole. */
+  readonly recall?: (held: HeldValues) => EncodedRow;
 }
 
 /** With a leading zero or sign: other integers are normal already. */

@@ -57,6 +57,9 @@ interface Held {
   readonly isPending: boolean;
   /** A change has written it since. */
   readonly isFresher: boolean;
+  /** Of what differs and may leave things out: the columns and then the attributes of what is held. */
+  readonly values?: readonly (string | null)[];
+  readonly hash?: string;
 }
 
 /**
@@ -69,11 +72,12 @@ export async function loadRows(
   client: pg.ClientBase,
   table: MirrorTable,
   rows: readonly EncodedRow[],
-  batch: Batch,
+  asked: Batch,
 ): Promise<LoadCounts> {
-  const given = keepLast(rows);
-  if (given.length === 0) return {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
-  const held = new Map((await probeHeld(client, table, {rows: given, batch})).map((row) => [row.at, row]));
+  const came = keepLast(rows);
+  if (came.length === 0) return {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
+  const found = await probeHeld(client, table, {rows: came, batch: asked});
+  const {given, held, batch} = recallRows({rows: came, batch: asked}, found);
   const fresh = given.filter((_, at) => !held.has(at));
   const stale = given.filter((_, at) => needsWrite(held.get(at), batch));
   const isInserted = await insertRows(client, table, {rows: fresh, batch});
@@ -87,6 +91,27 @@ export async function loadRows(
     unchanged: held.size - stale.length - fresher,
     fresher,
   };
+}
+
+/** Puts into rows whose documents left things out what is held of those; every other row stays what it is. */
+function recallRows(
+  {rows, batch}: Writing,
+  found: readonly Held[],
+): {given: readonly EncodedRow[]; held: ReadonlyMap<number, Held>; batch: Batch} {
+  const held = new Map(found.map((row) => [row.at, row]));
+  if (!found.some(({values}) => values != null)) return {given: rows, held, batch};
+  const readBackOf = new Map(batch.readBackOf);
+  const given = rows.map((row, at) => {
+    const {values, hash} = held.get(at) ?? {};
+    if (row.recall === undefined || values == null) return row;
+    const whole = row.recall({values: values.slice(0, -1), attributes: values.at(-1) ?? '{}'});
+    const readBack = readBackOf.get(row);
+    if (readBack !== undefined) readBackOf.set(whole, readBack);
+    const known = held.get(at);
+    if (known !== undefined) held.set(at, {...known, isSame: whole.hash === hash});
+    return whole;
+  });
+  return {given, held, batch: batch.readBackOf === undefined ? batch : {...batch, readBackOf}};
 }
 
 // What a settled change wanted may stand in the row though the hash is what it was.
@@ -123,7 +148,9 @@ async function probeHeld(
   const {accountId, since = null, readBackOf} = batch;
   const sinces = asked.map((row) => readBackOf?.get(row)?.since ?? since);
   const values = [accountId, hashes, sinces, readBackOf !== undefined, ...keysOf(table, asked)];
-  const {rows} = await client.query<Held>(tableSql(table).probe, values);
+  const {probe, recallingProbe} = tableSql(table);
+  const mayLeaveOut = asked.some(({recall}) => recall !== undefined);
+  const {rows} = await client.query<Held>(mayLeaveOut ? recallingProbe : probe, values);
   return rows;
 }
 

@@ -7,6 +7,8 @@ import type {ColumnType, MirrorTable} from './mirror-table.ts';
 /** The statements that load one table. */
 export interface TableSql {
   readonly probe: string;
+  /** The same, and of what differs every value that is held: dear, and asked only of what may leave things out. */
+  readonly recallingProbe: string;
   readonly copyToTable: string;
   /** Makes the stage where it is missing, and empties it: a transaction may merge into one table twice. */
   readonly emptyStage: string;
@@ -94,7 +96,8 @@ function buildTableSql(table: MirrorTable): TableSql {
   ];
   const key = table.key.map(quote);
   return {
-    probe: probeSql(table),
+    probe: probeSql(table, ''),
+    recallingProbe: probeSql(table, recalled(table)),
     copyToTable: `COPY ${target} (${values.join(', ')}) FROM STDIN`,
     emptyStage: `
       CREATE TEMPORARY TABLE IF NOT EXISTS ${quote(`stage_${table.name}`)} ON COMMIT DELETE ROWS
@@ -117,17 +120,28 @@ function buildTableSql(table: MirrorTable): TableSql {
  * each key: a join is planned by statistics, and during a first load there are none, so that Postgres read the whole
  * table for every batch (10,000 rows a second, against 100,000).
  */
-function probeSql(table: MirrorTable): string {
+function probeSql(table: MirrorTable, more: string): string {
   const names = table.key.map((_, at) => `key_${at}`);
   const arrays = table.key.map((column, at) => `$${at + 5}::${findColumn(table, column).sqlType}[]`);
   const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
   return `
     SELECT page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
-           held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending", ${isFresher('held', 'page.since', '$4::boolean')} AS "isFresher"
+           held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending", ${isFresher('held', 'page.since', '$4::boolean')} AS "isFresher"${more && ', held.values, held.hash'}
       FROM unnest($2::bytea[], $3::timestamptz[], ${arrays.join(', ')}) WITH ORDINALITY AS page (hash, since, ${names.join(', ')}, at)
      CROSS JOIN LATERAL (
-           SELECT row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at FROM ${nameTable(table)} AS row
+           SELECT row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at${more} FROM ${nameTable(table)} AS row
             WHERE row.account_id = $1 AND ${match.join(' AND ')} OFFSET 0) AS held`;
+}
+
+/** Every value of a row that differs from the page, as text; instants as JSON writes them, which is ISO 8601. */
+function recalled({columns}: MirrorTable): string {
+  const texts = columns.map(({name, type}) => {
+    const column = `row.${quote(name)}`;
+    return type === 'instant' ? `to_json(${column})#>>'{}'` : `${column}::text`;
+  });
+  const differs = 'row._hash IS DISTINCT FROM page.hash';
+  return `, CASE WHEN ${differs} THEN ARRAY[${texts.join(', ')}, row.attributes::text] END AS values
+          , CASE WHEN ${differs} THEN encode(row._hash, 'hex') END AS hash`;
 }
 
 /**

@@ -29,7 +29,7 @@ export interface Sides {
   readonly fields: ChangeValues;
   /** What it was changed from; bears the fields that move with the wanted ones, too. */
   readonly base: ChangeValues;
-  /** What the service holds now. */
+  /** What the service holds now; a field that it did not tell is unknown: to be sent, and no clash. */
   readonly truth: ChangeValues;
   /** Whether the service's record was changed after the wish was made; null where the service does not say. */
   readonly isServiceNewer: boolean | null;
@@ -66,11 +66,13 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
   const isSame = (name: string, one: ChangeValue, other: ChangeValue) =>
     isSameValue(rules.get(name)?.kind ?? 'text', one, other);
   const wanted = (name: string) => valueIn(name in fields ? fields : base, name);
-  const differing = names.filter((name) => !isSame(name, wanted(name), valueIn(truth, name)));
+  const differing = names.filter((name) =>
+    name in truth ? !isSame(name, wanted(name), valueIn(truth, name)) : name in fields,
+  );
   const toSend = differing.filter((name) => name in fields);
   const unsent = names.filter((name) => name in fields && !differing.includes(name));
   const isTheirs = names.some(
-    (name) => name in base && !isSame(name, valueIn(base, name), valueIn(truth, name)),
+    (name) => name in base && name in truth && !isSame(name, valueIn(base, name), valueIn(truth, name)),
   );
   const pick = (chosen: readonly string[]) => Object.fromEntries(chosen.map((name) => [name, wanted(name)]));
   if (toSend.length === 0 || !isTheirs) return {send: pick(toSend), unsent, lost: [], clashes: []};

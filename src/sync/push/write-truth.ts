@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type {EncodedRow} from '../../warehouse/encoded-row.ts';
 import {forgetKnown} from '../../warehouse/known-records.ts';
 import type {ReadBack} from '../../warehouse/load.ts';
-import {type EncodedRowSet, encodeRowSet} from '../encoded-row-set.ts';
+import {type EncodedRowSet, encodeShown} from '../encoded-row-set.ts';
 import {writeRowSets} from '../write-batch.ts';
 import type {PushRun} from './push-run.ts';
 import type {Truth} from './truth.ts';
@@ -20,7 +20,7 @@ export async function writeTruth(client: pg.ClientBase, reads: readonly Read[]):
   for (const [stream, ofStream] of Map.groupBy(reads, ({run}) => run.stream)) {
     const readBackOf = new Map<EncodedRow, ReadBack>();
     const rowSets = latestOf(ofStream).map(({run, truth, since}): EncodedRowSet => {
-      const rowSet = encodeRowSet(stream, truth, null);
+      const rowSet = encodeShown(stream, truth, truth.record);
       const readBack = {changeId: run.change.changeId, since};
       for (const row of [rowSet.row, ...rowSet.children.flatMap(({rows}) => rows)])
         readBackOf.set(row, readBack);

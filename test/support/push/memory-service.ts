@@ -47,13 +47,23 @@ export class MemoryService {
   readonly #time: AccountTime;
   readonly #writer: XmlWriter;
   readonly #pageSize: number;
+  readonly #showsEmbed: boolean;
 
-  /** @param options.pageSize - small ones make it likely that what is looked for is not on the first page */
-  constructor(options: {readonly token: string; readonly timeZone: string; readonly pageSize: number}) {
+  /**
+   * @param options.pageSize - small ones make it likely that what is looked for is not on the first page
+   * @param options.showsEmbed - false where only lists embed related data
+   */
+  constructor(options: {
+    readonly token: string;
+    readonly timeZone: string;
+    readonly pageSize: number;
+    readonly showsEmbed: boolean;
+  }) {
     this.token = options.token;
     this.#time = new AccountTime(options.timeZone);
     this.#writer = new XmlWriter(new Dialect('observed', this.#time));
     this.#pageSize = options.pageSize;
+    this.#showsEmbed = options.showsEmbed;
     this.store = new MemoryStore(() => this.#time.now());
   }
 
@@ -100,10 +110,8 @@ export class MemoryService {
     };
     if (number !== null) {
       const record = this.#findOne({resource, owner, number});
-      return toAnswer(
-        200,
-        this.#writer.writeRecord(resource, this.store.embed(record, view.include), view.only),
-      );
+      const include = this.#showsEmbed ? view.include : new Set<string>();
+      return toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(record, include), view.only));
     }
     const name = query.get('name');
     const all = this.store.list(resource, owner).filter(({fields}) => name === null || fields.name === name);

@@ -33,6 +33,8 @@ export async function openMemoryService({
     token: `canary-${seed}-not-to-be-seen`,
     timeZone: 'America/New_York',
     pageSize: random.integer(3, 12),
+    // The specification promises related data for lists alone: one service in three holds to that.
+    showsEmbed: seed % 3 !== 0,
   });
   const {store} = service;
   const make = (
