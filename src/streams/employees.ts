@@ -78,5 +78,6 @@ export const employeeWrites: Writes = {
   parent: null,
   list: 'employees',
   isNested: false,
+  together: ['can_login', 'username', 'password'],
   timeShape: null,
 };

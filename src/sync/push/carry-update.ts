@@ -70,10 +70,17 @@ export async function readBack(run: PushRun, number: string): Promise<Truth | nu
   }
 }
 
-function sidesOf({change, rules}: PushRun, {values}: TrueRow) {
+function sidesOf({change, rules, writes}: PushRun, {values}: TrueRow) {
   const {updated_at: at} = values;
   const isServiceNewer = typeof at === 'string' ? Date.parse(at) > Date.parse(change.requestedAt) : null;
-  return {fields: change.fields, base: change.base, truth: values, isServiceNewer, rules};
+  return {
+    fields: change.fields,
+    base: change.base,
+    truth: values,
+    isServiceNewer,
+    rules,
+    together: writes.together ?? [],
+  };
 }
 
 /** What is wanted from now on: without what the rule gave to the service, with what moves along. */

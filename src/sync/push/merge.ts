@@ -34,6 +34,8 @@ export interface Sides {
   /** Whether the service's record was changed after the wish was made; null where the service does not say. */
   readonly isServiceNewer: boolean | null;
   readonly rules: ReadonlyMap<string, FieldRule>;
+  /** Fields of which all are sent that are wanted, where one is. */
+  readonly together?: readonly string[];
 }
 
 /**
@@ -61,7 +63,7 @@ function groupFields({fields, base, rules}: Sides): string[][] {
 }
 
 function mergeUnit(names: readonly string[], sides: Sides): Merge {
-  const {fields, base, truth, rules} = sides;
+  const {fields, base, truth, rules, together = []} = sides;
   const valueIn = (values: ChangeValues, name: string) => values[name] ?? null;
   const isSame = (name: string, one: ChangeValue, other: ChangeValue) =>
     isSameValue(rules.get(name)?.kind ?? 'text', one, other);
@@ -69,8 +71,12 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
   const differing = names.filter((name) =>
     name in truth ? !isSame(name, wanted(name), valueIn(truth, name)) : name in fields,
   );
-  const toSend = differing.filter((name) => name in fields);
-  const unsent = names.filter((name) => name in fields && !differing.includes(name));
+  const isAlone = !differing.some((name) => name in fields && together.includes(name));
+  const moving = names.filter(
+    (name) => differing.includes(name) || (!isAlone && name in fields && together.includes(name)),
+  );
+  const toSend = moving.filter((name) => name in fields);
+  const unsent = names.filter((name) => name in fields && !moving.includes(name));
   const isTheirs = names.some(
     (name) => name in base && name in truth && !isSame(name, valueIn(base, name), valueIn(truth, name)),
   );
@@ -86,7 +92,7 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
     rule,
     winner,
   }));
-  if (winner === 'warehouse') return {send: pick(differing), unsent, lost: [], clashes};
+  if (winner === 'warehouse') return {send: pick(moving), unsent, lost: [], clashes};
   return {send: {}, unsent, lost: winner === 'service' ? toSend : [], clashes};
 }
 

@@ -16,7 +16,7 @@ const expire = (changeId: string | null) =>
 const next = (): string => numbers.pop() ?? '';
 
 beforeAll(async () => {
-  place = await openLoginPlace(10);
+  place = await openLoginPlace(11);
   numbers = [...place.numbers];
 });
 afterAll(() => place.close());
@@ -43,6 +43,21 @@ test('a login reaches the service, and nothing of the password is left here', as
   ]);
   const attempts = await place.pool.query('SELECT request FROM sync.attempts WHERE change_id = $1', [id]);
   expect(attempts.rows[0].request).toContain('<password>(set)</password>');
+});
+
+test('a new password of somebody who may log in already goes with can_login and username, as the specification has it', async () => {
+  const number = next();
+  await place.set(number, 'grace.h', 'first-one');
+  await place.push();
+  const {change_id: id} = await place.set(number, 'grace.h', 'second-one');
+  expect(await place.push()).toMatchObject({done: 1});
+  const body = place.bodies.pop() ?? '';
+  for (const element of ['can_login>true<', 'username>grace.h<', 'password>second-one<'])
+    expect(body).toContain(`<${element}`);
+  expect(await place.opens(number, 'second-one')).toBe(true);
+  // Nothing of it is told as left out, nor as altered.
+  const {rows} = await place.pool.query('SELECT result FROM sync.changes WHERE change_id = $1', [id]);
+  expect(rows).toEqual([{result: null}]);
 });
 
 describe('is refused, and raises nothing, for', () => {
