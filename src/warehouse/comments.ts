@@ -12,7 +12,7 @@ const schemas: Readonly<Record<string, string>> = {
     'Current rows of the mirrored accounts, one table for each kind of object; deleted ones are marked.',
   history:
     'Every version of every warehouse row: a view of each table with all its versions, and a function that gives the table as it was at a moment.',
-  mart: 'For BI tools: the live rows of each warehouse table, without our bookkeeping and with the promoted fields as columns.',
+  mart: 'For BI tools: the live records of each warehouse table, without our bookkeeping and with the promoted fields as columns; and what is wanted but not agreed.',
   sync: 'What the mirror must remember for its work: accounts, sweeps, schedules, quarantine.',
 };
 

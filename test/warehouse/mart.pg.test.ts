@@ -1,7 +1,7 @@
-// Who may read a view of mart can read all of it, whatever was promoted.
+// What the views of mart show: the records that the service has, to whoever may read them, whatever was promoted.
 
 import type pg from 'pg';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {valueTypes} from '../../src/api/value-type.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
@@ -23,6 +23,8 @@ afterAll(async () => {
   await world.pool.query(`DROP OWNED BY ${stranger}; DROP ROLE ${stranger}`);
   await world.close();
 });
+
+beforeEach(() => world.empty());
 
 async function promoteEveryType(table: string): Promise<void> {
   for (const type of [...valueTypes.map(({name}) => name), 'nested'])
@@ -73,3 +75,78 @@ test.each(allTables)(
     expect(rows.filter(({may}) => may !== true)).toEqual([]);
   },
 );
+
+describe('what is wanted and not agreed', () => {
+  // An assignment is a part of its job.
+  const creatable = allTables.filter(
+    ({name, capture}) => capture.operations.includes('create') && name !== 'job_employees',
+  );
+  const count = async (view: string) =>
+    Number((await world.author(`SELECT count(*) FROM mart.${view}`))[0]?.count);
+  const wanted = (columns: string) =>
+    readAs('fieldmirror_reader', `SELECT ${columns} FROM mart.wanted ORDER BY change_id`).then(
+      ({rows}) => rows,
+    );
+
+  test.each(creatable)(
+    'a new row of $name is in mart.wanted alone, until the service has it',
+    async ({name, capture}) => {
+      const {parent} = capture;
+      if (parent !== null) await world.sent(parent.table, {[parent.numberColumn]: '4'});
+      const names = parent === null ? 'external_key' : `external_key, ${parent.numberColumn}`;
+      const values = parent === null ? `'mine'` : `'mine', 4`;
+      const [made] = await world.author(
+        `INSERT INTO warehouse.${name} (${names}) VALUES (${values}) RETURNING row_id`,
+      );
+      expect(await count(name)).toBe(0);
+      expect(await wanted('table_name, row_id, operation, state, external_key')).toEqual([
+        {table_name: name, row_id: made?.row_id, operation: 'create', state: 'pending', external_key: 'mine'},
+      ]);
+      await world.author(`SELECT sync.close_change(change_id, 'rejected', 'no') FROM sync.changes`);
+      expect(await count(name)).toBe(0);
+      expect(await wanted('state, reason')).toEqual([{state: 'rejected', reason: 'no'}]);
+      await world.sweep(`UPDATE warehouse.${name} SET ${capture.key} = 99`);
+      expect(await count(name)).toBe(1);
+    },
+  );
+
+  test('a refused row that was deleted is wanted no longer', async () => {
+    await world.author(`INSERT INTO warehouse.customers (name) VALUES ('mine')`);
+    await world.author(`SELECT sync.close_change(change_id, 'rejected', 'no') FROM sync.changes`);
+    await world.author('DELETE FROM warehouse.customers');
+    expect(await wanted('state')).toEqual([]);
+  });
+
+  test('a changed row stays, says that it is pending, and mart.wanted says what is wanted', async () => {
+    await world.sent('customers', {customer_number: '3', name: 'a'});
+    await world.sent('customers', {customer_number: '4', name: 'b'});
+    await world.author(`UPDATE warehouse.customers SET name = 'mine' WHERE customer_number = 3`);
+    const {rows} = await readAs('fieldmirror_reader', 'SELECT name, _pending FROM mart.customers ORDER BY 1');
+    expect(rows).toEqual([
+      {name: 'b', _pending: null},
+      {name: 'mine', _pending: true},
+    ]);
+    expect(await wanted('number, operation, fields')).toEqual([
+      {number: '3', operation: 'update', fields: {name: 'mine'}},
+    ]);
+  });
+
+  test('an assignment counts once the service has it', async () => {
+    await world.sent('jobs', {job_number: '4'});
+    await world.sent('job_employees', {job_number: '4', employee_id: '7'});
+    await world.author('INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 8)');
+    const assigned = async () =>
+      (await world.author('SELECT employee_id FROM mart.job_employees')).map((row) => row.employee_id);
+    expect(await assigned()).toEqual(['7']);
+    expect(await wanted('table_name, fields')).toEqual([
+      {table_name: 'jobs', fields: {employee_ids: ['7', '8']}},
+    ]);
+  });
+
+  test('each column of mart.wanted has a comment', async () => {
+    const rows = await world.author(
+      `SELECT attname FROM pg_attribute WHERE attrelid = 'mart.wanted'::regclass AND attnum > 0 AND col_description(attrelid, attnum) IS NULL`,
+    );
+    expect(rows).toEqual([]);
+  });
+});

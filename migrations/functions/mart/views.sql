@@ -9,10 +9,10 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   ), fixed AS (
     SELECT attname::text AS name, format_type(atttypid, atttypmod) AS type, format('live.%I', attname) AS expression,
            col_description(attrelid, attnum) AS comment,
-           CASE WHEN attname IN ('_first_seen_at', '_changed_at') THEN attnum + 2000 ELSE attnum END AS place
+           CASE WHEN left(attname, 1) = '_' THEN attnum + 2000 ELSE attnum END AS place
       FROM pg_attribute
      WHERE attrelid = format('warehouse.%I', of_table)::regclass AND attnum > 0 AND NOT attisdropped
-       AND (left(attname, 1) <> '_' OR attname IN ('_first_seen_at', '_changed_at')) AND attname <> 'attributes'
+       AND (left(attname, 1) <> '_' OR attname IN ('_first_seen_at', '_changed_at', '_pending')) AND attname <> 'attributes'
   ), promoted AS (
     SELECT field.promoted_as AS name,
            sync.promoted_type(array_agg(DISTINCT type) FILTER (WHERE type IS NOT NULL)) AS type,
@@ -36,6 +36,17 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
    ORDER BY present.attnum NULLS LAST, wanted.place, wanted.name
 $$;
 COMMENT ON FUNCTION sync.plan_mart_view IS 'The columns of the view of a table as they should be.';
+
+-- What tells a record of the service from a row that exists here alone: it has the number that the service gave it. An
+-- assignment has none; while it is wanted, no sweep and no change has written what the service says of it.
+CREATE OR REPLACE FUNCTION sync.is_record(of_table text) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(string_agg(format(' AND live.%I IS NOT NULL', attname), '' ORDER BY attnum), '')
+         || CASE of_table WHEN 'job_employees' THEN ' AND NOT (live._pending IS TRUE AND num_nonnulls(live._sweep_id, live._change_id) = 0)' ELSE '' END
+    FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (conkey)
+   WHERE conrelid = format('warehouse.%I', of_table)::regclass AND conname = of_table || '_key' AND attname <> 'account_id'
+$$;
+COMMENT ON FUNCTION sync.is_record IS 'The condition, as SQL, that a row of the table is a record of the service.';
 
 -- Makes the view of one table as sync.fields wants it. New columns go to the end, in place; a column that goes or changes
 -- its type needs another view: the old one is dropped, but never with what others built on it, and grants are kept.
@@ -69,8 +80,8 @@ BEGIN
         HINT = 'Drop them first, and make them again afterwards.';
     END;
   END IF;
-  EXECUTE format('CREATE OR REPLACE VIEW %s AS SELECT %s FROM warehouse.%I AS live WHERE live._deleted_at IS NULL',
-                 view_name, body, of_table);
+  EXECUTE format('CREATE OR REPLACE VIEW %s AS SELECT %s FROM warehouse.%I AS live WHERE live._deleted_at IS NULL%s',
+                 view_name, body, of_table, sync.is_record(of_table));
   FOR granted IN SELECT entry.privilege_type, entry.is_grantable,
                         CASE entry.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(entry.grantee)) END AS grantee
                    FROM aclexplode(acl) AS entry
@@ -88,7 +99,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wanted record;
   view_comment text := coalesce(obj_description(format('warehouse.%I', of_table)::regclass, 'pg_class') || ' ', '')
-                       || 'Live rows only.';
+                       || 'Live records only: neither rows that are gone, nor new ones that the service does not have.';
 BEGIN
   IF obj_description(format('mart.%I', of_table)::regclass, 'pg_class') IS DISTINCT FROM view_comment THEN
     EXECUTE format('COMMENT ON VIEW mart.%I IS %L', of_table, view_comment);
@@ -109,6 +120,7 @@ COMMENT ON FUNCTION sync.comment_mart_view IS 'Gives the view of a table and its
 CREATE OR REPLACE FUNCTION sync.build_mart() RETURNS void
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT sync.build_mart_view(relname) FROM pg_class
-   WHERE relnamespace = 'warehouse'::regnamespace AND relkind = 'r' ORDER BY relname
+   WHERE relnamespace = 'warehouse'::regnamespace AND relkind = 'r' ORDER BY relname;
+  SELECT sync.build_mart_wanted()
 $$;
 COMMENT ON FUNCTION sync.build_mart IS 'Brings every view in mart in line with its table.';
