@@ -31,6 +31,11 @@ export class Roster {
     });
   }
 
+  /** The accounts that were served at the last look. */
+  get served(): readonly string[] {
+    return [...this.#served];
+  }
+
   /** Whether an account was served at the last look: costs nothing. */
   knows(accountId: string): boolean {
     return this.#served.has(accountId);

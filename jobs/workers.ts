@@ -9,6 +9,7 @@ import {dropExpiredLogins} from '../src/warehouse/login-keys.ts';
 import {listDueSchedules, listOverdueSchedules} from '../src/warehouse/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps.ts';
 import type {BellQueue, QueueBackend} from './backend.ts';
+import {type Heart, Heartbeat} from './heartbeat.ts';
 import {keepRinging} from './keeper.ts';
 import {hearNotices} from './notices.ts';
 import * as push from './push.ts';
@@ -31,6 +32,8 @@ export interface Duty {
   readonly accountIds: AccountIds;
   /** Whether their schedules and the changes made here, too, or only the sweeps that are asked for. */
   readonly keepsSchedules: boolean;
+  /** Says that it is alive; left out of what ends by itself. */
+  readonly heart?: Heart;
 }
 
 /** What a part of a worker works with. */
@@ -77,9 +80,10 @@ export async function startWorkers(
       backend.makeWorker(push.queueName, (job) => hearPush(post, job.data), {concurrency: pushesAtOnce}),
     );
   const bells = [...workers, sweeps, pushes, schedules];
+  const heartbeat = duty.heart === undefined ? null : new Heartbeat(deps.pool, duty.heart);
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
-    const closing = Promise.all(bells.map((bell) => bell.close()));
+    const closing = Promise.all([heartbeat?.stop(), ...bells.map((bell) => bell.close())]);
     // A worker whose Redis is away never closes; its rows are given back already.
     await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
   };
@@ -96,14 +100,15 @@ export async function startWorkers(
   const ringDue = () => lookForDue(post, duty.keepsSchedules);
   const inStep = duty.keepsSchedules ? keepInStep(post) : async () => {};
   const round = async () => {
-    try {
-      await ringDue();
-      await inStep();
-    } catch (error) {
-      throw explainDatabaseError(error, deps.databaseUrl);
-    }
+    await ringDue();
+    await inStep();
+    await heartbeat?.beat(post.roster.served);
   };
-  return {broken: keepRinging(round, {log: deps.log, signal}), ringDue, stop};
+  const explained = () =>
+    round().catch((error: unknown) => {
+      throw explainDatabaseError(error, deps.databaseUrl);
+    });
+  return {broken: keepRinging(explained, {log: deps.log, signal}), ringDue, stop};
 }
 
 /**

@@ -819,6 +819,20 @@ CREATE TABLE "sync"."source" (
 	CONSTRAINT "source_only_row_check" CHECK ("sync"."source"."only_row" = 1)
 );
 --> statement-breakpoint
+CREATE TABLE "sync"."workers" (
+	"worker_id" uuid PRIMARY KEY NOT NULL,
+	"host" text NOT NULL,
+	"pid" integer NOT NULL,
+	"version" text NOT NULL,
+	"started_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"seen_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"account_ids" bigint[] NOT NULL,
+	"key_ids" text[] NOT NULL,
+	"given_account_id" bigint,
+	"given_token_mark" text,
+	CONSTRAINT "workers_given_token_mark_check" CHECK (("sync"."workers"."given_account_id" IS NULL) = ("sync"."workers"."given_token_mark" IS NULL))
+);
+--> statement-breakpoint
 ALTER TABLE "sync"."sweeps" ADD CONSTRAINT "sweeps_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."schedules" ADD CONSTRAINT "schedules_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."quarantine" ADD CONSTRAINT "quarantine_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

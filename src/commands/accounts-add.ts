@@ -18,9 +18,10 @@ import {
 import {inTransaction, type Queryable} from '../warehouse/database.ts';
 import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
+import {demoName} from './demo-name.ts';
 import {readToken} from './read-token.ts';
 import {print} from './report.ts';
-import {demoName, withWarehouse} from './world.ts';
+import {withWarehouse} from './world.ts';
 
 export interface AddOptions {
   /** Address and zone; an account that is there keeps its own where they are not given. */

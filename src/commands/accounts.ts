@@ -19,8 +19,9 @@ import {
 } from '../warehouse/accounts.ts';
 import {type AccountFinding, examineAccount} from './ask-account.ts';
 import {chooseAccount} from './choose-account.ts';
+import {demoName} from './demo-name.ts';
 import {drawTable, print} from './report.ts';
-import {demoName, withWarehouse} from './world.ts';
+import {withWarehouse} from './world.ts';
 
 interface Output {
   readonly json: boolean;

@@ -14,6 +14,8 @@ export interface Concern {
     | 'quarantine'
     | 'unproven'
     | 'no-room'
+    | 'no-worker'
+    | 'unserved'
     | 'overdue'
     | LateChangeKind;
   /** What is the matter. */

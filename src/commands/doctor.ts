@@ -5,14 +5,18 @@ import {FatalError} from '../errors.ts';
 import {allTables} from '../streams/all-tables.ts';
 import {openToken} from '../sync/accounts.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../warehouse/accounts.ts';
+import {describeAhead, readClockAheadMs} from '../warehouse/clock.ts';
 import {openPool} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {checkMigrations} from '../warehouse/migration-check.ts';
 import {describeSpent, findSpentSequences} from '../warehouse/sequences.ts';
+import {listWorkers} from '../warehouse/workers.ts';
+import {readAccounts} from './account-status.ts';
 import {findZoneMismatch} from './account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from './ask-account.ts';
 import {drawTable, print} from './report.ts';
+import {drawWorkers, findWorkerConcerns} from './worker-concerns.ts';
 
 /** One thing looked at. What is wrong says how to mend it. */
 export interface Finding {
@@ -68,7 +72,13 @@ async function checkPostgres(config: Config): Promise<Finding[]> {
     try {
       const schema = await checkSchema(pool);
       const inside =
-        schema.state === 'good' ? [...(await checkNumbers(pool)), ...(await checkSealed(config, pool))] : [];
+        schema.state === 'good'
+          ? [
+              ...(await checkNumbers(pool)),
+              ...(await checkWorkers(config, pool)),
+              ...(await checkSealed(config, pool)),
+            ]
+          : [];
       return [await checkVersion(pool), schema, await checkDatabaseClock(pool), ...inside];
     } catch (error) {
       throw explainDatabaseError(error, url);
@@ -100,19 +110,14 @@ async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {
 }
 
 async function checkDatabaseClock(pool: pg.Pool): Promise<Finding> {
-  const before = Date.now();
-  const {rows} = await pool.query<{ms: number}>(
-    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms',
-  );
-  const here = (before + Date.now()) / 2;
-  return compareClocks("Postgres' clock", Number(rows[0]?.ms) - here);
+  return compareClocks("Postgres' clock", await readClockAheadMs(pool));
 }
 
 /** @param resolutionMs - how coarsely the other clock is told */
 function compareClocks(what: string, aheadMs: number, resolutionMs = 0): Finding {
   const limit = `${maxClockMs / 1000} s`;
   if (Math.abs(aheadMs) <= maxClockMs + resolutionMs) return good(what, `within ${limit} of ours`);
-  const apart = `${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine`;
+  const apart = describeAhead(aheadMs);
   return bad(
     what,
     `expected at most ${limit} apart, got ${apart}; set both by NTP (timedatectl set-ntp true)`,
@@ -126,6 +131,19 @@ async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
     if (problems.length === 0) return [good('Redis', 'append-only file on, nothing is evicted')];
     return problems.map((problem) => warning('Redis', problem));
   });
+}
+
+/** Whether one is alive, and serves every account that should be. */
+async function checkWorkers({keys}: Config, pool: pg.Pool): Promise<Finding[]> {
+  const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
+  const workers = await listWorkers(pool);
+  const keyIds = keys.map(({id}) => id);
+  const concerns = findWorkerConcerns(accounts, {workers, keyIds}, now);
+  const found = drawWorkers(workers, now).replaceAll(/^worker +/gm, '');
+  if (concerns.length === 0) return [good('worker', found)];
+  return concerns.map(({account, text, next}) =>
+    warning('worker', [account === null ? text : `account ${account}: ${text}`, next].join('; ')),
+  );
 }
 
 /** Every account whose token is sealed in the warehouse, each asked a light question. */

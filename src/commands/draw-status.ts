@@ -2,10 +2,12 @@
 // those only that need a person.
 
 import type {FieldEvent} from '../warehouse/health.ts';
+import type {Worker} from '../warehouse/workers.ts';
 import type {AccountStatus, StreamHealth} from './account-status.ts';
 import {nameState} from './change-words.ts';
 import type {Concern} from './concerns.ts';
 import {drawTable, formatNumber, formatRoughly} from './report.ts';
+import {drawWorkers} from './worker-concerns.ts';
 import {wrap} from './wrap.ts';
 
 /** How many accounts are shown with their streams, whether they need a person or not. */
@@ -15,15 +17,20 @@ const shownEvents = 20;
 /** @param now - ISO 8601, by the database's clock: what ages are counted from */
 export function drawStatus(
   accounts: readonly AccountStatus[],
-  facts: {readonly place: string; readonly now: string; readonly concerns: readonly Concern[]},
+  facts: {
+    readonly place: string;
+    readonly now: string;
+    readonly workers: readonly Worker[];
+    readonly concerns: readonly Concern[];
+  },
 ): string {
-  const {place, now, concerns} = facts;
+  const {place, now, workers, concerns} = facts;
   if (accounts.length === 0) return `${place}: no account yet; fieldmirror start begins with one`;
   const needy = new Set(concerns.map(({account}) => account));
   const isFew = accounts.length <= fewAccounts;
   const detailed = isFew ? accounts : accounts.filter(({account}) => needy.has(account.name));
   return [
-    `warehouse ${place}`,
+    `warehouse ${place}\n${drawWorkers(workers, now)}`,
     ...(isFew ? [] : [drawOverview(accounts, now)]),
     ...detailed.map((account) => drawAccount(account, now)),
     ...drawEvents(accounts),

@@ -10,6 +10,7 @@ import {chooseAccount, requireActive} from './choose-account.ts';
 import {drawPushed, type Pushed} from './draw-pushed.ts';
 import {printPlan} from './push-plan.ts';
 import {print} from './report.ts';
+import {describeUnopened, listServed, requireOpened, type Served} from './served-accounts.ts';
 import {type World, withWarehouse, withWorld} from './world.ts';
 
 export interface PushOptions {
@@ -21,7 +22,8 @@ export interface PushOptions {
 /**
  * Carries every change that is due, of one account or of all whose tokens are known here, in this process and without
  * the queue; or shows what would be sent.
- * @returns the exit code: 1 when the service refused one, or one needs a decision
+ * @returns the exit code: 1 when the service refused one, or one needs a decision; 3 when an account could not be
+ *   served
  */
 export async function push(config: Config, options: PushOptions, signal: AbortSignal): Promise<number> {
   const {account: name, json} = options;
@@ -33,16 +35,25 @@ export async function push(config: Config, options: PushOptions, signal: AbortSi
       return 0;
     });
   return await withWorld(config, async (world) => {
-    const accounts =
-      name === undefined
-        ? (await world.listKnown()).filter(({state}) => state === 'active')
-        : [requireActive(await chooseAccount(world, name))];
-    const pushed = await pushAll(world, accounts, signal);
+    const {active, unopened} = await listPushed(world, name);
+    const pushed = await pushAll(world, active, signal);
     // A key that ended with this process would seal for nobody.
     if (world.passwords.isKept) await world.passwords.makeReady();
-    print(json, {json: pushed, text: drawPushed(pushed)});
+    const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
+    print(json, {json: {...pushed, unopened}, text});
+    if (unopened.length > 0) return 3;
     return pushed.needy.length > 0 ? 1 : 0;
   });
+}
+
+async function listPushed(
+  world: World,
+  name: string | undefined,
+): Promise<Pick<Served, 'active' | 'unopened'>> {
+  if (name === undefined) return await listServed(world);
+  const account = requireActive(await chooseAccount(world, name));
+  await requireOpened(world, account);
+  return {active: [account], unopened: []};
 }
 
 /** Carries what is due of some accounts, one after the other. */

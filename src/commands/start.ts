@@ -1,11 +1,15 @@
+import {randomUUID} from 'node:crypto';
 import {once} from 'node:events';
+import {hostname} from 'node:os';
 import {openQueueBackend} from '../../jobs/backend.ts';
+import type {Heart} from '../../jobs/heartbeat.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import type {Config} from '../config.ts';
 import {FatalError} from '../errors.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/begin-account.ts';
 import type {Account} from '../warehouse/accounts.ts';
+import {readVersion} from '../warehouse/read-source.ts';
 import {listSchedules, type Schedule} from '../warehouse/schedules.ts';
 import {checkSequences} from '../warehouse/sequences.ts';
 import {listLatestSweeps} from '../warehouse/status.ts';
@@ -14,6 +18,7 @@ import {drawPushed, hasPushed} from './draw-pushed.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {pushAll} from './push.ts';
 import {drawTable, formatDuration, print} from './report.ts';
+import {describeUnopened, listServed, type Served} from './served-accounts.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
 import {askForSweep, watchSweeps} from './watch-sweeps.ts';
 import {type World, withWorld} from './world.ts';
@@ -23,7 +28,7 @@ export interface StartOptions {
   readonly json: boolean;
 }
 
-interface Run extends StartOptions {
+interface Run extends StartOptions, Served {
   readonly progress: Progress;
   readonly signal: AbortSignal;
 }
@@ -49,21 +54,22 @@ export async function start(config: Config, options: StartOptions, signal: Abort
   return await withWorld(config, async (world) => {
     const {databaseUrl, log} = world;
     await checkSequences(world.pool);
-    const known = await world.listKnown();
-    const active = known.filter(isActive);
+    const served = await listServed(world);
+    const {known, active, unopened} = served;
     const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl, log});
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
-    const run = {...options, progress, signal};
-    if (!options.json) process.stdout.write(`${describe(world, known, backend.kind)}\n\n`);
+    const run = {...options, ...served, progress, signal};
+    if (!options.json) process.stdout.write(`${describe(world, served, backend.kind)}\n\n`);
     if (options.once && active.length === 0) throw new FatalError(describeIdle(known));
     if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const deps = {...world, onProgress: progress.advance};
-    const workers = await startWorkers(deps, backend, {accountIds, keepsSchedules: !options.once});
+    const duty = options.once ? {keepsSchedules: false} : {keepsSchedules: true, heart: makeHeart(world)};
+    const workers = await startWorkers(deps, backend, {accountIds, ...duty});
     try {
-      if (!options.once) return await stay(world, workers, {...run, active});
-      const code = await runOnce(world, workers, {...run, active});
-      return known.some(({state}) => state === 'stopped') ? 3 : code;
+      if (!options.once) return await stay(world, workers, run);
+      const code = await runOnce(world, workers, run);
+      return unopened.length > 0 || known.some(({state}) => state === 'stopped') ? 3 : code;
     } finally {
       progress.close();
       await workers.stop();
@@ -71,11 +77,22 @@ export async function start(config: Config, options: StartOptions, signal: Abort
   });
 }
 
+function makeHeart({reach}: World): Heart {
+  const workerId = randomUUID();
+  return {
+    workerId,
+    host: hostname(),
+    pid: process.pid,
+    version: readVersion(),
+    reach: () => reach(workerId),
+  };
+}
+
 function isActive({state}: Account): boolean {
   return state === 'active';
 }
 
-function describe(world: World, known: readonly Account[], queue: string): string {
+function describe(world: World, {known, unopened}: Served, queue: string): string {
   const others = known.filter(({accountId}) => accountId !== world.own?.accountId);
   const sources = [
     ...(world.source === null ? [] : [world.source]),
@@ -91,7 +108,7 @@ function describe(world: World, known: readonly Account[], queue: string): strin
     ),
     `  to     ${world.place}`,
     `  queue  ${queue === 'redis' ? 'Redis' : 'in the same Postgres'}`,
-    ...idle.map((line) => `\n${line}`),
+    ...[...idle, ...describeUnopened(unopened)].map((line) => `\n${line}`),
   ].join('\n');
 }
 
@@ -105,11 +122,7 @@ function describeIdle(known: readonly Account[]): string {
   return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
 }
 
-async function runOnce(
-  world: World,
-  workers: Workers,
-  run: Run & {readonly active: readonly Account[]},
-): Promise<number> {
+async function runOnce(world: World, workers: Workers, run: Run): Promise<number> {
   const asked = new Map<Account, string[]>();
   for (const account of run.active) asked.set(account, await requestAll(world, account, run));
   await workers.ringDue();
@@ -130,7 +143,7 @@ async function runOnce(
   // Last, so that what is sent was compared with what the service holds now.
   const pushed = await pushAll(world, run.active, run.signal);
   const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
-  print(run.json, {json: {streams, pushed}, text: [...drawn, ...told].join('\n')});
+  print(run.json, {json: {streams, pushed, unopened: run.unopened}, text: [...drawn, ...told].join('\n')});
   return exitCodeOf(streams) || (pushed.needy.length > 0 ? 1 : 0);
 }
 
@@ -141,11 +154,7 @@ async function requestAll(world: World, {accountId}: Account, {progress}: Run): 
   return sweepIds;
 }
 
-async function stay(
-  world: World,
-  workers: Workers,
-  run: Run & {readonly active: readonly Account[]},
-): Promise<number> {
+async function stay(world: World, workers: Workers, run: Run): Promise<number> {
   void world.passwords.makeReady().catch((error: unknown) => {
     if (!run.signal.aborted)
       world.log.warn({reason: String(error)}, 'no key was made to seal passwords of employees with');
@@ -161,7 +170,7 @@ async function stay(
     ...(await describeFullSweeps(world, run.active)),
     'At work. Ctrl-C stops.',
   ];
-  print(run.json, {json: {schedules}, text: text.join('\n')});
+  print(run.json, {json: {schedules, unopened: run.unopened}, text: text.join('\n')});
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
   if (!run.json)
     process.stdout.write('\nStopping: no more work is taken; what is under way goes on at the next start.\n');

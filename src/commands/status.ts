@@ -2,11 +2,13 @@ import type {Config} from '../config.ts';
 import {FatalError} from '../errors.ts';
 import {listAccounts} from '../warehouse/accounts.ts';
 import {checkMigrations} from '../warehouse/migration-check.ts';
+import {listWorkers} from '../warehouse/workers.ts';
 import {readAccounts} from './account-status.ts';
 import {chooseAccount} from './choose-account.ts';
 import {findConcerns, isRefusal} from './concerns.ts';
 import {drawStatus} from './draw-status.ts';
 import {print} from './report.ts';
+import {findWorkerConcerns} from './worker-concerns.ts';
 import {withWarehouse} from './world.ts';
 
 export interface StatusOptions {
@@ -33,10 +35,15 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
         ? await listAccounts(pool)
         : [await chooseAccount(warehouse, options.account)];
     const {now, accounts} = await readAccounts(pool, chosen);
-    const concerns = findConcerns(accounts, now);
+    const workers = await listWorkers(pool);
+    const keyIds = config.keys.map(({id}) => id);
+    const concerns = [
+      ...findConcerns(accounts, now),
+      ...findWorkerConcerns(accounts, {workers, keyIds}, now),
+    ];
     print(options.json, {
-      json: {warehouse: place, now, accounts, concerns},
-      text: drawStatus(accounts, {place, now, concerns}),
+      json: {warehouse: place, now, workers, accounts, concerns},
+      text: drawStatus(accounts, {place, now, workers, concerns}),
     });
     return concerns.some((concern) => options.check === true || isRefusal(concern)) ? 1 : 0;
   });

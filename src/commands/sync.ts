@@ -11,6 +11,7 @@ import type {SweepRequest} from '../warehouse/sweeps.ts';
 import {chooseAccount, requireActive} from './choose-account.ts';
 import {watchProgress} from './progress.ts';
 import {print} from './report.ts';
+import {requireOpened} from './served-accounts.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
 import {askForSweep, watchSweeps} from './watch-sweeps.ts';
 import {withWorld} from './world.ts';
@@ -35,7 +36,9 @@ export async function sync(
 ): Promise<number> {
   const streams = chooseStreams(names, run);
   return await withWorld(config, async (world) => {
-    const {accountId} = requireActive(await chooseAccount(world, run.account));
+    const account = requireActive(await chooseAccount(world, run.account));
+    await requireOpened(world, account);
+    const {accountId} = account;
     const progress = watchProgress(run.json);
     const carry = carryHere({...world, onProgress: progress.advance}, run.signal);
     const sweeps: Sweep[] = [];

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
 import type {RawPage} from '../api/client.ts';
 import type {AccountConfig, Config} from '../config.ts';
-import {AccessError, UsageError} from '../errors.ts';
+import {AccessError, FatalError, UsageError} from '../errors.ts';
 import {createLogger, type Logger} from '../log.ts';
 import {Secret} from '../secret.ts';
 import {seedBusiness} from '../service/business.ts';
@@ -23,12 +23,14 @@ import {
   stopAccount,
   upsertAccount,
 } from '../warehouse/accounts.ts';
+import {describeAhead, readClockAheadMs} from '../warehouse/clock.ts';
 import {openPool} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {migrate} from '../warehouse/migrate.ts';
 import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
+import {demoName} from './demo-name.ts';
 import {formatNumber} from './report.ts';
 import {tellStep} from './tell-step.ts';
 
@@ -49,8 +51,19 @@ export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageR
   readonly own: Account | null;
   /** The accounts whose tokens are known here, in any state; read anew each time, for another may be added. */
   readonly listKnown: () => Promise<Account[]>;
+  /** The active accounts that cannot be served here, each with the reason and the next step. */
+  readonly listUnopened: () => Promise<Unopened[]>;
+  /** What the row of a worker says of the tokens that are known here. */
+  readonly reach: Accounts['reach'];
   /** Where the data of `own` come from, for a person. */
   readonly source: string | null;
+}
+
+/** An account whose token cannot be had here. */
+export interface Unopened {
+  readonly accountId: string;
+  readonly account: string;
+  readonly reason: string;
 }
 
 /** How large the made-up business is, when there is no account. */
@@ -60,7 +73,8 @@ interface Demo {
 }
 
 const demo: Demo = {customers: 500, seed: 1};
-export const demoName = 'demo';
+/** More than the way to the database and back ever takes, less than would make a schedule or an age wrong. */
+const maxClockMs = 60_000;
 /** Eight sweeps at once, each with a transaction and a lease now and then. */
 const poolSize = 16;
 /** Stands for the embedded Postgres in errors. */
@@ -112,22 +126,19 @@ export async function withWorld<T>(config: Config, use: (world: World) => Promis
     const {closers, secrets} = opening;
     const warehouse = await openPostgres(opening, {migrates: true});
     const {pool} = warehouse;
-    const accounts = new Accounts({
-      pool,
-      keys: config.keys,
-      allowHttp: config.allowsHttp,
-      onToken: (token) => secrets.push(token),
-    });
+    await refuseWrongClock(pool);
+    const keepOut = (secret: Secret) => {
+      if (!secrets.some((each) => each.reveal() === secret.reveal())) secrets.push(secret);
+    };
+    const {keys, allowsHttp: allowHttp} = config;
+    const accounts = new Accounts({pool, keys, allowHttp, onToken: keepOut});
     closers.add(() => accounts.close());
     const pageReader = new PageReader();
     closers.add(() => pageReader.close());
-    const onPassword = (password: Secret) => {
-      if (!secrets.some((secret) => secret.reveal() === password.reveal())) secrets.push(password);
-    };
-    const passwords = new Passwords({pool, keys: config.keys, onPassword});
+    const passwords = new Passwords({pool, keys, onPassword: keepOut});
     closers.add(() => passwords.close());
     const own = await openOwn(opening, warehouse);
-    if (own !== null) accounts.give(own.account.accountId, own.access);
+    if (own !== null) await accounts.give(own.account.accountId, own.access);
     return await use({
       ...warehouse,
       openAccount: (accountId) => accounts.open(accountId),
@@ -136,9 +147,34 @@ export async function withWorld<T>(config: Config, use: (world: World) => Promis
       pageReader,
       own: own?.account ?? null,
       listKnown: () => listKnownAccounts(pool, accounts.known),
+      listUnopened: () => listUnopened(pool, accounts),
+      reach: (workerId) => accounts.reach(workerId),
       source: own?.source ?? null,
     });
   });
+}
+
+/** Made-up data are nobody's loss: the demo is left out where it does not run. */
+async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened[]> {
+  const unopened: Unopened[] = [];
+  for (const {accountId, name: account, state} of await listAccounts(pool)) {
+    if (state !== 'active' || account === demoName) continue;
+    const reason = await accounts.findFlaw(accountId);
+    if (reason !== null) unopened.push({accountId, account, reason});
+  }
+  return unopened;
+}
+
+/**
+ * Leases are by the database's clock, but first schedules and what is written of the service's clock are by ours.
+ * @throws {FatalError} they are too far apart
+ */
+async function refuseWrongClock(pool: pg.Pool): Promise<void> {
+  const aheadMs = await readClockAheadMs(pool);
+  if (Math.abs(aheadMs) <= maxClockMs) return;
+  throw new FatalError(
+    `Postgres' clock: expected at most ${maxClockMs / 1000} s apart from ours, got ${describeAhead(aheadMs)}; set both by NTP (timedatectl set-ntp true)`,
+  );
 }
 
 async function withOpening<T>(config: Config, use: (opening: Opening) => Promise<T>): Promise<T> {
@@ -191,11 +227,18 @@ async function openOwn(opening: Opening, warehouse: Warehouse): Promise<Own | nu
   const {account, keys} = opening.config;
   if (account !== null) return await openReal(opening.config, account, warehouse);
   if (keys.length > 0) return null;
-  const sealed = (await listAccounts(warehouse.pool)).filter(({keyId}) => keyId !== null);
-  if (sealed.length === 0) return await openDemo(opening, warehouse);
-  throw new UsageError(
-    `config: FIELDMIRROR_KEY: expected the key of ${sealed.map(({name}) => name).join(', ')} (key ${sealed[0]?.keyId}), got nothing; without any account made-up data would be mixed with theirs`,
-  );
+  const held = (await listAccounts(warehouse.pool)).filter(({name}) => name !== demoName);
+  if (held.length === 0) return await openDemo(opening, warehouse);
+  throw new UsageError(`config: ${expectAccess(held)}; without it made-up data would be mixed with theirs`);
+}
+
+/** What is missing, where accounts are mirrored and nothing of them is in the environment. */
+function expectAccess(held: readonly Account[]): string {
+  const sealed = held.filter(({keyId}) => keyId !== null);
+  const names = (accounts: readonly Account[]) => accounts.map(({name}) => name).join(', ');
+  if (sealed.length > 0)
+    return `FIELDMIRROR_KEY: expected the key of ${names(sealed)} (key ${sealed[0]?.keyId}), got nothing`;
+  return `FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN: expected the address and token of ${names(held)}, got nothing`;
 }
 
 /** An account that passes its check goes on, if it was stopped; one that a person paused stays paused. */

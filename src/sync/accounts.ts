@@ -2,10 +2,11 @@ import type pg from 'pg';
 import {createClient} from '../api/client.ts';
 import {createTransport, type Transport, type TransportOptions} from '../api/transport.ts';
 import {FatalError} from '../errors.ts';
-import {type SealingKey, unseal} from '../seal.ts';
+import {markToken, type SealingKey, unseal} from '../seal.ts';
 import type {Secret} from '../secret.ts';
 import {type Account, readAccountAccess, type SealedToken} from '../warehouse/accounts.ts';
-import type {AccountApi} from './sweep-deps.ts';
+import type {WorkerReach} from '../warehouse/workers.ts';
+import type {AccountApi, TokenInUse} from './sweep-deps.ts';
 
 /** What it takes to open any account that this process may open. */
 export interface AccountsOptions {
@@ -24,17 +25,26 @@ export interface GivenAccess {
   readonly token: Secret;
 }
 
+type StoredAccount = Account & {readonly sealed: SealedToken | null};
+
+/** What is given apart, and what was sealed when it was. */
+interface Given extends GivenAccess {
+  readonly sealedBefore: Secret | null;
+}
+
 interface Open {
   /** By what it was opened: when that has changed, it is opened anew. */
   readonly by: string;
   readonly transport: Transport;
-  readonly api: AccountApi['api'];
+  readonly account: AccountApi;
 }
 
 /** The ways to the accounts that this process serves, each opened when it is first needed, and kept. */
 export class Accounts {
   readonly #options: AccountsOptions;
-  readonly #given = new Map<string, GivenAccess>();
+  readonly #given = new Map<string, Given>();
+  /** Given apart, but a newer token was sealed since. */
+  readonly #superseded = new Set<string>();
   readonly #open = new Map<string, Open>();
   /** Replaced while sweeps may still be on them; idle connections close by themselves. */
   readonly #replaced: Transport[] = [];
@@ -45,10 +55,12 @@ export class Accounts {
 
   /**
    * Makes known what is not in the warehouse: the environment's account, the demo. Its address goes before the row's,
-   * which another demo on the same warehouse may have moved.
+   * which another demo on the same warehouse may have moved; its token goes before the one that is sealed there now, and
+   * gives way to one that is sealed later.
    */
-  give(accountId: string, access: GivenAccess): void {
-    this.#given.set(accountId, access);
+  async give(accountId: string, access: GivenAccess): Promise<void> {
+    const account = await this.#read(accountId);
+    this.#given.set(accountId, {...access, sealedBefore: this.#unsealed(account)});
   }
 
   /** What a query needs to find the accounts whose tokens are known here. */
@@ -56,25 +68,46 @@ export class Accounts {
     return {accountIds: [...this.#given.keys()], keyIds: this.#options.keys.map(({id}) => id)};
   }
 
+  /** What this process can do, for the row of its worker. */
+  reach(workerId: string): Omit<WorkerReach, 'accountIds'> {
+    const [given] = [...this.#given].filter(([accountId]) => !this.#superseded.has(accountId));
+    return {
+      keyIds: this.known.keyIds,
+      given:
+        given === undefined ? null : {accountId: given[0], tokenMark: markToken(given[1].token, workerId)},
+    };
+  }
+
+  /** Why the token of an account cannot be had here, and the next step; null where it can. */
+  async findFlaw(accountId: string): Promise<string | null> {
+    try {
+      this.#chooseToken(await this.#read(accountId));
+      return null;
+    } catch (error) {
+      if (error instanceof FatalError) return error.message;
+      throw error;
+    }
+  }
+
   /**
    * Opens the way to an account: the same one at every call, until the account gets another address or token or is
-   * resumed. A token given apart goes before a sealed one.
+   * resumed.
    * @throws {FatalError} there is no such account, or nobody knows its token here
    */
   async open(accountId: string): Promise<AccountApi> {
-    const account = await readAccountAccess(this.#options.pool, accountId);
-    if (account === null)
-      throw new FatalError(`account ${accountId}: expected it in sync.accounts, got nothing`);
-    const {timeZone} = account;
-    const baseUrl = this.#given.get(accountId)?.apiUrl ?? account.apiUrl;
-    const by = JSON.stringify([baseUrl, account.stateSince, account.sealed?.bytes.toString('base64')]);
+    const row = await this.#read(accountId);
+    const {timeZone} = row;
+    const baseUrl = this.#given.get(accountId)?.apiUrl ?? row.apiUrl;
+    const by = JSON.stringify([baseUrl, row.stateSince, row.sealed?.bytes.toString('base64')]);
     const held = this.#open.get(accountId);
-    if (held?.by === by) return {api: held.api, timeZone};
-    const transport = this.#openTransport(account, baseUrl);
-    const opened = {by, transport, api: createClient(transport)};
+    if (held?.by === by) return {...held.account, timeZone};
+    const {allowHttp, transport: options} = this.#options;
+    const token = this.#chooseToken(row);
+    const transport = createTransport({...options, baseUrl, token, allowHttp});
     if (held !== undefined) this.#replaced.push(held.transport);
-    this.#open.set(accountId, opened);
-    return {api: opened.api, timeZone};
+    const account = {api: createClient(transport), timeZone, token: this.#watch(row, token)};
+    this.#open.set(accountId, {by, transport, account});
+    return account;
   }
 
   /** Cuts what is under way, and closes all connections. */
@@ -86,11 +119,49 @@ export class Accounts {
     await Promise.all(transports.map((transport) => transport.close()));
   }
 
-  #openTransport(account: Account & {readonly sealed: SealedToken | null}, baseUrl: string): Transport {
-    const {keys, allowHttp, transport, onToken} = this.#options;
-    const token = this.#given.get(account.accountId)?.token ?? openToken(account, keys);
-    onToken?.(token);
-    return createTransport({...transport, baseUrl, token, allowHttp});
+  async #read(accountId: string): Promise<StoredAccount> {
+    const account = await readAccountAccess(this.#options.pool, accountId);
+    if (account !== null) return account;
+    throw new FatalError(`account ${accountId}: expected it in sync.accounts, got nothing`);
+  }
+
+  /** @throws {FatalError} nobody knows it here */
+  #chooseToken(account: StoredAccount): Secret {
+    const {accountId} = account;
+    const given = this.#given.get(accountId);
+    if (given === undefined) return this.#noted(openToken(account, this.#options.keys));
+    const sealed = this.#unsealed(account);
+    if (sealed === null || sealed.reveal() === given.sealedBefore?.reveal()) return given.token;
+    this.#superseded.add(accountId);
+    return this.#noted(sealed);
+  }
+
+  #unsealed(account: StoredAccount): Secret | null {
+    try {
+      return account.sealed === null ? null : this.#noted(openToken(account, this.#options.keys));
+    } catch (error) {
+      if (error instanceof FatalError) return null;
+      throw error;
+    }
+  }
+
+  #noted(token: Secret): Secret {
+    this.#options.onToken?.(token);
+    return token;
+  }
+
+  #watch({accountId, name}: Account, token: Secret): TokenInUse {
+    const isGiven = this.#given.get(accountId)?.token === token;
+    const sealed = `give it a new one with fieldmirror accounts add ${name}`;
+    const mend =
+      this.#options.keys.length === 0
+        ? 'FIELDMIRROR_API_TOKEN has it: start anew with the right one'
+        : `FIELDMIRROR_API_TOKEN has it: start anew with the right one, or ${sealed}`;
+    const isReplaced = async () => {
+      const flawless = (await this.findFlaw(accountId)) === null;
+      return flawless && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal();
+    };
+    return {mend: isGiven ? mend : sealed, isReplaced};
   }
 }
 

@@ -9,6 +9,16 @@ export interface AccountApi {
   readonly api: Client;
   /** IANA zone in which the account writes times without an offset. */
   readonly timeZone: string;
+  /** The token that it was opened with; left out where nobody else could replace it. */
+  readonly token?: TokenInUse;
+}
+
+/** A token while it is in use. */
+export interface TokenInUse {
+  /** How a person gives the account another one: `give it … with fieldmirror accounts add NAME`. */
+  readonly mend: string;
+  /** Whether the account has got another one since. */
+  readonly isReplaced: () => Promise<boolean>;
 }
 
 /** What a sweep stands on. */

@@ -8,6 +8,7 @@ import {claimSweep, endSweep, postponeSweep} from '../warehouse/sweeps.ts';
 import {sweepApproved} from './approved-sweep.ts';
 import {FieldSightings} from './field-sightings.ts';
 import {sweepFull} from './full-sweep.ts';
+import {judgeAccess} from './judge-access.ts';
 import {holdLease} from './lease.ts';
 import {sweepRecord} from './record-sweep.ts';
 import type {SweepDeps} from './sweep-deps.ts';
@@ -65,7 +66,9 @@ async function carry(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): Promis
   const tally = new Tally(sweep.counts);
   const stream = findStream(sweep.stream);
   const run: SweepRun = {deps, sweep, stream, account, tally, fields: new FieldSightings(stream), signal};
-  const {state, reasons} = await carryByMode(run);
+  const {state, reasons} = await carryByMode(run).catch(async (error: unknown) => {
+    throw await judgeAccess(error, account);
+  });
   return {outcome: 'ended', state, reasons, counts: tally.counts};
 }
 

@@ -32,7 +32,8 @@ export function readSource(tables: readonly WarehouseTable[], folder = functions
   return {version: readVersion(), hash, files};
 }
 
-function readVersion(): string {
+/** Our version, as in `0.1.0`. */
+export function readVersion(): string {
   const {version} = JSON.parse(readFileSync(packageFile, 'utf8')) as {version: string};
   return version;
 }

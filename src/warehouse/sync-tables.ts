@@ -9,6 +9,7 @@ import {absentNumbersTable, sightingsTable, tombstonesTable} from './evidence-ta
 import {fieldEventsTable, fieldsTable} from './field-tables.ts';
 import {sourceTable} from './source-table.ts';
 import {sweeps, sweepsTable} from './sweeps-table.ts';
+import {workersTable} from './workers-table.ts';
 
 const instant = () => timestamp({withTimezone: true, mode: 'string'});
 const accountId = () =>
@@ -146,4 +147,5 @@ export const syncTables: readonly CommentedTable[] = [
   loginKeysTable,
   employeeLoginsTable,
   sourceTable,
+  workersTable,
 ];

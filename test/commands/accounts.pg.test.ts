@@ -279,7 +279,10 @@ describe('start with sealed accounts', () => {
       stderr: expect.stringMatching(/FIELDMIRROR_KEY: expected the key of a, b, c .*made-up data/),
     });
     const wrong = await runCommand(['start', '--once'], {...env, FIELDMIRROR_KEY: otherKey});
-    expect(wrong).toMatchObject({code: 3, stderr: expect.stringMatching(/no account/)});
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/not served: account a: .*not served: account b: /s),
+    });
   });
 
   test('once ends with 3 when one is stopped on the way or was before; the others are swept', async () => {

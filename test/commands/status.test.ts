@@ -194,7 +194,7 @@ describe('what needs a person', () => {
 
 describe('the drawing', () => {
   const draw = (accounts: readonly AccountStatus[]) =>
-    drawStatus(accounts, {place: 'here', now, concerns: findConcerns(accounts, now)});
+    drawStatus(accounts, {place: 'here', now, workers: [], concerns: findConcerns(accounts, now)});
 
   test('says how far the proof of each stream goes back, and what became of its last full sweep', () => {
     const streams = [

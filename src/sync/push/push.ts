@@ -5,6 +5,7 @@ import {giveBackChange} from '../../warehouse/carry-changes.ts';
 import type {ClaimedChange} from '../../warehouse/claim-changes.ts';
 import {explainDatabaseError} from '../../warehouse/database-errors.ts';
 import {readRules} from '../../warehouse/write-rules.ts';
+import {judgeAccess} from '../judge-access.ts';
 import type {AccountApi} from '../sweep-deps.ts';
 import {backOffMs} from './back-off.ts';
 import {beginTogether} from './begin-together.ts';
@@ -89,7 +90,7 @@ async function carry(
     return await (change.operation === 'update' ? carryUpdate(run) : carryDelete(run));
   } catch (error) {
     // What cannot be written down, or read, does not change by waiting.
-    if (!(error instanceof RecordError)) throw error;
+    if (!(error instanceof RecordError)) throw await judgeAccess(error, account);
     return await finishConflict(run, {reason: error.message});
   }
 }
