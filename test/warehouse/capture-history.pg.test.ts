@@ -1,6 +1,7 @@
 // Who changed what, and when, as history tells it.
 
-import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {allTables} from '../../src/streams/all-tables.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
@@ -104,4 +105,51 @@ test('what a change gives back is a version, and no edit of anybody', async () =
 test('an UPDATE that changes nothing makes neither a version nor a change', async () => {
   await world.author(`UPDATE warehouse.customers SET name = 'a', fax = NULL`);
   expect([await versions(), await world.changes()]).toEqual([[{...swept, isCurrent: true}], []]);
+});
+
+describe.each(allTables)('an UPDATE of $name that changes nothing', ({name, columns, key}) => {
+  const names = columns.map((column) => column.name);
+  const same = [...names, 'external_key', 'attributes']
+    .map((column) => `"${column}" = "${column}"`)
+    .join(', ');
+  const held = () =>
+    world.author(
+      `SELECT to_jsonb(t) AS row, (SELECT count(*) FROM history.past_${name}) AS past FROM warehouse.${name} AS t`,
+    );
+
+  test.each(['', 'repair'])(
+    'tells what it matched, and is nothing to history and changes (writer "%s")',
+    async (writer) => {
+      const keys = Object.fromEntries(key.map((column, at) => [column, String(at + 7)]));
+      const id = await world.sent(name, {...keys, _hash: Buffer.from('11', 'hex')});
+      await world.author(
+        `INSERT INTO sync.known_records (account_id, stream, number, shape, bytes_hash) VALUES ($1, 'jobs', 7, 1, '\\x00')`,
+        [world.accountId],
+      );
+      const before = await held();
+      const client = await world.pool.connect();
+      try {
+        await client.query(`SELECT set_config('fieldmirror.writer', $1, false)`, [writer]);
+        const {rowCount, rows} = await client.query(
+          `UPDATE warehouse.${name} SET ${same} WHERE row_id = $1 RETURNING row_id`,
+          [id],
+        );
+        expect([rowCount, rows]).toEqual([1, [{row_id: id}]]);
+      } finally {
+        client.release(true);
+      }
+      expect(await held()).toEqual(before);
+      expect([await edits(), await world.changes()]).toEqual([[], []]);
+      expect(await world.author('SELECT count(*) FROM sync.known_records')).toEqual([{count: '1'}]);
+    },
+  );
+});
+
+test('of rows of which an UPDATE changes some, those alone are new versions, and all are counted', async () => {
+  await world.sent('customers', {customer_number: '4', name: 'b'});
+  const {rowCount} = await world.pool.query(`UPDATE warehouse.customers SET name = 'b'`);
+  expect(rowCount).toBe(2);
+  expect(await world.changes('fields')).toEqual([{fields: {name: 'b'}}]);
+  expect(await world.author('SELECT name FROM history.past_customers')).toEqual([{name: 'a'}]);
+  await expectTiling();
 });

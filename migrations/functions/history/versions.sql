@@ -14,7 +14,8 @@ BEGIN
   ELSIF NOT EXISTS (SELECT FROM superseded) THEN
     RETURN NULL;
   ELSIF TG_OP = 'UPDATE' THEN
-    source := 'superseded AS held JOIN successors AS next ON next.row_id = held.row_id';
+    -- What was updated and not changed has no stamp: it superseded nothing.
+    source := 'superseded AS held JOIN successors AS next ON next.row_id = held.row_id AND next._changed_at > held._changed_at';
     ended := 'next._changed_at';
   ELSE
     source := 'superseded AS held';
