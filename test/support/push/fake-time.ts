@@ -1,5 +1,4 @@
 import pg from 'pg';
-import type {Mischief} from './mischief.ts';
 
 const tables = ['customers', 'customer_notes', 'jobs', 'job_notes', 'time_entries', 'job_charges', 'tasks'];
 
@@ -11,7 +10,8 @@ const tables = ['customers', 'customer_notes', 'jobs', 'job_notes', 'time_entrie
 export async function letTimePass(
   place: {
     readonly pool: pg.Pool;
-    readonly mischief: Mischief;
+    /** What holds requests back that arrive late. */
+    readonly mischief: {pass(seconds: number): Promise<void>};
     readonly shiftService?: (seconds: number) => void;
   },
   seconds: number,
@@ -57,7 +57,8 @@ async function runInTurn(pool: pg.Pool, sql: string): Promise<void> {
 export async function readNextDue(pool: pg.Pool): Promise<number | null> {
   const {rows} = await pool.query<{seconds: number | null}>(
     `SELECT greatest(0, ceil(extract(epoch FROM min(CASE WHEN state = 'sending' THEN lease_until ELSE greatest(due_at, lease_until) END) - now())))::integer AS seconds
-       FROM sync.changes WHERE state IN ('pending', 'sending', 'in_doubt') AND waits_for IS NULL`,
+       FROM sync.changes WHERE state IN ('pending', 'sending', 'in_doubt') AND waits_for IS NULL
+     HAVING count(*) > 0`,
   );
   return rows[0]?.seconds ?? null;
 }
