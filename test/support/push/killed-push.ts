@@ -2,17 +2,24 @@ import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {pathToFileURL} from 'node:url';
 import type {Work} from './push-worker.ts';
 
+const clockFile = pathToFileURL(join(import.meta.dirname, '..', 'wrong-clock.ts')).href;
 const workerFile = join(import.meta.dirname, 'push-worker.ts');
 
-/** Carries what is due in a process of its own. @returns whether it was killed on the way */
-export async function carryAndDie(work: Work): Promise<boolean> {
-  const worker = spawn(process.execPath, [workerFile], {
+/**
+ * Carries what is due in a process of its own.
+ * @param clockOffMs - how far that process' clock is from ours
+ * @returns whether it was killed on the way
+ */
+export async function carryAndDie(work: Work, clockOffMs = 0): Promise<boolean> {
+  const worker = spawn(process.execPath, ['--import', clockFile, workerFile], {
     env: {
       PATH: process.env.PATH ?? '',
       NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
       WORK: JSON.stringify(work),
+      CLOCK_OFF_MS: String(clockOffMs),
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   });

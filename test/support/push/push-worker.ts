@@ -6,6 +6,7 @@ import {createTransport} from '../../../src/api/transport.ts';
 import {createLogger} from '../../../src/log.ts';
 import {Secret} from '../../../src/secret.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
+import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';
 import {openPool} from '../../../src/warehouse/database.ts';
 
@@ -14,11 +15,13 @@ export interface Work {
   readonly accountId: string;
   readonly service: {readonly url: string; readonly token: string};
   readonly timeZone: string;
-  readonly diesAt: PushStep;
+  /** Null: it lives. */
+  readonly diesAt: PushStep | null;
+  readonly settle?: PushDeps['settle'];
 }
 
 const work: Work = JSON.parse(process.env.WORK ?? '');
-const {databaseUrl, accountId, service, timeZone, diesAt} = work;
+const {databaseUrl, accountId, service, timeZone, diesAt, settle = {}} = work;
 const transport = createTransport({
   baseUrl: service.url,
   token: new Secret(service.token),
@@ -36,7 +39,7 @@ async function onStep(step: PushStep): Promise<void> {
 
 const log = createLogger({level: 'silent', secrets: []});
 await pushAccount(
-  {pool, databaseUrl, openAccount: async () => account, log, onStep},
+  {pool, databaseUrl, openAccount: async () => account, log, onStep, settle},
   accountId,
   new AbortController().signal,
 );
