@@ -1,6 +1,6 @@
 // Compares what the service holds with what the warehouse holds, field by field.
 
-import type {Child, Stream} from '../../src/streams/stream.ts';
+import type {Stream} from '../../src/streams/stream.ts';
 import type {Queryable} from '../../src/warehouse/database.ts';
 import type {Column, MirrorTable} from '../../src/warehouse/mirror-table.ts';
 import type {TrueRecord} from './truth.ts';
@@ -12,51 +12,66 @@ interface HeldRow {
 
 const secretName = /pass|token|secret|salt|digest|api_?key/i;
 
+interface Options {
+  /** The rows as history says they stood then; those of now when not given. */
+  readonly moment?: string | undefined;
+  /** Told of a row or a record by its number, null for a row that has none: whether it is not compared. */
+  readonly leavesOut?: (table: string, number: string | null) => boolean;
+}
+
 /**
  * Differences between the service's records and the live rows of a stream, children included.
- * @param moment - the rows as history says they stood then; those of now when not given
  * @returns one line a difference, empty when both are the same
  */
 export async function findDifferences(
   client: Queryable,
   stream: Stream,
   records: readonly TrueRecord[],
-  moment: string | null = null,
+  {moment, leavesOut = () => false}: Options = {},
 ): Promise<string[]> {
-  const differences: string[] = [];
-  const rows = await readRows(client, stream.table, moment);
-  compareSets(stream.table, rows, records, differences);
+  const isCompared = (table: MirrorTable, number: string | null | undefined) =>
+    !leavesOut(table.name, number ?? null);
+  const compare = async (table: MirrorTable, found: readonly TrueRecord[]) => {
+    const [key = ''] = table.key;
+    // What is known by two numbers bears that of its parent first.
+    const owner = table.key.length > 1 ? stream.table : table;
+    const rows = await readRows(client, table, moment ?? null);
+    return compareSets(table, {
+      rows: rows.filter(({columns}) => isCompared(owner, columns.get(key))),
+      records: owner === table ? found.filter(({fields}) => isCompared(table, fields.get(key))) : found,
+    });
+  };
+  const differences = await compare(stream.table, records);
   for (const child of stream.children.filter((candidate) => candidate.isOwned)) {
-    const held = await readRows(client, child.table, moment);
-    const embedded = records.flatMap((record) => record.embedded.get(child.element) ?? []);
-    if (held.length !== countOf(child, records)) {
-      differences.push(`${child.table.name}: ${held.length} rows, ${countOf(child, records)} records`);
-    }
-    if (child.table.key.length === 1) compareSets(child.table, held, embedded, differences);
+    const [key = ''] = stream.table.key;
+    const parents =
+      child.table.key.length > 1
+        ? records.filter(({fields}) => isCompared(stream.table, fields.get(key)))
+        : records;
+    const embedded = parents.flatMap((record) => record.embedded.get(child.element) ?? []);
+    differences.push(...(await compare(child.table, embedded)));
   }
   return differences;
 }
 
-function countOf(child: Child, records: readonly TrueRecord[]): number {
-  return records.reduce((sum, record) => sum + (record.embedded.get(child.element)?.length ?? 0), 0);
-}
-
 function compareSets(
   table: MirrorTable,
-  rows: readonly HeldRow[],
-  records: readonly TrueRecord[],
-  differences: string[],
-): void {
+  {rows, records}: {readonly rows: readonly HeldRow[]; readonly records: readonly TrueRecord[]},
+): string[] {
   const [key = ''] = table.key;
+  const differences: string[] = [];
   const byKey = new Map(rows.map((row) => [row.columns.get(key), row]));
   if (rows.length !== records.length)
     differences.push(`${table.name}: ${rows.length} rows, ${records.length} records`);
+  // What is known by two numbers together is counted.
+  if (table.key.length > 1) return differences;
   for (const record of records) {
     const number = record.fields.get(key) ?? '';
     const row = byKey.get(number);
     if (row === undefined) differences.push(`${table.name} ${number}: no row`);
     else compareFields(table, {record, row, place: `${table.name} ${number}`}, differences);
   }
+  return differences;
 }
 
 function compareFields(

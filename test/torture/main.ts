@@ -1,6 +1,7 @@
 // npm run torture -- NAME: tests that take too long for every change.
 
 const tortures: Record<string, () => Promise<unknown>> = {
+  chaos: () => import('./chaos.ts'),
   converge: () => import('./converge.ts'),
   kills: () => import('./kills.ts'),
   push: () => import('./push.ts'),

@@ -1,0 +1,223 @@
+// Everything that the torture runs: two clusters of Postgres, a Redis, the reference service, workers, and a faulty line
+// before each of what the workers talk to.
+
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import pg from 'pg';
+import {Random} from '../../../src/service/business/random.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../../src/warehouse/embedded.ts';
+import {findPrograms, programRunner} from '../../../src/warehouse/embedded-process.ts';
+import {type FaultyLine, openFaultyLine} from '../../support/faulty-line.ts';
+import {startServer, type TestRedis} from '../../support/redis-server.ts';
+import {untilItAnswers} from './ledger.ts';
+import {Supervised} from './process.ts';
+import {drawFrom, weathers} from './weather.ts';
+
+export const timeZone = 'America/New_York';
+
+export interface Size {
+  readonly seed: string;
+  readonly queue: 'redis' | 'postgres';
+  readonly workers: number;
+  readonly customers: number;
+}
+
+export class Place {
+  readonly home: string;
+  readonly service: Supervised;
+  readonly workers: readonly Supervised[];
+  readonly lines: {
+    readonly service: FaultyLine;
+    readonly database: FaultyLine;
+    readonly redis: FaultyLine | null;
+  };
+  readonly token: string;
+  /** Past the lines. */
+  readonly serviceUrl: string;
+  readonly databaseUrl: string;
+  readonly serviceDatabaseUrl: string;
+  /** What a command of the product sees: everything behind its line. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly #seed: string;
+  readonly #clusters: readonly EmbeddedPostgres[];
+  #redis: {server: TestRedis; readonly port: number} | null;
+
+  constructor(parts: Parts) {
+    this.home = parts.home;
+    this.service = parts.service;
+    this.token = parts.token;
+    this.serviceUrl = parts.serviceUrl;
+    this.databaseUrl = parts.databaseUrl;
+    this.serviceDatabaseUrl = parts.serviceDatabaseUrl;
+    this.lines = parts.lines;
+    this.env = parts.env;
+    this.#seed = parts.size.seed;
+    this.#clusters = parts.clusters;
+    this.#redis = parts.redis;
+    const secrets = [parts.token, Buffer.from(`${parts.token}:${parts.token}`).toString('base64')];
+    const worker = {args: ['start'], env: parts.env, secrets};
+    this.workers = Array.from(
+      {length: parts.size.workers},
+      (_, at) => new Supervised(`worker ${at + 1}`, worker),
+    );
+  }
+
+  /** From now on the lines do harm. */
+  spoil(): void {
+    const random = (name: string) => new Random(this.#seed, name, 0);
+    const {service, database, redis} = this.lines;
+    service.setDraw(drawFrom(random('service line'), weathers.service));
+    database.setDraw(drawFrom(random('database line'), weathers.commit, weathers.database));
+    redis?.setDraw(drawFrom(random('redis line'), weathers.redis));
+  }
+
+  /** Every line is up, and everything passes. */
+  async mend(): Promise<void> {
+    for (const line of this.allLines) {
+      line.setDraw(null);
+      await line.comeUp();
+    }
+  }
+
+  get allLines(): FaultyLine[] {
+    const {service, database, redis} = this.lines;
+    return redis === null ? [service, database] : [service, database, redis];
+  }
+
+  /** As by a crash: every session is gone, and what was not committed. */
+  async crashPostgres(): Promise<void> {
+    const data = join(this.home, 'postgres');
+    const runner = await programRunner(this.home);
+    const {pg_ctl} = await findPrograms();
+    await runner.run(pg_ctl, [
+      'restart',
+      '-D',
+      data,
+      '-w',
+      '-m',
+      'immediate',
+      '-l',
+      join(data, 'postgres.log'),
+    ]);
+  }
+
+  /** Past the line; null where the queue is in Postgres. */
+  get redisUrl(): string | null {
+    return this.#redis?.server.url ?? null;
+  }
+
+  /** It keeps nothing: what comes back is empty. */
+  async killRedis(beforeStart: () => Promise<unknown>): Promise<void> {
+    if (this.#redis === null) return;
+    const {server, port} = this.#redis;
+    await server.stop();
+    await beforeStart();
+    this.#redis = {server: await startServer([], port), port};
+  }
+
+  async close(): Promise<void> {
+    for (const worker of this.workers) await worker.end();
+    await this.service.end();
+    for (const line of this.allLines) await line.close();
+    await this.#redis?.server.stop();
+    for (const cluster of this.#clusters) await cluster.leave();
+    await rm(this.home, {recursive: true, force: true});
+  }
+}
+
+interface Parts extends Pick<Place, 'home' | 'service' | 'token' | 'serviceUrl' | 'lines' | 'env'> {
+  readonly size: Size;
+  readonly databaseUrl: string;
+  readonly serviceDatabaseUrl: string;
+  readonly clusters: readonly EmbeddedPostgres[];
+  readonly redis: {readonly server: TestRedis; readonly port: number} | null;
+}
+
+export async function openPlace(size: Size): Promise<Place> {
+  const home = await mkdtemp(join(tmpdir(), 'fieldmirror-chaos-'));
+  const [cluster, ofService] = await Promise.all([
+    openEmbeddedPostgres(home),
+    openEmbeddedPostgres(join(home, 'service')),
+  ]);
+  const databaseUrl = await cluster.url('warehouse');
+  const serviceDatabaseUrl = await ofService.url('service');
+  for (const url of [databaseUrl, serviceDatabaseUrl]) await outliveProcesses(url);
+  const {service, url: serviceUrl, token} = await startService(size, serviceDatabaseUrl);
+  const server = size.queue === 'redis' ? await startServer([]) : null;
+  const redis = server === null ? null : {server, port: portOf(server.url)};
+  const lines = {
+    service: await openFaultyLine(portOf(serviceUrl)),
+    database: await openFaultyLine(portOf(databaseUrl)),
+    redis: redis === null ? null : await openFaultyLine(redis.port),
+  };
+  const env = {
+    FIELDMIRROR_API_URL: `http://127.0.0.1:${lines.service.port}`,
+    FIELDMIRROR_API_TOKEN: token,
+    FIELDMIRROR_TIME_ZONE: timeZone,
+    DATABASE_URL: through(databaseUrl, lines.database),
+    ...(lines.redis === null ? {} : {REDIS_URL: `redis://127.0.0.1:${lines.redis.port}`}),
+  };
+  const clusters = [cluster, ofService];
+  return new Place({
+    ...{home, service, token, serviceUrl, lines, env, size, databaseUrl, serviceDatabaseUrl, clusters, redis},
+  });
+}
+
+/** A process of its own, which keeps its port when it is started again. */
+async function startService(size: Size, database: string) {
+  const {port} = await freeLine();
+  const options = ['--port', String(port), '--seed', '7', '--customers', String(size.customers), '--json'];
+  const args = ['service', ...options, '--database', database];
+  const service = new Supervised('service', {args, env: {FIELDMIRROR_TIME_ZONE: timeZone}, secrets: []});
+  service.start();
+  const {url, token} = JSON.parse(await service.prints(/\{[^}]*"url"[^}]*\}/)) as Record<
+    'url' | 'token',
+    string
+  >;
+  return {service, url, token};
+}
+
+/** A port that is free just now. */
+async function freeLine(): Promise<{readonly port: number}> {
+  const line = await openFaultyLine(0);
+  await line.close();
+  return {port: line.port};
+}
+
+/** Nothing here is about a power cut: no write waits for the disk. A crash of Postgres still loses nothing. */
+async function outliveProcesses(url: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  for (const setting of ['fsync', 'full_page_writes'])
+    await client.query(`ALTER SYSTEM SET ${setting} = off`);
+  await client.query('SELECT pg_reload_conf()');
+  await client.end();
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
+function through(url: string, line: FaultyLine): string {
+  const behind = new URL(url);
+  behind.port = String(line.port);
+  return behind.href;
+}
+
+/** Waits until every worker is at work. */
+export async function startWorkers({workers}: Place): Promise<void> {
+  for (const worker of workers) worker.start();
+  await Promise.all(workers.map((worker) => worker.prints(/At work/)));
+}
+
+/** @returns the workers that did not end in time */
+export async function endWorkers({workers}: Place): Promise<string[]> {
+  const ends = await Promise.all(workers.map(async (worker) => [worker.name, await worker.end()] as const));
+  return ends.filter(([, isTimely]) => !isTimely).map(([name]) => name);
+}
+
+/** A pool on the warehouse, past the line; it outlives crashes. */
+export async function askWarehouse<T extends pg.QueryResultRow>(pool: pg.Pool, sql: string): Promise<T[]> {
+  return (await untilItAnswers(() => pool.query<T>(sql))).rows;
+}

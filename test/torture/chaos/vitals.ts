@@ -1,0 +1,101 @@
+// Memory and file descriptors of processes over time. Linux tells them; elsewhere nothing is told.
+
+import {readdir, readFile} from 'node:fs/promises';
+
+interface Sample {
+  readonly atMs: number;
+  readonly megabytes: number;
+  readonly descriptors: number;
+}
+
+/** What one process used, from its warm-up to its end. */
+export interface Vitals {
+  readonly name: string;
+  readonly minutes: number;
+  readonly megabytes: {readonly first: number; readonly last: number; readonly aMinute: number};
+  readonly descriptors: {readonly first: number; readonly last: number; readonly aMinute: number};
+}
+
+/** The first work of a process takes memory that it keeps. */
+const warmUpMs = 60_000;
+/** Of less no slope can be told: the heap comes and goes. */
+export const tellingMinutes = 6;
+/** Beyond these, in a process that lived long enough, something grows. */
+export const mostAMinute = {megabytes: 2, descriptors: 0.5} as const;
+
+export class VitalSigns {
+  readonly #samples = new Map<string, Sample[]>();
+
+  async take(processes: readonly {readonly name: string; readonly pid: number | null}[]): Promise<void> {
+    await Promise.all(
+      processes.map(async ({name, pid}) => {
+        const sample = pid === null ? null : await look(pid);
+        if (sample === null) return;
+        const key = `${name} ${pid}`;
+        const samples = this.#samples.get(key) ?? [];
+        this.#samples.set(key, samples);
+        samples.push(sample);
+      }),
+    );
+  }
+
+  /** The longest life of each process. */
+  tell(): Vitals[] {
+    const longest = new Map<string, Sample[]>();
+    for (const [key, samples] of this.#samples) {
+      const name = key.replace(/ \d+$/, '');
+      if (lengthOf(samples) >= lengthOf(longest.get(name) ?? [])) longest.set(name, samples);
+    }
+    return [...longest].map(([name, samples]) => describe(name, samples));
+  }
+}
+
+/** What grows in it, in a sentence; null when nothing does, or it lived too briefly to tell. */
+export function findGrowth({name, minutes, megabytes, descriptors}: Vitals): string | null {
+  if (minutes < tellingMinutes) return null;
+  const grown = [
+    ...(megabytes.aMinute > mostAMinute.megabytes ? [`${megabytes.aMinute.toFixed(1)} MB`] : []),
+    ...(descriptors.aMinute > mostAMinute.descriptors
+      ? [`${descriptors.aMinute.toFixed(1)} descriptors`]
+      : []),
+  ];
+  return grown.length === 0 ? null : `${name} grows by ${grown.join(' and ')} a minute`;
+}
+
+function describe(name: string, samples: readonly Sample[]): Vitals {
+  const bornAt = samples[0]?.atMs ?? 0;
+  const warm = samples.filter(({atMs}) => atMs - bornAt >= warmUpMs);
+  const told = warm.length > 1 ? warm : samples;
+  const of = (kind: 'megabytes' | 'descriptors') => ({
+    first: told[0]?.[kind] ?? Number.NaN,
+    last: told.at(-1)?.[kind] ?? Number.NaN,
+    aMinute: slopeOf(told.map((sample) => [sample.atMs / 60_000, sample[kind]])),
+  });
+  return {name, minutes: lengthOf(told) / 60_000, megabytes: of('megabytes'), descriptors: of('descriptors')};
+}
+
+function lengthOf(samples: readonly Sample[]): number {
+  return (samples.at(-1)?.atMs ?? 0) - (samples[0]?.atMs ?? 0);
+}
+
+/** Of the straight line with the least squares. */
+function slopeOf(points: readonly (readonly [number, number])[]): number {
+  const meanX = points.reduce((sum, [x]) => sum + x, 0) / points.length;
+  const meanY = points.reduce((sum, [, y]) => sum + y, 0) / points.length;
+  const above = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
+  const below = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
+  return below === 0 ? 0 : above / below;
+}
+
+async function look(pid: number): Promise<Sample | null> {
+  try {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8');
+    const descriptors = (await readdir(`/proc/${pid}/fd`)).length;
+    const kilobytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]);
+    return Number.isNaN(kilobytes)
+      ? null
+      : {atMs: performance.now(), megabytes: kilobytes / 1024, descriptors};
+  } catch {
+    return null;
+  }
+}

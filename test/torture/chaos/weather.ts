@@ -1,0 +1,59 @@
+// What the lines between worker, Postgres, Redis and service do to what goes through them.
+
+import type {Random} from '../../../src/service/business/random.ts';
+import type {Draw, Trouble, TroubleKind} from '../../support/faulty-line.ts';
+
+/** How likely it is that some bytes of a client are struck, and how often by what. */
+interface Weather {
+  readonly chance: (chunk: Buffer) => number;
+  readonly kinds: Readonly<Record<TroubleKind, number>>;
+}
+
+const every = {delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 2, 'lose-reply': 4};
+
+export const weathers = {
+  /** A write is struck more often than a read: its fate is what the engine must find out. */
+  service: {chance: (chunk) => (/^(POST|PUT|DELETE) /.test(start(chunk)) ? 0.15 : 0.02), kinds: every},
+  /** The answer to a COMMIT is lost: whether it was done is for a reading to find. */
+  commit: {
+    chance: (chunk) => (chunk.includes('COMMIT\0') ? 0.03 : 0),
+    kinds: {...none(), 'lose-reply': 1},
+  },
+  database: {chance: () => 0.0006, kinds: {...every, 'half-close': 1}},
+  redis: {chance: () => 0.001, kinds: every},
+} as const satisfies Record<string, Weather>;
+
+/** Draws troubles: the first weather that strikes decides. */
+export function drawFrom(random: Random, ...some: readonly Weather[]): Draw {
+  return (chunk) => {
+    const weather = some.find(({chance}) => random.isTrue(chance(chunk)));
+    return weather === undefined ? null : draw(random, weather.kinds, chunk.length);
+  };
+}
+
+function draw(random: Random, odds: Readonly<Record<TroubleKind, number>>, size: number): Trouble {
+  const kinds = Object.keys(odds) as TroubleKind[];
+  const kind = kinds[random.weighted(kinds.map((name) => odds[name]))] ?? 'reset';
+  switch (kind) {
+    case 'delay':
+      return {kind, ms: random.integer(20, 4_000)};
+    case 'drop':
+      return {kind, ms: random.integer(1_000, 20_000)};
+    case 'truncate':
+      return {kind, bytes: random.integer(0, 400)};
+    case 'reset':
+      return {kind, forwarded: random.integer(0, size - 1)};
+    case 'drip':
+      return {kind, bytes: random.integer(10, 300), everyMs: random.integer(1, 20)};
+    default:
+      return {kind};
+  }
+}
+
+function none(): Record<TroubleKind, number> {
+  return {delay: 0, drop: 0, truncate: 0, reset: 0, 'half-close': 0, drip: 0, 'lose-reply': 0};
+}
+
+function start(chunk: Buffer): string {
+  return chunk.subarray(0, 8).toString('latin1');
+}
