@@ -1,0 +1,40 @@
+// What the project says of itself can be run: each command to measure or to torture with that README and docs name, and
+// each that there is, is run by .ci/run, if only a little.
+
+import {readdirSync, readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {expect, test} from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const documents = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'), {recursive: true, encoding: 'utf8'})
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+/** `bench`, `bench:push`, `torture sweeps`, … as they are called in a text. */
+function commandsIn(text: string): Set<string> {
+  const calls = text.matchAll(/npm run (?:-s )?(bench[:\w]*|torture -- \w+)/g);
+  return new Set([...calls].map(([, name = '']) => name.replace(' -- ', ' ')));
+}
+
+const run = commandsIn(read('.ci/run'));
+
+test.each(documents)('%s names no bench and no torture that .ci/run leaves out', (path) => {
+  expect([...commandsIn(read(path))].filter((name) => !run.has(name))).toEqual([]);
+});
+
+test('README names some of them', () => {
+  expect([...commandsIn(read('README.md'))].length).toBeGreaterThan(3);
+});
+
+test('.ci/run leaves out no bench and no torture that there is, and runs none that there is not', () => {
+  const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
+  const benches = scripts.filter((name) => name.startsWith('bench'));
+  const tortures = [...read('test/torture/main.ts').matchAll(/^ {2}(\w+): \(\) => import/gm)].map(
+    ([, name]) => `torture ${name}`,
+  );
+  expect([...run].sort()).toEqual([...benches, ...tortures].sort());
+});
