@@ -4,6 +4,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {valueTypes} from '../../src/api/value-type.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
+import {countRows} from '../../src/warehouse/status.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
@@ -90,7 +91,8 @@ describe('what is wanted and not agreed', () => {
 
   test.each(creatable)(
     'a new row of $name is in mart.wanted alone, until the service has it',
-    async ({name, capture}) => {
+    async (table) => {
+      const {name, capture} = table;
       const {parent} = capture;
       if (parent !== null) await world.sent(parent.table, {[parent.numberColumn]: '4'});
       const names = parent === null ? 'external_key' : `external_key, ${parent.numberColumn}`;
@@ -99,6 +101,7 @@ describe('what is wanted and not agreed', () => {
         `INSERT INTO warehouse.${name} (${names}) VALUES (${values}) RETURNING row_id`,
       );
       expect(await count(name)).toBe(0);
+      expect(await countRows(world.pool, table, world.accountId)).toBe(0);
       expect(await wanted('table_name, row_id, operation, state, external_key')).toEqual([
         {table_name: name, row_id: made?.row_id, operation: 'create', state: 'pending', external_key: 'mine'},
       ]);

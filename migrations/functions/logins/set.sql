@@ -1,11 +1,12 @@
 -- Lets an employee log in with a name and a password. Nothing is raised: Postgres logs the text of a statement that fails,
--- and with it the password.
+-- and with it the password. Not even where somebody cancels it, or where its time is up: OTHERS does not catch that. A lock is
+-- waited for two seconds, so that whoever ends a statement after five is told, too.
 -- @param force - also for the employee whose token is in use, or may be: the new password makes that token invalid
 -- @returns the change; or null, and why it was refused
 CREATE OR REPLACE FUNCTION sync.set_employee_login(
   employee_number bigint, username text, password text, force boolean DEFAULT false, account_id bigint DEFAULT NULL)
 RETURNS TABLE (change_id bigint, refused text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
 #variable_conflict use_column
 DECLARE
   of_account sync.accounts;
@@ -13,21 +14,25 @@ DECLARE
   key sync.login_keys;
   sealed bytea;
   made bigint;
+  own_accounts bigint[];
   writer text := coalesce(current_setting('fieldmirror.writer', true), '');
 BEGIN
+  own_accounts := sync.accounts_of(sync.caller());
   refused := CASE
     WHEN coalesce(btrim($2), '') = '' THEN 'expected a username, got none'
     WHEN coalesce($3, '') = '' THEN 'expected a password, got none'
     WHEN $2 ~ E'[\\u0001-\\u001F\\u007F-\\u009F\\uFFFE\\uFFFF]' THEN 'expected a username without control characters, got one with them'
     WHEN $3 ~ E'[\\u0001-\\u001F\\u007F-\\u009F\\uFFFE\\uFFFF]' THEN 'expected a password without control characters, got one with them'
-    WHEN $5 IS NULL AND (SELECT count(*) FROM sync.accounts) > 1 THEN 'expected account_id to be given, for there is more than one account: sync.accounts lists them'
+    WHEN $5 IS NULL AND cardinality(own_accounts) > 1
+      THEN format('expected account_id to be given, for there is more than one account: one of %s', array_to_string(own_accounts, ', '))
+    WHEN $5 <> ALL (own_accounts) THEN format('expected account_id to be one of %s, got %s', array_to_string(own_accounts, ', '), $5)
     END;
   IF refused IS NOT NULL THEN
     RETURN NEXT;
     RETURN;
   END IF;
   SELECT * INTO key FROM sync.login_keys ORDER BY created_at DESC, login_key_id LIMIT 1 FOR KEY SHARE;
-  SELECT * INTO of_account FROM sync.accounts WHERE account_id = coalesce($5, account_id);
+  SELECT * INTO of_account FROM sync.accounts WHERE account_id = coalesce($5, own_accounts[1]);
   SELECT * INTO employee FROM warehouse.employees WHERE account_id = of_account.account_id AND employee_number = $1 FOR UPDATE;
   refused := CASE
     WHEN employee.row_id IS NULL THEN format('expected the number of an employee, got %s', coalesce($1::text, 'none'))
@@ -64,7 +69,7 @@ BEGIN
   change_id := made;
   RETURN NEXT;
 EXCEPTION
-  WHEN OTHERS THEN
+  WHEN OTHERS OR query_canceled OR assert_failure THEN
     change_id := NULL;
     refused := format('it failed, and nothing was changed: %s', SQLERRM);
     RETURN NEXT;
