@@ -5,11 +5,12 @@
 import {SaxesParser} from 'saxes';
 import {FatalError, RecordError, RetryableError} from '../errors.ts';
 import {decodeText, NotText} from './document-text.ts';
+import {DEFAULT_LIMITS, type Limits, TooMuch} from './limits.ts';
 import {judgeFlaws} from './local-flaw.ts';
 import type {Element, FieldRecord, Value} from './record.ts';
 import type {SeenElements} from './seen-elements.ts';
 import {toUnderscored} from './shape.ts';
-import {BadDocument, type Limits, TooManyRecords, TreeBuilder} from './tree-builder.ts';
+import {BadDocument, TreeBuilder} from './tree-builder.ts';
 import {replaceForbidden} from './xml-character.ts';
 
 /** What a list and one of its records are called, with underscores: `{list: 'time_entries', item: 'time_entry'}`. */
@@ -37,15 +38,13 @@ export interface BadRecord {
   readonly xml: string;
 }
 
-const DEFAULT_LIMITS: Limits = {depth: 20, records: 10_000, valueLength: 1_048_576};
-
 /**
  * Reads a list in either dialect: `<jobs type="array">` or `<jobs>`, dashed or underscored, empty or not.
  * @returns the records in the order sent, values as text; records of one shape share one `names`. `bad` holds what
  *   could not be taken: a value that its own `type` or `nil` contradicts, text mixed with elements, a character that
  *   XML forbids, an unknown entity, a value too long
  * @throws {RetryableError} what came is not a whole list of this name: it says what came instead
- * @throws {FatalError} more records than the limit: a person must raise it
+ * @throws {FatalError} more records, elements or the like than the limit: a person must raise it
  * @see hazards 2.4; wire-facts 1
  */
 export function readList(
@@ -71,7 +70,7 @@ function parseList(text: string, {list, item}: ElementNames, meta: ReadMeta) {
   const bad: BadRecord[] = [];
   parse(text, {
     recordDepth: 2,
-    limits: {...DEFAULT_LIMITS, ...meta.limits},
+    limits: limitsOf(meta),
     seen: meta.seen,
     checkRoot: (name) => expectName(name, [list]),
     checkRecord: (name) => expectName(name, [item]),
@@ -92,7 +91,7 @@ function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): Fie
   const found: FieldRecord[] = [];
   parse(text, {
     recordDepth: 1,
-    limits: {...DEFAULT_LIMITS, ...meta.limits},
+    limits: limitsOf(meta),
     seen: meta.seen,
     checkRoot: (name, isArray) => {
       if (isArray) throw new BadDocument(`a list <${printName(name)} type="array">`);
@@ -127,6 +126,7 @@ interface Plan {
 // Written as closures over one parser: this is the hot path, and saxes calls its handlers with the parser as `this`.
 function parse(text: string, plan: Plan): void {
   refuseDoctype(text);
+  checkReferences(text, plan.limits.references);
   // Errors stand without line and column; version 1.0 is forced so that no declaration lets control characters in.
   const parser = new SaxesParser({position: false, forceXMLVersion: true, defaultXMLVersion: '1.0'});
   let openedAt = 0;
@@ -140,9 +140,11 @@ function parse(text: string, plan: Plan): void {
     record: (value, reason) => plan.take(value, reason, () => sliceRecord(text, openedAt, parser.position)),
   });
   const judge = judgeFlaws(text);
+  let flaws = 0;
   parser.on('error', ({message}) => {
     const reason = builder.isInRecord ? judge(message) : null;
     if (reason === null) throw new BadDocument(`broken XML: ${message.slice(0, 120)}`);
+    if (++flaws > plan.limits.flaws) throw new BadDocument(`more than ${plan.limits.flaws} flaws`);
     builder.spoil(reason);
   });
   parser.on('attribute', (attribute) => builder.attribute(attribute.name, attribute.value));
@@ -151,6 +153,18 @@ function parse(text: string, plan: Plan): void {
   parser.on('cdata', (piece) => builder.text(piece));
   parser.on('closetag', (tag) => builder.close(tag.name));
   parser.write(text).close();
+}
+
+function limitsOf({limits}: ReadMeta): Limits {
+  return {...DEFAULT_LIMITS, ...limits};
+}
+
+// Saxes gathers a text reference by reference, and tells it when it is whole.
+function checkReferences(text: string, most: number): void {
+  let count = 0;
+  for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
+    if (++count > most) throw new TooMuch(most, 'references');
+  }
 }
 
 // Only what may stand before the root is walked, so a DOCTYPE quoted in a value does no harm.
@@ -205,10 +219,12 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
   const thing = meta.thing ?? 'the answer';
   try {
     if (body.length === 0) throw new BadDocument('an empty body');
+    const {bytes} = limitsOf(meta);
+    if (body.length > bytes) throw new TooMuch(bytes, 'bytes');
     return read(decodeText(body, meta.contentType ?? null));
   } catch (error) {
-    if (error instanceof TooManyRecords)
-      throw new FatalError(`${thing}: expected ${expected}, got ${error.message}`);
+    if (error instanceof TooMuch)
+      throw new FatalError(`${thing}: expected ${expected}, got ${error.message}; nothing of it was taken`);
     if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
     const got = `${error.message} (${body.length} bytes)`;
     throw new RetryableError(`${thing}: expected ${expected}, got ${got}; nothing of it was taken`);

@@ -3,6 +3,8 @@
 
 /** Beyond this many children an element is a list, not a record: its names are kept as they come. */
 const MAX_NAMES = 512;
+/** No name of a record is as long as this; a hostile server's would be kept for as long as its shape. */
+export const MAX_NAME_LENGTH = 1_000;
 /** A hostile server can send ever new names; then we start over instead of growing. */
 const MAX_SHAPES = 8_192;
 
@@ -31,7 +33,7 @@ export function startShape(): Shape {
 }
 
 /**
- * The shape after one more child; null when it has too many for a record.
+ * The shape after one more child; null when it has too many for a record, or a name too long for one.
  * @param raw - the name as sent, dashes and all
  */
 export function extendShape(shape: Shape, raw: string): Shape | null {
@@ -51,7 +53,7 @@ export function toUnderscored(raw: string): string {
 }
 
 function addShape(shape: Shape, raw: string): Shape | null {
-  if (shape.length >= MAX_NAMES) return null;
+  if (shape.length >= MAX_NAMES || raw.length > MAX_NAME_LENGTH) return null;
   const added = makeShape(shape, detach(toUnderscored(raw)));
   if (shape.next === null) {
     shape.raw = detach(raw);

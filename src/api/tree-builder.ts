@@ -1,24 +1,12 @@
+import {type Limits, TooMuch} from './limits.ts';
 import type {Element, Value} from './record.ts';
 import {maxSeenDepth, type SeenElements} from './seen-elements.ts';
-import {extendShape, namesOf, type Shape, startShape, toUnderscored} from './shape.ts';
+import {extendShape, MAX_NAME_LENGTH, namesOf, type Shape, startShape, toUnderscored} from './shape.ts';
 import {ARRAY, isOfType, readValueType, TEXT, type ValueType} from './value-type.ts';
-
-/** How much of a document is taken. Beyond `depth` and `records` it is refused, beyond `valueLength` one record is. */
-export interface Limits {
-  readonly depth: number;
-  readonly records: number;
-  /** Characters of one value. */
-  readonly valueLength: number;
-}
 
 /** The document as a whole cannot be taken; the message says what came instead. */
 export class BadDocument extends Error {
   override readonly name = 'BadDocument';
-}
-
-/** More records than the limit: a larger limit is a person's decision, so it is told apart. */
-export class TooManyRecords extends Error {
-  override readonly name = 'TooManyRecords';
 }
 
 /** What the builder tells: the root and each record when they open, each record again when it is whole. */
@@ -39,7 +27,12 @@ export class TreeBuilder {
   readonly #sink: Sink;
   readonly #seen: SeenElements | null;
   #depth = 0;
-  #count = 0;
+  #records = 0;
+  #elements = 0;
+  // Of those that mean nothing here; an element has one type and one nil at most.
+  #attributes = 0;
+  #attributesOfElement = 0;
+  #attributesAt = 0;
   #text = '';
   #reason: string | null = null;
   // The depth of the element that the reason speaks of, until its name is known: tags tell it as they close.
@@ -72,12 +65,14 @@ export class TreeBuilder {
   attribute(name: string, value: string): void {
     if (name === 'type') this.#type = readValueType(value);
     else if (name === 'nil') this.#nil = value;
+    else this.#countAttribute();
   }
 
   open(name: string): void {
     const depth = this.#depth + 1;
     if (depth > this.#limits.depth)
       throw new BadDocument(`elements nested deeper than ${this.#limits.depth}`);
+    if (++this.#elements > this.#limits.elements) throw new TooMuch(this.#limits.elements, 'elements');
     if (depth > 1) this.#checkBlank();
     if (depth === 1) this.#sink.root(name, this.#type === ARRAY);
     if (depth === this.#recordDepth) this.#startRecord(name);
@@ -117,6 +112,15 @@ export class TreeBuilder {
     this.#reasonDepth = this.#depth;
   }
 
+  #countAttribute(): void {
+    const {attributes, attributesOfElement} = this.#limits;
+    if (this.#attributesAt !== this.#elements) this.#attributesOfElement = 0;
+    this.#attributesAt = this.#elements;
+    if (++this.#attributesOfElement > attributesOfElement)
+      throw new TooMuch(attributesOfElement, 'attributes in one element');
+    if (++this.#attributes > attributes) throw new TooMuch(attributes, 'attributes');
+  }
+
   #nameReason(name: string): void {
     this.#reason = `${toUnderscored(name)}: ${this.#reason}`;
     this.#reasonDepth = 0;
@@ -130,9 +134,8 @@ export class TreeBuilder {
 
   #startRecord(name: string): void {
     this.#sink.startRecord(name);
-    this.#count++;
-    if (this.#count > this.#limits.records)
-      throw new TooManyRecords(`more than ${this.#limits.records} records`);
+    this.#records++;
+    if (this.#records > this.#limits.records) throw new TooMuch(this.#limits.records, 'records');
   }
 
   #endRecord(value: Value): void {
@@ -210,7 +213,9 @@ export class TreeBuilder {
     const values = this.#values[depth];
     if (values === null || values === undefined) {
       this.#values[depth] = [value];
-      this.#shapes[depth] = extendShape(startShape(), name);
+      const first = extendShape(startShape(), name);
+      if (first === null) this.#addName(depth, null, name);
+      this.#shapes[depth] = first;
       this.#childTypes[depth] ??= [];
       this.#addType(depth, 0, value);
       return;
@@ -232,8 +237,10 @@ export class TreeBuilder {
     else types[at] = typeof value === 'string' ? type.bit : ARRAY.bit;
   }
 
-  // Too many children for a shape: from here on the names are a list of this element's own.
+  // Too many children for a shape, or a name too long: from here on the names are a list of this element's own.
   #addName(depth: number, shape: Shape | null, name: string): void {
+    if (name.length > MAX_NAME_LENGTH)
+      throw new BadDocument(`an element with a name longer than ${MAX_NAME_LENGTH} characters`);
     if (shape !== null) this.#names[depth] = [...namesOf(shape)];
     this.#names[depth]?.push(toUnderscored(name));
   }

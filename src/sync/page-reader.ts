@@ -2,7 +2,7 @@
 // of Postgres waiting, and has a core to itself.
 
 import {once} from 'node:events';
-import {Worker} from 'node:worker_threads';
+import {type ResourceLimits, Worker} from 'node:worker_threads';
 import {FatalError, RecordError, RetryableError} from '../errors.ts';
 import type {PageContent, PageTask} from './read-page.ts';
 
@@ -20,17 +20,30 @@ export interface PageAnswer {
  */
 const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 48};
 
-/** A thread that reads pages, for every sweep of this process; started by the first page. */
+/**
+ * A thread that reads pages, for every sweep of this process; started by the first page. A page that ends the thread costs
+ * its own sweep an attempt, and no other: the pages behind it are read by the next thread.
+ */
 export class PageReader {
+  readonly #limits: ResourceLimits;
   #thread: PageThread | null = null;
+
+  /** @param limits - what the thread may keep */
+  constructor(limits: ResourceLimits = threadLimits) {
+    this.#limits = limits;
+  }
 
   /**
    * Reads one page, after those asked for before it.
-   * @throws {RetryableError} it is not a whole, well-formed list; or the thread ended
+   * @throws {RetryableError} it is not a whole, well-formed list; or it ended the thread
+   * @throws {FatalError} it is more than is ever taken
    */
   async read(task: PageTask): Promise<PageContent> {
-    if (this.#thread?.isAlive !== true) this.#thread = new PageThread();
-    return await this.#thread.read(task);
+    for (;;) {
+      if (this.#thread?.isAlive !== true) this.#thread = new PageThread(this.#limits);
+      const content = await this.#thread.read(task);
+      if (content !== null) return content;
+    }
   }
 
   async close(): Promise<void> {
@@ -39,17 +52,21 @@ export class PageReader {
 }
 
 interface Waiting {
-  readonly resolve: (content: PageContent) => void;
+  readonly thing: string;
+  readonly resolve: (content: PageContent | null) => void;
   readonly reject: (error: Error) => void;
 }
 
 class PageThread {
-  readonly #worker = new Worker(new URL('./page-thread.ts', import.meta.url), {resourceLimits: threadLimits});
+  readonly #worker: Worker;
+  /** In the order in which the thread reads them: the first is the one that it is at. */
   readonly #waiting = new Map<number, Waiting>();
   #isAlive = true;
+  #isClosing = false;
   #lastId = 0;
 
-  constructor() {
+  constructor(resourceLimits: ResourceLimits) {
+    this.#worker = new Worker(new URL('./page-thread.ts', import.meta.url), {resourceLimits});
     this.#worker.unref();
     this.#worker.on('message', (answer: PageAnswer) => this.#settle(answer));
     this.#worker.on('error', (cause) => this.#abandon(cause));
@@ -60,10 +77,11 @@ class PageThread {
     return this.#isAlive;
   }
 
-  async read(task: PageTask): Promise<PageContent> {
+  /** @returns null where the thread ended before it came to this page */
+  async read(task: PageTask): Promise<PageContent | null> {
     const id = ++this.#lastId;
-    const answer = Promise.withResolvers<PageContent>();
-    this.#waiting.set(id, answer);
+    const answer = Promise.withResolvers<PageContent | null>();
+    this.#waiting.set(id, {...answer, thing: `page ${task.page} of ${task.stream}`});
     // A copy that can be given away: the body itself may be a piece of a larger buffer.
     const body = new Uint8Array(task.body);
     this.#worker.postMessage({id, task: {...task, body}}, [body.buffer]);
@@ -72,6 +90,7 @@ class PageThread {
 
   async close(): Promise<void> {
     if (!this.#isAlive) return;
+    this.#isClosing = true;
     const ended = once(this.#worker, 'exit');
     await this.#worker.terminate();
     await ended;
@@ -84,11 +103,18 @@ class PageThread {
     else waiting?.reject(toError(failure ?? {name: 'Error', message: 'no answer'}));
   }
 
-  /** The next page starts another thread; a page that ends each of them fails its sweep in the end. */
   #abandon(cause: Error): void {
     this.#isAlive = false;
-    const error = new RetryableError(`the thread that reads pages ended: ${cause.message}`, {cause});
-    for (const {reject} of this.#waiting.values()) reject(error);
+    let isReading = true;
+    for (const {thing, resolve, reject} of this.#waiting.values()) {
+      if (this.#isClosing) reject(new RetryableError('the thread that reads pages was closed', {cause}));
+      else if (!isReading) resolve(null);
+      else
+        reject(
+          new RetryableError(`${thing}: the thread that was reading it ended: ${cause.message}`, {cause}),
+        );
+      isReading = false;
+    }
     this.#waiting.clear();
   }
 }

@@ -99,6 +99,49 @@ describe('a document that is not whole and right is an error, never a shorter li
     expect(readList(xml, JOBS, {limits: {records: 4}}).records).toHaveLength(4);
   });
 
+  test.each<[string, () => string, RegExp]>([
+    [
+      '1,200,000 attributes of one element',
+      () => `<jobs><job ${Array.from({length: 1_200_000}, (_, n) => `a${n}="1"`).join(' ')}/></jobs>`,
+      /more than 32 attributes in one element/,
+    ],
+    [
+      '120,000 attributes of many',
+      () => `<jobs><job>${'<a b="1" c="2" d="3" e="4" f="5" g="6"/>'.repeat(20_000)}</job></jobs>`,
+      /more than 100000 attributes/,
+    ],
+    [
+      'a million elements',
+      () => `<jobs><job>${'<a/>'.repeat(1_000_000)}</job></jobs>`,
+      /more than 300000 elements/,
+    ],
+    [
+      'two million references and one',
+      () => `<jobs><job><a>${'&amp;'.repeat(2_000_001)}</a></job></jobs>`,
+      /more than 2000000 references/,
+    ],
+    ['33 MB', () => `<jobs>${' '.repeat(33_000_000)}</jobs>`, /more than 32000000 bytes/],
+  ])('%s are refused by name, and need a person', (_, make, words) => {
+    const xml = Buffer.from(make());
+    expect(() => readList(xml, JOBS)).toThrow(FatalError);
+    expect(() => readList(xml, JOBS)).toThrow(words);
+  });
+
+  test.each<[string, () => string, RegExp]>([
+    [
+      'a name of a megabyte',
+      () => `<jobs><job><${'a'.repeat(1_000_000)}/></job></jobs>`,
+      /name longer than 1000/,
+    ],
+    [
+      'a million control characters',
+      () => `<jobs><job><a>${'\u0001'.repeat(1_000_000)}</a></job></jobs>`,
+      /more than 10000 flaws/,
+    ],
+  ])('%s is refused early', (_, make, words) => {
+    expect(failureOf(make()).message).toMatch(words);
+  });
+
   test('no message holds what the document held', () => {
     for (const xml of [
       'canary-4711',
