@@ -8,6 +8,7 @@ export default defineConfig({
       process.env.LONG === '1'
         ? []
         : [
+            'test/**/*.long.*',
             'test/sync/push/{faults,convergence}.pg.test.ts',
             'test/sync/killed-steps.pg.redis.test.ts',
             '**/node_modules/**',

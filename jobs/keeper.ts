@@ -3,7 +3,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {FatalError, NoRoomError} from '../src/errors.ts';
-import type {Logger} from '../src/log.ts';
+import type {Outage} from './outage.ts';
 
 interface Times {
   /** From the end of a round to the next one. */
@@ -14,7 +14,7 @@ interface Times {
 const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
 
 /**
- * Goes round until told to stop. A round that fails is told and tried again.
+ * Goes round until told to stop. A round that fails is tried again; the first and the last of them are told.
  * @param round - looks once for what is due, and rings for it
  * @returns rejects when no round has succeeded for a minute: somebody must look after the queue or the warehouse, and a
  *   supervisor may start the process anew; never resolves. A warehouse that has no room is waited for: a new process
@@ -23,19 +23,20 @@ const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
 export function keepRinging(
   round: () => Promise<void>,
   {
-    log,
+    outage,
     signal,
     times = defaultTimes,
-  }: {readonly log: Logger; readonly signal: AbortSignal; readonly times?: Times},
+  }: {readonly outage: Outage; readonly signal: AbortSignal; readonly times?: Times},
 ): Promise<never> {
   const loop = async (): Promise<never> => {
     for (let goodAt = performance.now(); ; ) {
       try {
         await round();
         goodAt = performance.now();
+        outage.succeeded();
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : String(cause);
-        if (!signal.aborted) log.warn({reason}, 'nothing could be rung; trying again');
+        if (!signal.aborted) outage.failed(reason);
         if (cause instanceof NoRoomError) goodAt = performance.now();
         else if (performance.now() - goodAt > times.outOfReachMs) {
           throw new FatalError(

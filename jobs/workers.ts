@@ -97,18 +97,20 @@ export async function startWorkers(
     const hear = hearNotices({isServed, look: (accountIds) => ringDueChanges(post, accountIds), signal});
     void listen(deps.databaseUrl, 'fieldmirror_due', {hear, signal});
   }
-  const ringDue = () => lookForDue(post, duty.keepsSchedules);
-  const inStep = duty.keepsSchedules ? keepInStep(post) : async () => {};
-  const round = async () => {
-    await ringDue();
-    await inStep();
-    await heartbeat?.beat(post.roster.served);
+  const explain = (error: unknown): never => {
+    throw explainDatabaseError(error, deps.databaseUrl);
   };
-  const explained = () =>
-    round().catch((error: unknown) => {
-      throw explainDatabaseError(error, deps.databaseUrl);
-    });
-  return {broken: keepRinging(explained, {log: deps.log, signal}), ringDue, stop};
+  const look = () => lookForDue(post, duty.keepsSchedules).catch(explain);
+  const inStep = duty.keepsSchedules ? keepInStep(post) : async () => {};
+  const beat = async () => await heartbeat?.beat(post.roster.served);
+  const round = () => look().then(inStep).then(beat).catch(explain);
+  const {outage} = backend;
+  return {
+    broken: keepRinging(round, {outage, signal}),
+    // A queue that takes nothing just now is no reason to end: the next round tries again.
+    ringDue: () => look().catch((error: Error) => outage.failed(error.message)),
+    stop,
+  };
 }
 
 /**

@@ -52,13 +52,22 @@ const demoTimeZone = 'America/New_York';
 const url = (...protocols: string[]) =>
   z
     .string()
-    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
+    .refine((text) => URL.canParse(text) && protocols.some((protocol) => text.startsWith(`${protocol}//`)), {
       error: () => `expected an address that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`,
-    })
-    .optional();
+      abort: true,
+    });
+
+/** What looks like an address and is none would be found out only by the client, which throws what nobody expects. */
+const redisUrl = url('redis:', 'rediss:').refine(
+  (text) => {
+    const {hostname, username, password, pathname} = new URL(text);
+    return hostname !== '' && isEncoded(username + password) && /^\/?$|^\/\d+$/.test(pathname);
+  },
+  {error: () => 'expected redis://user:password@host:port/number, special characters of the password as %40'},
+);
 
 const environment = z.object({
-  FIELDMIRROR_API_URL: url('https:', 'http:'),
+  FIELDMIRROR_API_URL: url('https:', 'http:').optional(),
   FIELDMIRROR_API_TOKEN: z.string().min(1).optional(),
   FIELDMIRROR_TIME_ZONE: z
     .string()
@@ -66,8 +75,8 @@ const environment = z.object({
     .optional(),
   FIELDMIRROR_KEY: z.string().optional(),
   FIELDMIRROR_KEY_FILE: z.string().optional(),
-  DATABASE_URL: url('postgres:', 'postgresql:'),
-  REDIS_URL: url('redis:', 'rediss:'),
+  DATABASE_URL: url('postgres:', 'postgresql:').optional(),
+  REDIS_URL: redisUrl.optional(),
   FIELDMIRROR_HOME: z.string().min(1).default('.fieldmirror'),
   FIELDMIRROR_ALLOW_HTTP: z.enum(['0', '1'], {error: () => 'expected 0 or 1'}).default('0'),
   FIELDMIRROR_LOG_LEVEL: z
@@ -113,6 +122,14 @@ export function loadConfig(
     logLevel: values.FIELDMIRROR_LOG_LEVEL,
     settings: settingsOf(values, given),
   });
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== null;
+  } catch {
+    return false;
+  }
 }
 
 function accountOf(values: Environment): AccountConfig | null {

@@ -158,3 +158,20 @@ describe('keys', () => {
     expect(problemsOf({FIELDMIRROR_KEY: `${texts[0]},${texts[1]}x`})).not.toContain(texts[1]);
   });
 });
+
+test.each([
+  'redis:localhost:6379',
+  'redis://',
+  'redis://localhost/queue',
+  'redis://user:%zz@localhost',
+  'http://localhost:6379',
+])('REDIS_URL=%s is refused before a client sees it', (url) => {
+  expect(problemsOf({REDIS_URL: url})).toMatch(/^config: REDIS_URL: expected .*redis:\/\/.*, got "/);
+});
+
+test.each(['redis://localhost', 'rediss://u:p%40@cache.example.com:6380/3', 'redis://[::1]:6379/'])(
+  'REDIS_URL=%s is taken as it is',
+  (url) => {
+    expect(loadConfig({REDIS_URL: url}).redisUrl).toBe(url);
+  },
+);

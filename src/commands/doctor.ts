@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {inspectRedis} from '../../jobs/backend.ts';
+import {inspectRedis} from '../../jobs/redis.ts';
 import type {Config} from '../config.ts';
 import {FatalError} from '../errors.ts';
 import {allTables} from '../streams/all-tables.ts';

@@ -1,5 +1,6 @@
 // The doctor finds what is wrong with each dependency by itself, and says how to mend it.
 
+import {Redis} from 'ioredis';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
@@ -92,6 +93,44 @@ test('a sequence that is behind its table is bad, for start as well', async () =
   expect(code).toBe(3);
   expect(started).toMatchObject({code: 3, stderr: expect.stringContaining(mend)});
 });
+
+describe.skipIf(!isInstalled())(
+  'a Redis that takes nothing from us is bad, with its own words and how to mend it',
+  () => {
+    test.each([
+      [['--databases', '2'], '/7', /DB index is out of range.*mend the number at the end of REDIS_URL/],
+      [['--replicaof', '127.0.0.1 1'], '', /READONLY.*point REDIS_URL at the primary/],
+      [['--maxmemory', '1'], '', /OOM.*raise its maxmemory/],
+    ])('%j', async (options, path, words) => {
+      const redis = await startServer(options);
+      const {code, findings} = await examine({REDIS_URL: redis.url + path});
+      await redis.stop();
+      expect(of(findings, 'Redis')).toMatchObject({state: 'bad', found: expect.stringMatching(words)});
+      expect(code).toBe(3);
+    });
+
+    test('without its password', async () => {
+      const redis = await startServer();
+      const client = new Redis(redis.url);
+      await client.config('SET', 'requirepass', 'geheim');
+      const {findings} = await examine({REDIS_URL: redis.url});
+      client.disconnect();
+      await redis.stop();
+      const found = expect.stringMatching(/NOAUTH.*mend the user and password in REDIS_URL/);
+      expect(of(findings, 'Redis')).toMatchObject({state: 'bad', found});
+    });
+
+    test('something else that listens there', async () => {
+      const {databaseUrl} = place;
+      const {code, findings} = await examine({REDIS_URL: `redis://${new URL(databaseUrl).host}`});
+      expect(of(findings, 'Redis')).toMatchObject({
+        state: 'bad',
+        found: expect.stringMatching(/mend REDIS_URL/),
+      });
+      expect(code).toBe(3);
+    });
+  },
+);
 
 describe.skipIf(!isInstalled())('a Redis that loses queue jobs is a warning', () => {
   test.each([

@@ -1,9 +1,10 @@
 import {expect, test} from 'vitest';
 import {keepRinging} from '../../jobs/keeper.ts';
+import {Outage} from '../../jobs/outage.ts';
 import {NoRoomError, RetryableError} from '../../src/errors.ts';
 import {createLogger} from '../../src/log.ts';
 
-const log = createLogger({level: 'silent', secrets: []});
+const outage = new Outage(createLogger({level: 'silent', secrets: []}));
 /** Every failed round is one too many, unless it is none that counts. */
 const times = {roundMs: 0, outOfReachMs: -1};
 
@@ -12,7 +13,7 @@ test('a warehouse that is out of reach for too long ends the process', async () 
     throw new RetryableError('nothing listens there');
   };
   const {signal} = new AbortController();
-  await expect(keepRinging(round, {log, signal, times})).rejects.toThrow(
+  await expect(keepRinging(round, {outage, signal, times})).rejects.toThrow(
     /out of reach.*nothing listens there/,
   );
 });
@@ -25,7 +26,7 @@ test('a warehouse without room is waited for, however long', async () => {
     if (++rounds <= 5) throw new NoRoomError('its disk is full');
     isBack.resolve('is back');
   };
-  const broken = keepRinging(round, {log, signal: stopping.signal, times});
+  const broken = keepRinging(round, {outage, signal: stopping.signal, times});
   expect(await Promise.race([broken, isBack.promise])).toBe('is back');
   stopping.abort();
 });

@@ -1,0 +1,42 @@
+import {beforeEach, expect, test} from 'vitest';
+import {Outage} from '../../jobs/outage.ts';
+import {createLogger} from '../../src/log.ts';
+
+let lines: {msg: string; reason?: string; seconds?: number}[];
+let now: number;
+let outage: Outage;
+
+beforeEach(() => {
+  lines = [];
+  now = 0;
+  const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
+  outage = new Outage(createLogger({level: 'warn', secrets: [], destination}), () => now);
+});
+
+test('half a minute of failures is two lines: when it went, and when it is back, with how long it was away', () => {
+  for (now = 0; now < 30_000; now += 500) outage.failed(`connect ECONNREFUSED ${now}`);
+  for (now = 31_000; now < 60_000; now += 2_000) outage.succeeded();
+  expect(lines).toEqual([
+    expect.objectContaining({reason: 'connect ECONNREFUSED 0', msg: expect.stringContaining('out of reach')}),
+    expect.objectContaining({seconds: 31, msg: expect.stringContaining('within reach again')}),
+  ]);
+});
+
+test('what fails on one connection while another one works is one line', () => {
+  for (now = 0; now < 60_000; now += 1_000) {
+    outage.failed('NOPERM');
+    outage.succeeded();
+  }
+  expect(lines).toHaveLength(1);
+});
+
+test('each outage is told, and nothing where there is none', () => {
+  outage.succeeded();
+  for (const from of [0, 100_000]) {
+    now = from;
+    outage.failed('gone');
+    now = from + 20_000;
+    outage.succeeded();
+  }
+  expect(lines).toHaveLength(4);
+});

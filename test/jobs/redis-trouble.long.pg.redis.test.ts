@@ -1,0 +1,100 @@
+// Redis is full, or goes away for a while: changes wait, none is lost, and an operator reads of it once.
+
+import {Redis} from 'ioredis';
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {openQueueBackend} from '../../jobs/backend.ts';
+import {startWorkers} from '../../jobs/workers.ts';
+import {createLogger} from '../../src/log.ts';
+import {runCommand} from '../support/command.ts';
+import {openPlace} from '../support/place.ts';
+import {isInstalled, startServer, type TestRedis} from '../support/redis-server.ts';
+import {openService, openWorld, type TestWorld} from '../support/world.ts';
+
+let redis: TestRedis;
+const closers: (() => Promise<void>)[] = [];
+
+beforeEach(async () => {
+  redis = await startServer();
+  closers.push(() => redis.stop());
+});
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+describe.skipIf(!isInstalled())(
+  'Redis in trouble',
+  () => {
+    test('full at the start it is told, with how to mend it, and exit code 3', async () => {
+      const place = await openPlace();
+      closers.push(place.close);
+      await fill();
+      for (const args of [['start'], ['start', '--once'], ['doctor']]) {
+        const ended = await runCommand(args, {...place.env, REDIS_URL: redis.url});
+        expect(ended).toMatchObject({code: 3});
+        expect(ended.stdout + ended.stderr).toMatch(
+          /redis 127\.0\.0\.1:\d+: .*OOM.* it is full: raise its maxmemory/,
+        );
+      }
+    });
+
+    test('full in the middle, changes wait, and are carried when there is room', async () => {
+      const {world, told} = await work();
+      await fill();
+      await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach]);
+      await world.pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
+      await configure('0');
+      await expectDone(world, 60);
+      await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach, backAgain]);
+    });
+
+    test('away and back it is two lines, however many connections have noticed, and nothing is lost', async () => {
+      const {world, told} = await work();
+      await redis.stop();
+      await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach]);
+      await world.pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
+      redis = await startServer(['--appendonly', 'yes'], Number(new URL(redis.url).port));
+      await expectDone(world, 60);
+      await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach, backAgain]);
+    });
+  },
+  120_000,
+);
+
+const outOfReach = expect.stringMatching(/^the queue or the warehouse is out of reach/);
+const backAgain = expect.stringMatching(/^the queue and the warehouse are within reach again/);
+
+/** A mirrored account, and workers that keep it; `told` is what an operator reads of the queue. */
+async function work(): Promise<{world: TestWorld; told: () => string[]}> {
+  const service = await openService();
+  const world = await openWorld(service);
+  closers.push(service.close, world.close);
+  await world.sweepAll();
+  const lines: {msg: string}[] = [];
+  const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
+  const log = createLogger({level: 'warn', secrets: [], destination});
+  const {databaseUrl, account} = world;
+  const backend = await openQueueBackend({redisUrl: redis.url, databaseUrl, log});
+  const duty = {accountIds: [account.accountId], keepsSchedules: true};
+  const workers = await startWorkers({...world, log}, backend, duty);
+  closers.push(workers.stop);
+  const told = () => lines.map(({msg}) => msg).filter((msg) => !msg.startsWith('the queue has lost'));
+  return {world, told};
+}
+
+async function expectDone({pool}: TestWorld, count: number): Promise<void> {
+  const states = async () =>
+    (await pool.query('SELECT state, count(*)::int FROM sync.changes GROUP BY state')).rows;
+  await expect.poll(states, {timeout: 60_000}).toEqual([{state: 'done', count}]);
+}
+
+/** From now on it takes nothing. */
+async function fill(): Promise<void> {
+  await configure('1');
+}
+
+async function configure(maxmemory: string): Promise<void> {
+  const client = new Redis(redis.url);
+  await client.config('SET', 'maxmemory', maxmemory);
+  client.disconnect();
+}
