@@ -1,3 +1,4 @@
+import pg from 'pg';
 import type {Queryable} from './database.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import {type Sweep, sweepColumns} from './sweep.ts';
@@ -6,7 +7,7 @@ import {nameTable} from './table-sql.ts';
 /** What a person wants to know of one stream at a glance. */
 export interface StreamStatus {
   readonly stream: string;
-  /** Rows that live. */
+  /** Rows that live, of records that the service has. */
   readonly rows: number;
   /** Of each mode and window the last sweep, whatever became of it. */
   readonly sweeps: readonly Sweep[];
@@ -34,10 +35,11 @@ export async function readStatus(
   return status;
 }
 
-/** Counts the rows of a table that live. */
+/** Counts the rows of a table that live; not those that exist here alone, for they have no number. */
 export async function countRows(db: Queryable, table: MirrorTable, accountId: string): Promise<number> {
+  const isRecord = table.key.map((name) => ` AND ${pg.escapeIdentifier(name)} IS NOT NULL`).join('');
   const {rows} = await db.query<{count: string}>(
-    `SELECT count(*) FROM ${nameTable(table)} WHERE account_id = $1 AND _deleted_at IS NULL`,
+    `SELECT count(*) FROM ${nameTable(table)} WHERE account_id = $1 AND _deleted_at IS NULL${isRecord}`,
     [accountId],
   );
   return Number(rows[0]?.count);
