@@ -5,7 +5,7 @@ import PQueue from 'p-queue';
 import type pg from 'pg';
 import type {Config} from '../config.ts';
 import {FatalError} from '../errors.ts';
-import {seal} from '../seal.ts';
+import {markToken, seal} from '../seal.ts';
 import type {Secret} from '../secret.ts';
 import {openToken} from '../sync/accounts.ts';
 import {
@@ -17,6 +17,7 @@ import {
   readAccountAccess,
   resumeAccount,
 } from '../warehouse/accounts.ts';
+import {listWorkers} from '../warehouse/workers.ts';
 import {type AccountFinding, examineAccount} from './ask-account.ts';
 import {chooseAccount} from './choose-account.ts';
 import {demoName} from './demo-name.ts';
@@ -113,14 +114,34 @@ export async function resume(config: Config, name: string, {json}: Output): Prom
 async function checkOne(config: Config, pool: pg.Pool, account: Account): Promise<Checked> {
   const {accountId, name, apiUrl, timeZone} = account;
   const {token, problem} = await findToken(config, pool, account);
-  const finding: AccountFinding =
+  const asked: AccountFinding =
     token === null
       ? {verdict: 'token unknown', found: problem}
       : await examineAccount({name, apiUrl, timeZone, token, allowsHttp: config.allowsHttp});
+  const isTaken = token !== null && asked.verdict === 'good' && account.state === 'stopped';
+  const finding = (isTaken ? await findOtherToken(pool, accountId, token) : null) ?? asked;
   const isResumed =
     finding.verdict === 'good' && account.state === 'stopped' && (await resumeAccount(pool, accountId));
   const isSealedAnew = await sealAnew(config, pool, account);
   return {account: name, state: isResumed ? 'active' : account.state, ...finding, isResumed, isSealedAnew};
+}
+
+/** A worker that was started with another token would stop the account again at once. */
+async function findOtherToken(
+  pool: pg.Pool,
+  accountId: string,
+  token: Secret,
+): Promise<AccountFinding | null> {
+  const other = (await listWorkers(pool)).find(
+    ({isAlive, given, workerId}) =>
+      isAlive && given?.accountId === accountId && given.tokenMark !== markToken(token, workerId),
+  );
+  if (other === undefined) return null;
+  const worker = `the worker on ${other.host}, pid ${other.pid}`;
+  return {
+    verdict: 'other token',
+    found: `answers, and takes the token given here; but ${worker}, was started with another one, and would stop the account again: start it anew with this one`,
+  };
 }
 
 /** The environment's token goes before the sealed one, as it does in a sweep. */

@@ -14,10 +14,10 @@ export interface AccountAddress {
 
 /**
  * What is wrong with an account, and the next step: `refused` its token, `address` it, `unreachable` the service, `zone` not
- * its own.
+ * its own, `other token` than the worker's that serves it.
  */
 export interface AccountFinding {
-  readonly verdict: 'good' | 'refused' | 'address' | 'unreachable' | 'zone' | 'token unknown';
+  readonly verdict: 'good' | 'refused' | 'address' | 'unreachable' | 'zone' | 'token unknown' | 'other token';
   readonly found: string;
 }
 

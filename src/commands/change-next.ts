@@ -4,11 +4,12 @@ import type {Account} from '../warehouse/accounts.ts';
 import type {Change} from '../warehouse/change.ts';
 import type {FieldConflict} from '../warehouse/change-log.ts';
 import {nameState} from './change-words.ts';
+import {listWaysOn} from './idle-account.ts';
 import {ahead, showSecond} from './moments.ts';
 
 /** What is known of a change beside its row. */
 export interface Circumstances {
-  readonly account: Pick<Account, 'name' | 'state'>;
+  readonly account: Pick<Account, 'name' | 'state' | 'stateReason' | 'keyId'>;
   /** The change it waits for. */
   readonly blocker: Change | null;
   readonly conflicts: readonly FieldConflict[];
@@ -110,10 +111,10 @@ function tellBlocked(changeId: string, blocker: Change): NextStep {
   );
 }
 
-function tellIdle({name, state}: Circumstances['account']): NextStep {
-  return step(`account ${name} is ${state}: nothing of it is sent`, [
-    [`accounts resume ${name}`, 'lets it go on'],
-  ]);
+function tellIdle(account: Circumstances['account']): NextStep {
+  const {name, state, stateReason} = account;
+  const why = stateReason === null ? '' : ` (${stateReason})`;
+  return step(`account ${name} is ${state}: nothing of it is sent${why}`, listWaysOn(account));
 }
 
 function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): NextStep {

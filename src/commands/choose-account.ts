@@ -2,6 +2,7 @@ import {FatalError, UsageError} from '../errors.ts';
 import {nearest} from '../nearest.ts';
 import {type Account, listAccounts} from '../warehouse/accounts.ts';
 import type {Queryable} from '../warehouse/database.ts';
+import {describeIdle} from './idle-account.ts';
 
 /**
  * The account that a command is about: the one named; else the environment's or the demo; else the only one there is.
@@ -30,10 +31,6 @@ export async function chooseAccount(
  * @throws {FatalError} it is paused or stopped; the message says why, and how it is resumed
  */
 export function requireActive(account: Account): Account {
-  const {name, state, stateReason, stateSince} = account;
-  if (state === 'active') return account;
-  const reason = stateReason === null ? '' : `: ${stateReason}`;
-  throw new FatalError(
-    `account ${name} is ${state} since ${stateSince}${reason}; fieldmirror accounts resume ${name}`,
-  );
+  if (account.state === 'active') return account;
+  throw new FatalError(describeIdle(account));
 }

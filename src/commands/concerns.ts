@@ -1,5 +1,6 @@
 import type {AccountStatus, StreamHealth} from './account-status.ts';
 import {describeLateChanges, type LateChangeKind} from './change-concerns.ts';
+import {listWaysOn} from './idle-account.ts';
 import {formatDuration, formatNumber} from './report.ts';
 
 /** Something that does not mend itself: a person must look, decide or act. */
@@ -65,7 +66,10 @@ export function isRefusal({kind}: Concern): boolean {
 function concernsOfAccount({account}: AccountStatus): Concern[] {
   if (account.state !== 'stopped') return [];
   const text = `stopped since ${formatMinute(account.stateSince)}: ${account.stateReason}`;
-  return [{account: account.name, stream: null, kind: 'stopped-account', text, next: null}];
+  const next = listWaysOn(account)
+    .map(([command, does]) => `fieldmirror ${command} ${does}`)
+    .join('; ');
+  return [{account: account.name, stream: null, kind: 'stopped-account', text, next}];
 }
 
 function concernsOfChanges({account, late}: AccountStatus, now: string): Concern[] {

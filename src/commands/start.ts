@@ -15,6 +15,7 @@ import {checkSequences} from '../warehouse/sequences.ts';
 import {listLatestSweeps} from '../warehouse/status.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
 import {drawPushed, hasPushed} from './draw-pushed.ts';
+import {describeIdle} from './idle-account.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {pushAll} from './push.ts';
 import {drawTable, formatDuration, print} from './report.ts';
@@ -60,7 +61,7 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
     const run = {...options, ...served, progress, signal};
     if (!options.json) process.stdout.write(`${describe(world, served, backend.kind)}\n\n`);
-    if (options.once && active.length === 0) throw new FatalError(describeIdle(known));
+    if (options.once && active.length === 0) throw new FatalError(describeNone(known));
     if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const deps = {...world, onProgress: progress.advance};
@@ -100,7 +101,7 @@ function describe(world: World, {known, unopened}: Served, queue: string): strin
       ? [`${others.length} accounts whose tokens are sealed in the warehouse`]
       : others.map(({name, apiUrl}) => `${name}, ${apiUrl}`)),
   ];
-  const idle = known.filter((account) => !isActive(account)).map(describeState);
+  const idle = known.filter((account) => !isActive(account)).map(describeIdle);
   return [
     'Fieldmirror',
     ...(sources.length > 0 ? sources : ['no account yet']).map(
@@ -112,13 +113,8 @@ function describe(world: World, {known, unopened}: Served, queue: string): strin
   ].join('\n');
 }
 
-function describeState({name, state, stateReason}: Account): string {
-  const reason = stateReason === null ? '' : `: ${stateReason}`;
-  return `account ${name} is ${state}${reason}; fieldmirror accounts resume ${name}`;
-}
-
-function describeIdle(known: readonly Account[]): string {
-  if (known.length > 0) return known.map(describeState).join('\n');
+function describeNone(known: readonly Account[]): string {
+  if (known.length > 0) return known.map(describeIdle).join('\n');
   return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
 }
 

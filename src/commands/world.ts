@@ -4,7 +4,7 @@ import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
 import type {RawPage} from '../api/client.ts';
 import type {AccountConfig, Config} from '../config.ts';
-import {AccessError, FatalError, UsageError} from '../errors.ts';
+import {AccessError, UsageError} from '../errors.ts';
 import {createLogger, type Logger} from '../log.ts';
 import {Secret} from '../secret.ts';
 import {seedBusiness} from '../service/business.ts';
@@ -23,11 +23,12 @@ import {
   stopAccount,
   upsertAccount,
 } from '../warehouse/accounts.ts';
-import {describeAhead, readClockAheadMs} from '../warehouse/clock.ts';
+import {refuseWrongClock} from '../warehouse/clock.ts';
 import {openPool} from '../warehouse/database.ts';
 import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded.ts';
 import {migrate} from '../warehouse/migrate.ts';
+import {listWorkers} from '../warehouse/workers.ts';
 import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
 import {demoName} from './demo-name.ts';
@@ -73,8 +74,6 @@ interface Demo {
 }
 
 const demo: Demo = {customers: 500, seed: 1};
-/** More than the way to the database and back ever takes, less than would make a schedule or an age wrong. */
-const maxClockMs = 60_000;
 /** Eight sweeps at once, each with a transaction and a lease now and then. */
 const poolSize = 16;
 /** Stands for the embedded Postgres in errors. */
@@ -165,18 +164,6 @@ async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened
   return unopened;
 }
 
-/**
- * Leases are by the database's clock, but first schedules and what is written of the service's clock are by ours.
- * @throws {FatalError} they are too far apart
- */
-async function refuseWrongClock(pool: pg.Pool): Promise<void> {
-  const aheadMs = await readClockAheadMs(pool);
-  if (Math.abs(aheadMs) <= maxClockMs) return;
-  throw new FatalError(
-    `Postgres' clock: expected at most ${maxClockMs / 1000} s apart from ours, got ${describeAhead(aheadMs)}; set both by NTP (timedatectl set-ntp true)`,
-  );
-}
-
 async function withOpening<T>(config: Config, use: (opening: Opening) => Promise<T>): Promise<T> {
   const closers = new Closers();
   let joined: Promise<EmbeddedPostgres> | null = null;
@@ -253,15 +240,24 @@ async function openReal(config: Config, access: AccountConfig, {pool, log}: Ware
   try {
     page = await askAccount({apiUrl, token, allowsHttp: config.allowsHttp});
   } catch (error) {
+    if (held !== undefined && error instanceof AccessError) await stopUnserved(pool, held, error);
     // With other accounts to serve, one that is refused or away keeps nobody else waiting.
     if (held === undefined || config.keys.length === 0) throw error;
-    if (error instanceof AccessError) await stopAccount(pool, held.accountId, error.message);
     log.error({account: held.name, reason: String(error)}, 'the account of the environment does not answer');
     return {account: held, access, source: place};
   }
   refuseWrongZone(page, {timeZone, setting: 'config: FIELDMIRROR_TIME_ZONE'});
   const account = await upsertAccount(pool, {name: held?.name ?? place, apiUrl, timeZone});
   return {account: await resumeStopped(pool, account), access, source: place};
+}
+
+/** A worker that serves the account has a token that is taken: ours may be no more than mistyped. */
+async function stopUnserved(pool: pg.Pool, {accountId}: Account, {message}: AccessError): Promise<void> {
+  const isServed = (await listWorkers(pool)).some(
+    ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
+  );
+  const mend = 'FIELDMIRROR_API_TOKEN has it: start anew with the right one';
+  if (!isServed) await stopAccount(pool, accountId, `${message}; ${mend}`);
 }
 
 async function openDemo({config, closers, embedded}: Opening, {pool, log}: Warehouse): Promise<Own> {

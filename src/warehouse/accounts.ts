@@ -133,10 +133,22 @@ export async function pauseAccount(db: Queryable, accountId: string, reason: str
 }
 
 /**
- * Lets the sweeps of an account run again. Whoever was refused with its token asks anew.
+ * Lets the sweeps of an account run again. Whoever was refused with its token asks anew; full sweeps that failed while it was
+ * stopped are asked for again, so that nothing stays failed until the next night.
  * @returns false when it was active already
  */
 export async function resumeAccount(db: Queryable, accountId: string): Promise<boolean> {
+  await db.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by)
+     SELECT account_id, stream, 'full', 'command'
+       FROM (SELECT DISTINCT ON (stream) account_id, stream, sweeps.state
+               FROM sync.sweeps JOIN sync.accounts AS account USING (account_id)
+              WHERE account_id = $1 AND mode = 'full' AND account.state = 'stopped'
+              ORDER BY stream, sweep_id DESC) AS latest
+      WHERE latest.state = 'failed'
+         ON CONFLICT DO NOTHING`,
+    [accountId],
+  );
   return await setAccountState(db, accountId, {state: 'active', reason: null});
 }
 

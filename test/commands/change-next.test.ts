@@ -39,7 +39,7 @@ function change(more: Partial<Change> = {}): Change {
 }
 
 const calm: Circumstances = {
-  account: {name: 'acme', state: 'active'},
+  account: {name: 'acme', state: 'active', stateReason: null, keyId: null},
   blocker: null,
   conflicts: [],
   isOvertaken: false,
@@ -65,7 +65,8 @@ const fought: FieldConflict = {
 
 describe('what happens next', () => {
   const blocker = change({changeId: '11', state: 'held'});
-  const paused = {name: 'acme', state: 'paused'} as const;
+  const paused = {...calm.account, state: 'paused'} as const;
+  const stopped = {...calm.account, state: 'stopped', stateReason: '401'} as const;
   test.each<[string, Partial<Change>, Partial<Circumstances>, RegExp, string]>([
     ['a held one', {state: 'held'}, {}, /until somebody releases it/, 'fieldmirror changes release 12'],
     ['a due one', {}, {}, /as soon as a worker/, 'fieldmirror push'],
@@ -98,6 +99,20 @@ describe('what happens next', () => {
       {account: paused},
       /account acme is paused/,
       'fieldmirror accounts resume acme',
+    ],
+    [
+      'one of an account whose sealed token is refused',
+      {},
+      {account: {...stopped, keyId: 'k'}},
+      /account acme is stopped: nothing of it is sent \(401\)/,
+      'fieldmirror accounts add acme',
+    ],
+    [
+      'one of an account whose token is in the environment, and refused',
+      {},
+      {account: stopped},
+      /account acme is stopped/,
+      'fieldmirror start',
     ],
     ['one on its way', {state: 'sending', leaseUntil: later}, {}, /waits for the answer/, ''],
     [

@@ -79,3 +79,50 @@ test('sync ends when its account is stopped while a worker that died still holds
   const ended = await running.ended;
   expect(ended).toMatchObject({code: 3, stdout: expect.stringContaining('the token is refused')});
 });
+
+async function isStopped(): Promise<string | null> {
+  const {rows} = await client.query(`SELECT state_reason FROM sync.accounts WHERE state = 'stopped'`);
+  return rows[0]?.state_reason ?? null;
+}
+
+test('a token that is refused at the start of sync shows in status --check, until one is taken', async () => {
+  expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
+  const wrong = await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'});
+  expect(wrong).toMatchObject({code: 3, stderr: expect.stringContaining('401')});
+  const status = await runCommand(['status', '--check'], env);
+  expect(status).toMatchObject({code: 1, stdout: expect.stringMatching(/FIELDMIRROR_API_TOKEN has it/)});
+  expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
+  expect(await isStopped()).toBeNull();
+});
+
+test('beside a worker that serves the account a mistyped token stops nothing; beside one whose token is refused the check of a new one tells whose', async () => {
+  const worker = startCommand(['start'], env);
+  await worker.prints(/At work/);
+  await expect.poll(async () => (await client.query('SELECT FROM sync.workers')).rowCount).toBe(1);
+  expect(await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'})).toMatchObject({
+    code: 3,
+  });
+  expect(await isStopped()).toBeNull();
+  // The token is replaced at the service; the worker meets it with the next sweep.
+  server.manners.set('a', {token: 'the-new-one'});
+  await client.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by) VALUES (1, 'tasks', 'full', 'command') ON CONFLICT DO NOTHING`,
+  );
+  await expect.poll(isStopped, {timeout: 20_000}).toMatch(/401.*FIELDMIRROR_API_TOKEN has it: start anew/);
+  const renewed = {...env, FIELDMIRROR_API_TOKEN: 'the-new-one'};
+  const beside = await runCommand(['accounts', 'check'], renewed);
+  expect(beside.stdout).toMatch(
+    new RegExp(
+      `^other token .*the worker on .*, pid ${worker.process.pid}, was started with another one.*start it anew`,
+    ),
+  );
+  expect(beside.code).toBe(3);
+  expect(await isStopped()).not.toBeNull();
+  worker.process.kill('SIGINT');
+  await worker.ended;
+  expect(await runCommand(['accounts', 'check'], renewed)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^good .*it goes on/),
+  });
+  expect(await isStopped()).toBeNull();
+});

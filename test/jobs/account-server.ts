@@ -7,6 +7,8 @@ import {list, scriptService} from '../support/scripted-service.ts';
 export interface Manner {
   /** Answers 401 to everything. */
   readonly isRefusing?: boolean;
+  /** The token that is taken, where it is no longer the first one. */
+  readonly token?: string;
   /** Called before each answer; the answer waits for it. */
   readonly before?: (request: {readonly path: string; readonly page: number}) => Promise<void>;
 }
@@ -57,7 +59,8 @@ async function answer(exchange: Exchange): Promise<void> {
   asked.set(slug, (asked.get(slug) ?? 0) + 1);
   const manner = manners.get(slug) ?? {};
   await manner.before?.({path, page: request.page});
-  const pair = `${tokenOf(slug)}:${tokenOf(slug)}`;
+  const {token = tokenOf(slug)} = manners.get(slug) ?? {};
+  const pair = `${token}:${token}`;
   const isRight = request.headers.authorization === `Basic ${Buffer.from(pair).toString('base64')}`;
   if (manner.isRefusing === true || !isRight) {
     response.statusCode = 401;

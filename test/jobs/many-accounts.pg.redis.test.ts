@@ -3,10 +3,13 @@
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/backend.ts';
 import {type Duty, startWorkers, type Workers} from '../../jobs/workers.ts';
+import {markToken} from '../../src/seal.ts';
+import {Secret} from '../../src/secret.ts';
+import {Accounts} from '../../src/sync/accounts.ts';
 import {type Account, pauseAccount, readAccount, resumeAccount} from '../../src/warehouse/accounts.ts';
 import {insertSchedules} from '../../src/warehouse/schedules.ts';
 import {emptyRedis} from '../support/redis.ts';
-import {type ManyAccounts, openManyAccounts, streams} from './many-accounts.ts';
+import {keys, type ManyAccounts, openManyAccounts, streams} from './many-accounts.ts';
 
 const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])];
 const endedWell = expect.stringMatching(/certified/);
@@ -90,6 +93,43 @@ describe.each(backends)('with the queue on %s', (kind) => {
     many.server.manners.delete('a');
     await resumeAccount(many.pool, accountId);
     expect(await many.endOf(await many.request(account, 'jobs'))).toMatchObject([{state: endedWell}]);
+  });
+
+  test('a token that is replaced while a sweep reads with the old one stops nothing, and the new one is used', async () => {
+    const account = await many.add('a');
+    const isAsked = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const before = async ({path}: {readonly path: string}) => {
+      if (!path.endsWith('/jobs.xml')) return;
+      isAsked.resolve();
+      await gate.promise;
+    };
+    many.server.manners.set('a', {before});
+    await start(backend);
+    const sweepIds = await many.request(account, 'jobs');
+    await isAsked.promise;
+    await many.add('a', 'the-new-one');
+    many.server.manners.set('a', {token: 'the-new-one'});
+    gate.resolve();
+    expect(await many.endOf(sweepIds)).toMatchObject([{state: endedWell}]);
+    expect(await readAccount(many.pool, 'a')).toMatchObject({state: 'active'});
+  });
+
+  test('a stopped account that is given a new token makes up for the full sweeps that failed', async () => {
+    const account = await many.add('a');
+    many.server.manners.set('a', {token: 'the-new-one'});
+    await start(backend);
+    for (const sweep of await many.endOf(await many.request(account)))
+      expect(sweep).toMatchObject({
+        state: 'failed',
+        error: expect.stringContaining('give it a new one with fieldmirror accounts add a'),
+      });
+    await many.add('a', 'the-new-one');
+    await resumeAccount(many.pool, account.accountId);
+    const {rows} = await many.pool.query('SELECT max(sweep_id) AS id FROM sync.sweeps GROUP BY stream');
+    expect(rows).toHaveLength(streams.length);
+    for (const sweep of await many.endOf(rows.map(({id}) => String(id))))
+      expect(sweep.state).toEqual(endedWell);
   });
 
   test('an account that is added while it runs is served', async () => {
@@ -203,4 +243,56 @@ test('an account sealed anew is opened anew, and who is still on the old way com
   await many.add('a');
   expect((await many.deps.openAccount(accountId)).api).not.toBe(api);
   expect((await api.fetchPage('/tasks.xml', {})).bodyBytes).toBeGreaterThan(0);
+});
+
+describe('a token from the environment', () => {
+  async function giveOld(): Promise<{
+    accounts: Accounts;
+    accountId: string;
+    readsWell: () => Promise<boolean>;
+  }> {
+    const {accountId} = await many.add('a', 'sealed-before');
+    const accounts = new Accounts({
+      pool: many.pool,
+      keys,
+      allowHttp: false,
+      transport: {retry: {attempts: 1}},
+    });
+    closers.push(() => accounts.close());
+    await accounts.give(accountId, {
+      apiUrl: many.server.urlOf('a'),
+      token: new Secret(many.server.tokenOf('a')),
+    });
+    const readsWell = async () => {
+      const {api} = await accounts.open(accountId);
+      return await api.fetchPage('/tasks.xml', {}).then(
+        () => true,
+        () => false,
+      );
+    };
+    return {accounts, accountId, readsWell};
+  }
+
+  test('goes before one that was sealed earlier, and gives way to one that is sealed later', async () => {
+    const {accounts, accountId, readsWell} = await giveOld();
+    expect(await readsWell()).toBe(true);
+    expect(accounts.reach('w').given).toMatchObject({accountId});
+    const old = await accounts.open(accountId);
+    many.server.manners.set('a', {token: 'the-new-one'});
+    expect(await readsWell()).toBe(false);
+    expect(await old.token?.isReplaced()).toBe(false);
+    await many.add('a', 'the-new-one');
+    expect(await old.token?.isReplaced()).toBe(true);
+    expect(await readsWell()).toBe(true);
+    expect(accounts.reach('w').given).toBeNull();
+  });
+
+  test('is marked so that only who has it can tell it again', async () => {
+    const {accounts} = await giveOld();
+    const token = new Secret(many.server.tokenOf('a'));
+    const tokenMark = accounts.reach('w').given?.tokenMark;
+    expect(tokenMark).toBe(markToken(token, 'w'));
+    expect(tokenMark).not.toBe(markToken(token, 'another worker'));
+    expect(tokenMark).not.toBe(markToken(new Secret('another token'), 'w'));
+  });
 });

@@ -26,8 +26,8 @@ export interface ManyAccounts {
   readonly deps: SweepDeps;
   /** Lines of the log, as they were written. */
   readonly lines: {readonly msg: string; readonly [name: string]: unknown}[];
-  /** Adds an account whose token is sealed in the warehouse. */
-  add(name: string): Promise<Account>;
+  /** Adds an account whose token is sealed in the warehouse, or seals another token for it. */
+  add(name: string, token?: string): Promise<Account>;
   readonly accountIds: () => Promise<readonly string[]>;
   request(account: Account, ...streams: string[]): Promise<string[]>;
   /** The sweeps when all of them have ended, in order of their numbers. */
@@ -37,7 +37,7 @@ export interface ManyAccounts {
 
 export const streams = ['customers', 'jobs', 'employees', 'tasks'];
 export const keyText = randomBytes(32).toString('base64');
-const keys = parseKeys(keyText);
+export const keys = parseKeys(keyText);
 const [key] = keys;
 
 export async function openManyAccounts(): Promise<ManyAccounts> {
@@ -54,11 +54,11 @@ export async function openManyAccounts(): Promise<ManyAccounts> {
     pool,
     lines,
     deps: {pool, databaseUrl: database.url, openAccount: (id) => accounts.open(id), pageReader, log},
-    add: async (name) => {
+    add: async (name, token = server.tokenOf(name)) => {
       const account = await upsertAccount(pool, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
       const {accountId} = account;
       if (key === undefined) throw new Error('no key');
-      await keepSealedToken(pool, accountId, seal(new Secret(server.tokenOf(name)), key, accountId));
+      await keepSealedToken(pool, accountId, seal(new Secret(token), key, accountId));
       return account;
     },
     accountIds: async () => {
