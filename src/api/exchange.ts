@@ -14,8 +14,11 @@ export interface Exchange {
 
 /** Why there is no whole answer. */
 export interface ExchangeFailure {
-  /** `aborted`: by the caller. `deadline`, `too-large`, `too-many-headers`: by us. `network`: by anything below HTTP. */
-  readonly kind: 'aborted' | 'deadline' | 'too-large' | 'too-many-headers' | 'network';
+  /**
+   * `aborted`: by the caller. `withheld`: the caller said at the last moment that it may not start. `deadline`, `too-large`,
+   * `too-many-headers`: by us. `network`: by anything below HTTP.
+   */
+  readonly kind: 'aborted' | 'withheld' | 'deadline' | 'too-large' | 'too-many-headers' | 'network';
   /** The code of Node or undici: `ECONNREFUSED`, `UND_ERR_SOCKET`; empty when there is none. */
   readonly code: string;
   /** False only when it is certain that no byte of the request left this machine. */
@@ -43,6 +46,13 @@ export interface ExchangeLimits {
   readonly maxHeaders: number;
 }
 
+/** What the caller has to say before the first byte, and until the last. */
+interface Begin {
+  readonly signal?: AbortSignal | undefined;
+  /** Asked right before the first byte: false leaves the request unsent. */
+  readonly mayStart?: (() => boolean) | undefined;
+}
+
 /**
  * Sends one request and gathers its answer.
  * @throws {ExchangeError} never with undici's own error inside: that can hold pieces of the answer
@@ -51,7 +61,7 @@ export interface ExchangeLimits {
 export async function exchange(
   agent: Agent,
   request: Dispatcher.DispatchOptions,
-  limits: ExchangeLimits & {readonly signal?: AbortSignal | undefined},
+  limits: ExchangeLimits & Begin,
 ): Promise<Exchange> {
   const collector = new Collector(limits);
   if (limits.signal?.aborted === true) throw collector.fail('aborted');
@@ -73,6 +83,7 @@ export async function exchange(
 
 class Collector implements Dispatcher.DispatchHandler {
   readonly #limits: ExchangeLimits;
+  readonly #mayStart: () => boolean;
   readonly #done = Promise.withResolvers<Exchange>();
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | null = null;
@@ -82,8 +93,9 @@ class Collector implements Dispatcher.DispatchHandler {
   #status = 0;
   #headers: Headers = {};
 
-  constructor(limits: ExchangeLimits) {
+  constructor(limits: ExchangeLimits & Begin) {
     this.#limits = limits;
+    this.#mayStart = limits.mayStart ?? (() => true);
     this.#done.promise.catch(() => {});
   }
 
@@ -104,6 +116,7 @@ class Collector implements Dispatcher.DispatchHandler {
 
   // Undici calls this on the live connection, right before it writes; an abort here writes nothing.
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#stopped === null && !this.#mayStart()) this.stop('withheld');
     if (this.#stopped !== null) {
       controller.abort(this.#stopped);
       return;

@@ -27,6 +27,7 @@ export function describeFailure({kind, code}: ExchangeFailure): string {
   if (kind === 'too-large') return 'a body larger than the limit';
   if (kind === 'too-many-headers') return 'more headers than the limit';
   if (kind === 'aborted') return 'aborted by us';
+  if (kind === 'withheld') return 'withheld by us before its first byte';
   const words =
     WORDS[code] ?? (isCertificate(code) ? 'certificate not trusted' : TLS.test(code) ? 'TLS failed' : null);
   if (words !== null) return `${words} [${code}]`;

@@ -19,6 +19,8 @@ export interface Target extends ReadRequest {
 export interface List {
   readonly records: readonly FieldRecord[];
   readonly bad: readonly BadRecord[];
+  /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
+  readonly dateHeader: string | null;
 }
 
 /** What became of a write; `done` with the record as the service now holds it, where it says so. */
@@ -36,7 +38,9 @@ export type WriteResult =
 /** Lists what stands under a path; gone when the record it hangs on is unknown. */
 export async function listRecords(transport: Transport, target: Target): Promise<List | Gone> {
   const answer = await transport.read(target);
-  return isGone(answer) ? answer : readList(answer.body, target.names, metaOf(transport, target, answer));
+  if (isGone(answer)) return answer;
+  const list = readList(answer.body, target.names, metaOf(transport, target, answer));
+  return {...list, dateHeader: answer.dateHeader};
 }
 
 /**

@@ -24,6 +24,8 @@ export interface Attempt {
   readonly kind: string;
   readonly signal?: AbortSignal | undefined;
   readonly onAttempt?: (() => void) | undefined;
+  /** Asked right before the first byte: false leaves it unsent. */
+  readonly mayStart?: (() => boolean) | undefined;
 }
 
 /**
@@ -34,13 +36,13 @@ export interface Attempt {
 export async function sendOnce(
   {limits, throttle, limiter, now}: Shared,
   request: Dispatcher.DispatchOptions,
-  {agent, kind, signal, onAttempt}: Attempt,
+  {agent, kind, signal, onAttempt, mayStart}: Attempt,
 ): Promise<RawAnswer> {
   const begun = throttle.begin(now());
   let load: Load = 'unknown';
   let isSent = true;
   try {
-    const got = await exchange(agent, request, {...limits, signal});
+    const got = await exchange(agent, request, {...limits, signal, mayStart});
     load = loadOfStatus(got.status);
     const body = await decodeBody(got.body, headerOf(got, 'content-encoding') ?? '', limits);
     return toAnswer(got, body, now() - begun.atMs);

@@ -7,6 +7,7 @@ import {joinPath, parseBaseUrl} from './base-url.ts';
 import {BadCoding} from './decode-body.ts';
 import {type ErrorWords, readErrorWords} from './error-words.ts';
 import {ExchangeError} from './exchange.ts';
+import {readDate} from './http-date.ts';
 import {kindOf} from './latency.ts';
 import {Limiter, type Urgency} from './limiter.ts';
 import {toFailureError} from './network-failure.ts';
@@ -26,7 +27,7 @@ export interface TransportOptions extends AgentOptions {
   readonly throttle?: Partial<ThrottleLimits>;
   readonly limits?: Partial<TransportLimits>;
   readonly retry?: Partial<RetryPolicy>;
-  /** Milliseconds since 1970, to measure the date of a `Retry-After` by. */
+  /** Milliseconds since 1970, to measure the date of a `Retry-After` by where the answer has no date of its own. */
   readonly now?: () => number;
   /** Milliseconds on a clock that never goes back, to measure answers and holds by. */
   readonly clock?: () => number;
@@ -74,6 +75,10 @@ export interface WriteRequest {
   readonly signal?: AbortSignal | undefined;
   /** Texts of the body that no error may hold, should the answer repeat them. */
   readonly hidden?: readonly string[];
+  /** Called when its turn has come, before it is connected. */
+  readonly onTurn?: () => Promise<void>;
+  /** Asked right before its first byte, for it may have waited long by then: false leaves it unsent. */
+  readonly mayStart?: () => boolean;
 }
 
 export interface Transport {
@@ -150,9 +155,10 @@ class HttpTransport implements Transport {
   async write(request: WriteRequest): Promise<WriteOutcome> {
     const thing = `${request.method} ${request.path} at ${this.host}`;
     let isStarted = false;
-    const run = () => {
+    const run = async () => {
       isStarted = true;
-      return this.#writeOnce(request, thing);
+      await request.onTurn?.();
+      return await this.#writeOnce(request, thing);
     };
     try {
       return await this.limiter.run(run, {urgency: 'write-back', signal: request.signal});
@@ -205,10 +211,11 @@ class HttpTransport implements Transport {
 
   async #writeOnce(request: WriteRequest, thing: string): Promise<WriteOutcome> {
     const options = this.#compose(request.method, request.path, {body: request.body});
-    const {signal} = request;
+    const {signal, mayStart} = request;
     try {
       const kind = kindOf(request.method, request.path);
-      const answer = await sendOnce(this.#shared, options, {agent: this.#agents.writes, kind, signal});
+      const attempt = {agent: this.#agents.writes, kind, signal, mayStart};
+      const answer = await sendOnce(this.#shared, options, attempt);
       if (answer.status >= 200 && answer.status < 300 && !isHtml(answer)) return {outcome: 'done', answer};
       const refusal = this.#toRefusal(answer, thing, request.hidden);
       this.#heed(refusal);
@@ -264,7 +271,7 @@ class HttpTransport implements Transport {
       thing,
       status: answer.status,
       words,
-      retryAfterMs: parseRetryAfter(answer.retryAfter, this.#now()),
+      retryAfterMs: parseRetryAfter(answer.retryAfter, readDate(answer.dateHeader) ?? this.#now()),
     };
   }
 }

@@ -117,11 +117,23 @@ export async function markDeleted(
     );
 }
 
+/** A record as a document of the service showed it; both moments are by the service's clock, null where it does not say. */
+export interface Appearance {
+  readonly number: string;
+  readonly createdAt: string | null;
+  readonly shownAt: string | null;
+}
+
+/** Two clocks of one service may differ by so much, and a request may be so long on its way. */
+const clocksOfOneService = "interval '2 minutes'";
+
 /**
- * Of some numbers those that a create cannot have made: their rows were here before it was sent, or another create
- * has made them.
+ * Tells which of some records a create cannot have made, and which it hardly can have:
+ * - known: their rows were here before it was sent, or another create has made them;
+ * - older: when a document showed them, they had been there for longer than the create had been sent. The service's moments
+ *   are compared with the service's, and the time since the sending is measured here, so no difference of clocks counts.
  */
-export async function listKnownNumbers(
+export async function placeInTime(
   db: Queryable,
   table: MirrorTable,
   asked: {
@@ -130,19 +142,32 @@ export async function listKnownNumbers(
     readonly changeId: string;
     readonly key: string;
     readonly sentAt: string | null;
-    readonly numbers: readonly string[];
+    readonly records: readonly Appearance[];
   },
-): Promise<ReadonlySet<string>> {
+): Promise<{readonly known: ReadonlySet<string>; readonly older: ReadonlySet<string>}> {
   const key = pg.escapeIdentifier(asked.key);
-  const {rows} = await db.query<{number: string}>(
-    `SELECT ${key} AS number FROM ${nameTable(table)}
-      WHERE account_id = $1 AND ${key} = ANY ($2::bigint[]) AND row_id <> $3 AND _first_seen_at < $4
-      UNION
-     SELECT number FROM sync.changes
-      WHERE account_id = $1 AND table_name = $5 AND operation = 'create' AND number = ANY ($2::bigint[]) AND change_id <> $6`,
-    [asked.accountId, asked.numbers, asked.rowId, asked.sentAt, table.name, asked.changeId],
+  const {rows} = await db.query<{number: string; isKnown: boolean; isOlder: boolean}>(
+    `SELECT number,
+            EXISTS (SELECT FROM ${nameTable(table)} AS held
+                     WHERE held.account_id = $1 AND held.${key} = shown.number AND row_id <> $2 AND _first_seen_at < $3)
+         OR EXISTS (SELECT FROM sync.changes AS other
+                     WHERE other.account_id = $1 AND table_name = $4 AND operation = 'create' AND other.number = shown.number
+                       AND change_id <> $5) AS "isKnown",
+            created_at < shown_at - (clock_timestamp() - $3::timestamptz) - ${clocksOfOneService} IS TRUE AS "isOlder"
+       FROM unnest($6::bigint[], $7::timestamptz[], $8::timestamptz[]) AS shown (number, created_at, shown_at)`,
+    [
+      asked.accountId,
+      asked.rowId,
+      asked.sentAt,
+      table.name,
+      asked.changeId,
+      asked.records.map(({number}) => number),
+      asked.records.map(({createdAt}) => createdAt),
+      asked.records.map(({shownAt}) => shownAt),
+    ],
   );
-  return new Set(rows.map(({number}) => number));
+  const pick = (is: 'isKnown' | 'isOlder') => new Set(rows.flatMap((row) => (row[is] ? [row.number] : [])));
+  return {known: pick('isKnown'), older: pick('isOlder')};
 }
 
 /** What other creates under the same parent want, of which nobody knows whether they have arrived. */

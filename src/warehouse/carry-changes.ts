@@ -96,16 +96,6 @@ export async function beginSending(
   return sendings.map(({claim}) => begun.get(nameClaim(claim)) ?? null);
 }
 
-/** Whether a request that was noted is still ours to send. */
-export async function isStillSending(db: Queryable, claim: ChangeClaim): Promise<boolean> {
-  const {rowCount} = await db.query(
-    `SELECT FROM sync.changes
-      WHERE change_id = $1 AND fence = $2 AND state = 'sending' AND lease_until > clock_timestamp()`,
-    [claim.changeId, claim.fence],
-  );
-  return rowCount === 1;
-}
-
 /** The constraint that keeps a second create with the same content from being sent. */
 export const onItsWay = 'changes_create_on_its_way_key';
 

@@ -62,23 +62,21 @@ export async function listAccountsWithDueChanges(
   return rows.map(({accountId}) => accountId);
 }
 
-/** Keeps changes ours for longer. @returns those that no longer are */
+/** Keeps changes ours for longer. @returns for each claim whether it still holds */
 export async function renewClaims(
   db: Queryable,
   claims: readonly ChangeClaim[],
   leaseMs: number,
-): Promise<string[]> {
-  const {rows} = await db.query<{changeId: string}>(
-    `WITH renewed AS (
-       UPDATE sync.changes AS held SET lease_until = now() + $3 * interval '1 millisecond'
-         FROM unnest($1::bigint[], $2::integer[]) AS claim (change_id, fence)
-        WHERE held.change_id = claim.change_id AND held.fence = claim.fence AND held.lease_until IS NOT NULL
-    RETURNING held.change_id)
-     SELECT change_id AS "changeId" FROM unnest($1::bigint[]) AS change_id
-      WHERE change_id NOT IN (SELECT change_id FROM renewed)`,
+): Promise<boolean[]> {
+  const {rows} = await db.query<ChangeClaim>(
+    `UPDATE sync.changes AS held SET lease_until = now() + $3 * interval '1 millisecond'
+       FROM unnest($1::bigint[], $2::integer[]) AS claim (change_id, fence)
+      WHERE held.change_id = claim.change_id AND held.fence = claim.fence AND held.lease_until IS NOT NULL
+  RETURNING held.change_id AS "changeId", held.fence`,
     [claims.map(({changeId}) => changeId), claims.map(({fence}) => fence), leaseMs],
   );
-  return rows.map(({changeId}) => changeId);
+  const renewed = new Map(rows.map(({changeId, fence}) => [changeId, fence]));
+  return claims.map(({changeId, fence}) => renewed.get(changeId) === fence);
 }
 
 async function doubtLost(db: Queryable, accountId: string): Promise<void> {

@@ -176,6 +176,7 @@ describe('Retry-After', () => {
       ['Sat, 04 Jan 2131 14:00:09 GMT', 300_000, []],
     ])('%s asks for %s ms, capped', async (header, retryAfterMs, waits) => {
       const server = await startServer((response) => {
+        response.sendDate = false;
         response.writeHead(status, {'retry-after': header});
         response.end();
       });
@@ -186,6 +187,19 @@ describe('Retry-After', () => {
       // The limiter holds the account as well: its pauses are among these.
       for (const wait of waits) expect(transport.pauses).toContain(wait);
       expect(server.seen).toHaveLength(waits.length + 1);
+    });
+
+    test('a date is measured by the clock of the service that says it', async () => {
+      const server = await startServer((response) => {
+        response.writeHead(status, {
+          date: 'Fri, 03 Jan 2031 14:00:00 GMT',
+          'retry-after': 'Fri, 03 Jan 2031 14:00:09 GMT',
+        });
+        response.end();
+      });
+      const now = () => Date.parse('Sat, 04 Jan 2031 14:00:00 GMT');
+      const failure = failureOf(openTransport(server.url, {now}).read({path: '/jobs.xml'}));
+      expect(await failure).toHaveProperty('retryAfterMs', 9_000);
     });
 
     test('on one request holds the others of the account', async () => {

@@ -140,6 +140,23 @@ describe('a write was not sent', () => {
     expect(server.seen.map(({url}) => url)).toEqual(['/after.xml']);
   });
 
+  test('when it is withheld right before its first byte', async () => {
+    const server = await answering(200);
+    const transport = openTransport(server.url);
+    const asked: string[] = [];
+    const outcome = await transport.write({
+      ...WRITE,
+      onTurn: async () => void asked.push('turn'),
+      mayStart: () => {
+        asked.push('first byte');
+        return false;
+      },
+    });
+    expect(outcome).toMatchObject({outcome: 'not-sent', reason: expect.stringContaining('withheld')});
+    expect(asked).toEqual(['turn', 'first byte']);
+    expect(server.seen).toEqual([]);
+  });
+
   test('when it is aborted before its turn', async () => {
     const server = await answering(200);
     const transport = openTransport(server.url);

@@ -1,9 +1,16 @@
 import {giveBackChange} from '../../warehouse/carry-changes.ts';
 import {type ClaimedChange, claimChanges, renewClaims} from '../../warehouse/claim-changes.ts';
+import {type Clocks, Lease, machineClocks} from './lease.ts';
 import type {PushDeps} from './push-deps.ts';
 
 /** A change is ours for this long by the database's clock, unless renewed. */
 const defaultLeaseMs = 30_000;
+
+/** A change in hand, and how long it is certainly ours. */
+export interface Held {
+  readonly change: ClaimedChange;
+  readonly lease: Lease;
+}
 
 /** The changes that this process has in hand, taken up some at a time, and kept until they end. */
 export class Claims {
@@ -12,9 +19,10 @@ export class Claims {
   readonly #inHand: number;
   readonly #signal: AbortSignal;
   readonly #leaseMs: number;
+  readonly #clocks: Clocks;
   readonly #renewal: NodeJS.Timeout;
-  readonly #ready: ClaimedChange[] = [];
-  readonly #carried = new Set<ClaimedChange>();
+  readonly #ready: Held[] = [];
+  readonly #carried = new Set<Held>();
   #refill: Promise<void> | null = null;
   #oneEnded = Promise.withResolvers<void>();
 
@@ -28,16 +36,17 @@ export class Claims {
     this.#inHand = inHand;
     this.#signal = signal;
     this.#leaseMs = deps.leaseMs ?? defaultLeaseMs;
+    this.#clocks = deps.clocks ?? machineClocks;
     this.#renewal = setInterval(() => void this.#renew(), this.#leaseMs / 3);
   }
 
   /** The next change to carry; null when nothing is due, and nothing under way could make something due. */
-  async next(): Promise<ClaimedChange | null> {
+  async next(): Promise<Held | null> {
     while (!this.#signal.aborted) {
-      const change = this.#ready.shift();
-      if (change !== undefined) {
-        this.#carried.add(change);
-        return change;
+      const held = this.#ready.shift();
+      if (held !== undefined) {
+        this.#carried.add(held);
+        return held;
       }
       const ended = this.#oneEnded.promise;
       this.#refill ??= this.#claim();
@@ -49,8 +58,8 @@ export class Claims {
     return null;
   }
 
-  end(change: ClaimedChange): void {
-    this.#carried.delete(change);
+  end(held: Held): void {
+    this.#carried.delete(held);
     this.#oneEnded.resolve();
     this.#oneEnded = Promise.withResolvers();
   }
@@ -60,22 +69,30 @@ export class Claims {
     clearInterval(this.#renewal);
     const left = this.#ready.splice(0);
     const delay = {delayMs: 0, isFailure: false, reason: null};
-    await Promise.allSettled(left.map((change) => giveBackChange(this.#deps.pool, change, delay)));
+    await Promise.allSettled(left.map(({change}) => giveBackChange(this.#deps.pool, change, delay)));
   }
 
   async #claim(): Promise<void> {
-    const limit = {limit: this.#inHand, leaseMs: this.#leaseMs};
+    const leaseMs = this.#leaseMs;
+    const since = this.#clocks();
     try {
-      this.#ready.push(...(await claimChanges(this.#deps.pool, this.#accountId, limit)));
+      const claimed = await claimChanges(this.#deps.pool, this.#accountId, {limit: this.#inHand, leaseMs});
+      for (const change of claimed)
+        this.#ready.push({change, lease: new Lease(this.#clocks, {since, leaseMs})});
     } finally {
       this.#refill = null;
     }
   }
 
-  // A failed renewal is no loss yet: the fence decides with the next step, and the next renewal may succeed.
+  // A failed renewal is no loss yet: the lease runs on as it was, and the next renewal may succeed.
   async #renew(): Promise<void> {
-    const held = [...this.#ready, ...this.#carried];
-    if (held.length === 0) return;
-    await renewClaims(this.#deps.pool, held, this.#leaseMs).catch(() => {});
+    const all = [...this.#ready, ...this.#carried];
+    if (all.length === 0) return;
+    const since = this.#clocks();
+    const claims = all.map(({change}) => change);
+    const kept = await renewClaims(this.#deps.pool, claims, this.#leaseMs).catch(() => null);
+    for (const [at, {change, lease}] of all.entries())
+      if (kept?.[at] === true) lease.renew(since);
+      else if (kept !== null) lease.lose(change.changeId);
   }
 }

@@ -1,5 +1,6 @@
 import type {Secret} from '../../secret.ts';
 import type {SweepDeps} from '../sweep-deps.ts';
+import type {Clocks} from './lease.ts';
 import type {PushStep} from './push-step.ts';
 
 /** How a doubtful send is settled. */
@@ -24,6 +25,8 @@ export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'open
   readonly onStep?: (step: PushStep, changeId: string) => Promise<void>;
   /** How long a change is ours by the database's clock, unless renewed. */
   readonly leaseMs?: number;
+  /** What a lease is measured by in this process; the machine's clocks unless a test has its own. */
+  readonly clocks?: Clocks;
   readonly settle?: Partial<SettlePolicy>;
 }
 

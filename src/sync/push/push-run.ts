@@ -5,6 +5,7 @@ import type {FieldRule} from '../../warehouse/write-rules.ts';
 import type {AccountApi} from '../sweep-deps.ts';
 import type {Beginnings} from './begin-together.ts';
 import type {Ends} from './end-together.ts';
+import type {Lease} from './lease.ts';
 import type {PushDeps, SettlePolicy} from './push-deps.ts';
 import type {PushStep} from './push-step.ts';
 
@@ -12,6 +13,8 @@ import type {PushStep} from './push-step.ts';
 export interface PushRun {
   readonly deps: PushDeps;
   readonly change: ClaimedChange;
+  /** How long the change is certainly ours. */
+  readonly lease: Lease;
   readonly writes: Writes;
   /** Whose record tells what became of it: its own stream's, or its parent's. */
   readonly stream: Stream;
@@ -22,6 +25,7 @@ export interface PushRun {
   /** Where requests are noted before they are sent, and changes settled, together with others. */
   readonly beginnings: Beginnings;
   readonly ends: Ends;
+  /** Aborts at shutdown, and when the change is no longer ours. */
   readonly signal: AbortSignal;
 }
 

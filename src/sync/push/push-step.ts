@@ -1,12 +1,14 @@
 /**
  * The steps of a change between which its worker can be lost. `…-written` is inside the transaction, `…-committed`
- * after it; between `sending-committed` and `answered` the request is on its way.
+ * after it; at `turn` the request has waited behind others, and its first byte is next; between `turn` and `answered` it is
+ * on its way.
  */
 export const pushSteps = [
   'claimed',
   'read',
   'sending-written',
   'sending-committed',
+  'turn',
   'answered',
   'read-back',
   'end-written',

@@ -12,7 +12,7 @@ import {beginTogether} from './begin-together.ts';
 import {carryCreate} from './carry-create.ts';
 import {carryDelete} from './carry-delete.ts';
 import {carryUpdate} from './carry-update.ts';
-import {Claims} from './claims.ts';
+import {Claims, type Held} from './claims.ts';
 import {endTogether} from './end-together.ts';
 import {finishConflict} from './finish.ts';
 import {defaultSettlePolicy, type PushCounts, type PushDeps} from './push-deps.ts';
@@ -38,13 +38,14 @@ export async function pushAccount(
   const claims = new Claims(deps, accountId, {inHand, signal: AbortSignal.any([signal, stopping.signal])});
   const together = {rules, signal, beginnings: beginTogether(deps.pool), ends: endTogether(deps.pool)};
   const work = async () => {
-    for (let change = await claims.next(); change !== null; change = await claims.next()) {
-      const end = await carry(deps, change, together).catch(async (error: unknown) => {
+    for (let held = await claims.next(); held !== null; held = await claims.next()) {
+      const {change} = held;
+      const end = await carry(deps, held, together).catch(async (error: unknown) => {
         if (error instanceof AccessError) stopping.abort();
         return await settleFailure(deps, change, {error, isShutdown: signal.aborted});
       });
       counts[end === 'in_doubt' ? 'inDoubt' : end]++;
-      claims.end(change);
+      claims.end(held);
     }
   };
   // One that cannot go on stops the others from taking more, and nobody is left behind at work.
@@ -68,19 +69,21 @@ interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'signal'> {
 
 async function carry(
   deps: PushDeps,
-  change: ClaimedChange,
-  {rules, ...together}: Together,
+  {change, lease}: Held,
+  {rules, signal, ...together}: Together,
 ): Promise<PushEnd> {
   const writes = findWrites(change.table);
   const account: AccountApi = await deps.openAccount(change.accountId);
   const run: PushRun = {
     deps,
     change,
+    lease,
     writes,
     stream: findStream(writes.stream),
     account,
     rules: rules.get(change.table) ?? new Map(),
     settle: {...defaultSettlePolicy, ...deps.settle},
+    signal: AbortSignal.any([signal, lease.lost]),
     ...together,
   };
   await pass(run, 'claimed');

@@ -31,7 +31,7 @@ export function composeRequest(
   writes: Writes,
   subject: Subject,
   {fields, timeZone}: {readonly fields: ChangeValues; readonly timeZone: string},
-): Omit<WriteRequest, 'signal'> {
+): Pick<WriteRequest, 'method' | 'path' | 'body'> {
   const path = pathOf(writes, subject);
   if (subject.operation === 'delete') return {method: 'DELETE', path};
   const body = encodeDocument(writes.resource, encodeFields(writes, fields, timeZone));

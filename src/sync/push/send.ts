@@ -7,7 +7,6 @@ import {
   type Begun,
   doubtChange,
   endAttempt,
-  isStillSending,
   type KeptClash,
   type Narrowed,
   postponeChange,
@@ -41,8 +40,6 @@ export interface SentAttempt extends EndedAttempt {
   readonly startedAt: string;
 }
 
-/** Nobody's lease runs out within so short a time. */
-const briefMs = 50;
 /** A twin of a create waits until the fate of the other is known. */
 const twinDelayMs = 5_000;
 
@@ -68,16 +65,13 @@ export async function send(run: PushRun, sending: Sending): Promise<PushEnd> {
     await postponeChange(deps.pool, change, {delayMs: twinDelayMs, isFailure: false, reason});
     return 'postponed';
   }
-  const begunAt = performance.now();
   await pass(run, 'sending-committed');
-  // Whoever slept meanwhile may wake in another's time: the change may be settled by now, and a later one sent.
-  const hasSlept = performance.now() - begunAt > briefMs;
-  if (hasSlept && !(await isStillSending(deps.pool, change)))
-    throw new RetryableError(`change ${change.changeId}: its lease ran out before it was sent`);
   const {resource, list} = writes;
   const hidden = formsOfPassword(password);
   const names = {list, item: resource};
-  const result = await sendWrite(account.api.transport, {...request, signal, hidden}, names);
+  // It may wait long for its turn, behind others or while the process sleeps. By then another may have sent the change again.
+  const guard = {onTurn: () => pass(run, 'turn'), mayStart: () => run.lease.isHeld()};
+  const result = await sendWrite(account.api.transport, {...request, ...guard, signal, hidden}, names);
   await pass(run, 'answered');
   if (result.outcome === 'done' && password !== null && (await stopForNewToken(run))) {
     const end = {outcome: 'done', status: result.status, answer: null} as const;

@@ -19,23 +19,25 @@ const fewestLooks = 3;
 
 /** Looks once for what a doubtful request did. */
 export async function settleDoubt(run: PushRun): Promise<PushEnd> {
-  const looks = {create: lookForCreated, update: lookForUpdate, delete: lookForDelete} as const;
-  const found = await looks[run.change.operation](run);
+  if (run.change.operation === 'create') return await lookForCreated(run);
+  const look = run.change.operation === 'update' ? lookForUpdate : lookForDelete;
+  const end = await look(run);
   await pass(run, 'looked');
-  return found ?? (await lookAgainOrGiveUp(run));
+  return end ?? (await lookAgainOrGiveUp(run));
 }
 
-async function lookForCreated(run: PushRun): Promise<PushEnd | null> {
-  const {change} = run;
-  if (change.number !== null) return await confirmCreate(run, {number: change.number});
-  const candidates = await findCandidates(run);
-  const [number, ...others] = candidates;
-  if (number === undefined) return null;
-  if (others.length === 0) return await confirmCreate(run, {number});
-  return await finishConflict(run, {
-    reason: `several records could be it: ${candidates.join(', ')}`,
-    result: {candidates},
-  });
+async function lookForCreated(run: PushRun): Promise<PushEnd> {
+  const {number} = run.change;
+  const {ours, older} = number === null ? await findCandidates(run) : {ours: [number], older: []};
+  await pass(run, 'looked');
+  const [first, ...others] = ours;
+  if (first !== undefined && others.length > 0)
+    return await finishConflict(run, {
+      reason: `several records could be it: ${ours.join(', ')}`,
+      result: {candidates: ours},
+    });
+  const end = first === undefined ? null : await confirmCreate(run, {number: first});
+  return end ?? (await lookAgainOrGiveUp(run, older));
 }
 
 async function lookForUpdate(run: PushRun): Promise<PushEnd | null> {
@@ -68,7 +70,8 @@ async function lookForDelete(run: PushRun): Promise<PushEnd | null> {
   return await finishDone(run, {number: change.number ?? '', truth: null, since: change.claimedAt, sent: {}});
 }
 
-async function lookAgainOrGiveUp(run: PushRun): Promise<PushEnd> {
+/** @param lookalikes - records that bear all that was sent, though they seem to have been there before */
+async function lookAgainOrGiveUp(run: PushRun, lookalikes: readonly string[] = []): Promise<PushEnd> {
   const {deps, change, settle} = run;
   const {lookDelaysMs, quarantineMs} = settle;
   const isOver = (change.sentAgoMs ?? 0) >= quarantineMs && change.looks + 1 >= fewestLooks;
@@ -78,6 +81,11 @@ async function lookAgainOrGiveUp(run: PushRun): Promise<PushEnd> {
     return 'in_doubt';
   }
   const minutes = Math.round(quarantineMs / 60_000);
+  if (lookalikes.length > 0)
+    return await finishConflict(run, {
+      reason: `it could be ${change.table} ${lookalikes.join(', ')}, which is all that was sent, but seems to have been there before`,
+      result: {candidates: lookalikes},
+    });
   if (
     !change.isWritten &&
     (change.number === null) === (change.operation === 'create') &&

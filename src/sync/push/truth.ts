@@ -20,6 +20,8 @@ export interface Truth extends RowSet {
   readonly unsaid: ReadonlySet<string>;
   /** When it was asked for, by the clock of this process: of two readings of one record the later knows better. */
   readonly askedAt: number;
+  /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
+  readonly dateHeader: string | null;
 }
 
 /**
@@ -51,7 +53,7 @@ export async function readTruth(run: PushRun, number: string): Promise<Truth | G
     throw new RetryableError(
       `${thing}: expected its ${hanging}, got the record without, and no list told them`,
     );
-  return {...truth, record, unsaid: listUnsaid(stream, record), askedAt};
+  return {...truth, record, unsaid: listUnsaid(stream, record), askedAt, dateHeader: answer.dateHeader};
 }
 
 /** The element of a record that holds what the change is about; null where it is about the record itself. */

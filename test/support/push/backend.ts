@@ -28,12 +28,13 @@ export function forwardTo(url: string): Backend {
       headers: {authorization, 'content-type': 'application/xml; charset=utf-8', connection: 'close'},
       body: body.length === 0 ? null : body,
     });
-    const {location} = answer.headers;
+    const {location, date} = answer.headers;
     return {
       status: answer.statusCode,
       headers: {
         'content-type': String(answer.headers['content-type'] ?? ''),
         ...(typeof location === 'string' ? {location} : {}),
+        ...(typeof date === 'string' ? {date} : {}),
       },
       body: Buffer.from(await answer.body.arrayBuffer()),
     };

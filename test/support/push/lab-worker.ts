@@ -19,6 +19,8 @@ export interface WorkerPlace {
   readonly log: Logger;
   /** Rewrites the product's statements: a mutant. */
   readonly rewrite?: ((sql: string) => string) | undefined;
+  /** Seconds that have passed in the laboratory, beside those of the machine: what a lease is measured by. */
+  readonly passedSeconds?: (() => number) | undefined;
   /** Told of every step that any change comes by. */
   readonly onStep?: () => Promise<void>;
   /** How often the database has ended every session: who had one then need not know how to go on, but the next worker. */
@@ -36,6 +38,7 @@ const stallSteps: ReadonlySet<PushStep> = new Set([
   'claimed',
   'read',
   'sending-committed',
+  'turn',
   'answered',
   'read-back',
   'end-committed',
@@ -110,13 +113,14 @@ export class LabWorker {
   }
 
   async #carry(): Promise<'ended'> {
-    const {accountId, databaseUrl, log, timeZone} = this.#place;
+    const {accountId, databaseUrl, log, timeZone, passedSeconds = () => 0} = this.#place;
     const account = {api: createClient(this.#transport), timeZone};
     const deps = {
       pool: this.#pool,
       databaseUrl,
       openAccount: async () => account,
       log,
+      clocks: () => [performance.now() + passedSeconds() * 1_000],
       onStep: (step: PushStep) => this.#pass(step),
     };
     try {

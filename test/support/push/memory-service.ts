@@ -34,6 +34,16 @@ const nested: Readonly<Record<string, Resource>> = {
   job_charges: jobCharges,
 };
 
+/** The clock of a service, and what it tells of it. */
+export interface ServiceClock {
+  /** Seconds that the moments of its records are ahead of this machine's clock. */
+  readonly records: number;
+  /** Seconds that the `Date` of its answers is ahead; null where an answer has none. Asked for each. */
+  readonly date: () => number | null;
+}
+
+export const rightClock: ServiceClock = {records: 0, date: () => 0};
+
 /** What a path means: a list or one record, under an owner or not. */
 interface Place {
   readonly resource: Resource;
@@ -48,6 +58,7 @@ export class MemoryService {
   readonly #writer: XmlWriter;
   readonly #pageSize: number;
   readonly #showsEmbed: boolean;
+  readonly #clock: ServiceClock;
 
   /**
    * @param options.pageSize - small ones make it likely that what is looked for is not on the first page
@@ -58,9 +69,12 @@ export class MemoryService {
     readonly timeZone: string;
     readonly pageSize: number;
     readonly showsEmbed: boolean;
+    readonly clock?: ServiceClock;
   }) {
-    this.token = options.token;
-    this.#time = new AccountTime(options.timeZone);
+    const {token, timeZone, clock = rightClock} = options;
+    this.token = token;
+    this.#clock = clock;
+    this.#time = new AccountTime(timeZone, () => Date.now() + clock.records * 1_000);
     this.#writer = new XmlWriter(new Dialect('observed', this.#time));
     this.#pageSize = options.pageSize;
     this.#showsEmbed = options.showsEmbed;
@@ -69,6 +83,14 @@ export class MemoryService {
 
   /** Answers a request, with all its effects. */
   answer(asked: Asked): Answer {
+    const answer = this.#answer(asked);
+    const seconds = this.#clock.date();
+    if (seconds === null) return answer;
+    const date = new Date(Date.now() + seconds * 1_000).toUTCString();
+    return {...answer, headers: {...answer.headers, date}};
+  }
+
+  #answer(asked: Asked): Answer {
     try {
       const secret = Buffer.from(`${this.token}:${this.token}`).toString('base64');
       if (asked.authorization !== `Basic ${secret}`)

@@ -54,6 +54,8 @@ export class Mischief {
   #server: Server | null = null;
   #port = 0;
   isHealed = false;
+  /** Decides the fate of a write in place of the odds; null leaves it to them. */
+  script: ((asked: Asked) => WriteFate | null) | null = null;
   /** How often each fate befell a write. */
   readonly fates: Record<WriteFate, number>;
 
@@ -74,10 +76,17 @@ export class Mischief {
     return `http://127.0.0.1:${this.#port}`;
   }
 
+  /** Seconds that have passed in all. */
+  get seconds(): number {
+    return this.#seconds;
+  }
+
   /** Listens; after `goDown`, on the same port. */
   async comeUp(): Promise<void> {
     if (this.#server !== null) return;
     const server = createServer((request, response) => {
+      // The service's own, or none: this machine's clock is not its.
+      response.sendDate = false;
       this.#take(request, response).catch(() => request.socket.destroy());
     });
     server.on('connection', (socket) => {
@@ -140,7 +149,7 @@ export class Mischief {
     {response, random}: {readonly response: ServerResponse; readonly random: Random},
   ): Promise<void> {
     const drawn = writeFates[random.weighted(writeFates.map((fate) => this.#odds[fate]))] ?? 'pass';
-    const fate = this.isHealed ? 'pass' : drawn;
+    const fate = this.isHealed ? 'pass' : (this.script?.(asked) ?? drawn);
     this.fates[fate]++;
     switch (fate) {
       case 'drop':

@@ -8,6 +8,8 @@ export interface Mutant {
   readonly found: RegExp;
   /** Rewrites a statement of the product. */
   readonly rewrite?: (sql: string) => string;
+  /** Its leases are not looked at when a request's turn comes: for its workers no time has passed. */
+  readonly isTimeless?: boolean;
   /** Done to the database between rounds. */
   readonly meddle?: (pool: pg.Pool) => Promise<void>;
 }
@@ -69,4 +71,23 @@ const noQuarantine: Mutant = {
   ),
 };
 
-export const mutants: readonly Mutant[] = [noFence, blindRetry, noReadBack, silentLoss, noQuarantine];
+/** A record that looks older than the sending by our clock is taken for somebody else's, and the create is sent again. */
+const ownClock: Mutant = {
+  name: 'our clock for the service’s',
+  found: /: duplicated: /,
+  rewrite: (sql) =>
+    sql.replace('AS "isKnown"', `OR created_at < $3::timestamptz - interval '2 minutes' AS "isKnown"`),
+};
+
+/** A request goes out when its turn comes, whoever has the change by then. */
+const noLookAtTheTurn: Mutant = {name: 'no look at the turn', found: /: duplicated: /, isTimeless: true};
+
+export const mutants: readonly Mutant[] = [
+  noFence,
+  blindRetry,
+  noReadBack,
+  silentLoss,
+  noQuarantine,
+  ownClock,
+  noLookAtTheTurn,
+];

@@ -32,9 +32,11 @@ export const runsPerWorld = 100;
 const rounds = 7;
 /** In which processes of their own may carry, where a test has them. */
 const roundsOfOthers = 4;
-/** A request that is about to be sent while its worker stalls arrives later by so much: together with what the line holds back it stays under the quarantine. */
-const longestStallSeconds = 240;
 const mostRounds = 40;
+/** Whoever sleeps by then wakes: others have had the time to settle everything. */
+const latestWaking = 25;
+/** Longer than the quarantine: who stops for so long wakes when others have settled everything. */
+const longStopSeconds = 1_000;
 /** An outage comes when changes have come by so many steps in its round, at the most. */
 const latestOutageStep = 150;
 
@@ -122,6 +124,7 @@ class Life {
   #stalled: LabWorker[] = [];
   #accountId = '';
   #workerCount = 0;
+  #carries = 0;
   /** Null: none is to come. */
   #stepsUntilOutage: number | null = null;
 
@@ -175,7 +178,7 @@ class Life {
     ]);
     await this.#world.mutant?.meddle?.(this.#pool);
     await this.#mischief.comeUp();
-    await this.#letTimePass(random.pick([1, 3, 12, 45, 120, 240]));
+    await this.#letTimePass(random.pick([1, 3, 12, 45, 120, 240, longStopSeconds]));
   }
 
   /** The line is mended, nobody dies any more, and all that can come to rest does. */
@@ -188,8 +191,7 @@ class Life {
       await this.#world.mutant?.meddle?.(this.#pool);
       const seconds = await readNextDue(this.#pool);
       if (seconds === null && this.#stalled.length === 0) break;
-      const longest = this.#stalled.length > 0 ? longestStallSeconds : 900;
-      await this.#letTimePass(Math.min(Math.max(seconds ?? 0, 20 * round), longest));
+      await this.#letTimePass(Math.min(Math.max(seconds ?? 0, 20 * round), 900));
     }
     // What was begun before ends as of its beginning; only what begins now says how it is now.
     await this.#sweepAll();
@@ -236,9 +238,12 @@ class Life {
     else await carry(this.#place());
   }
 
-  /** One or two workers, beside those that still stall from before. */
+  /** One or two workers, beside those that still stall from before, some of which sleep on. */
   async #carry(count: number): Promise<void> {
-    const before = this.#stalled.splice(0);
+    const stalled = this.#stalled.splice(0);
+    const sleepOn = this.#carries++ < latestWaking ? stalled.filter(() => this.#random.isTrue(0.8)) : [];
+    const before = stalled.filter((worker) => !sleepOn.includes(worker));
+    this.#stalled.push(...sleepOn);
     const wakeEarly = before.filter(() => this.#random.isTrue(0.4));
     while (this.#workers.length < count) this.#workers.push(this.#openWorker());
     const ends = await Promise.all([
@@ -278,6 +283,7 @@ class Life {
         destination: {write: (line: string) => void this.#lines.push(line)},
       }),
       rewrite: mutant?.rewrite,
+      passedSeconds: mutant?.isTimeless === true ? undefined : () => this.#mischief.seconds,
       onStep: () => this.#comeNearerToOutage(),
       countOutages: () => this.#tally.outages,
     };

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import {Random} from '../../../src/service/business/random.ts';
 import {customers, employees, jobs, notes, tasks} from '../../../src/service/resource.ts';
 import {type Backend, forwardTo} from './backend.ts';
-import {MemoryService} from './memory-service.ts';
+import {MemoryService, type ServiceClock} from './memory-service.ts';
 import type {JournalEntry} from './memory-store.ts';
 
 export interface LabService {
@@ -18,6 +18,16 @@ export interface LabService {
 }
 
 const by = {method: 'POST', path: '', isOurs: false};
+
+/** Seconds by which a service's clock is off ours: a little, a lot, a day, either way. */
+const skews = [0, 0, -30, 300, -300, 7_200, -7_200, 86_400, -86_400] as const;
+
+/** A service whose clock is off, and which now and then, or never, says what it shows. */
+function drawClock(random: Random): ServiceClock {
+  const skew = random.pick(skews);
+  const silence = random.pick([0, 0.3, 1] as const);
+  return {records: skew, date: () => (random.isTrue(silence) ? null : skew)};
+}
 
 /** One in memory, with a customer, a job with a note, and a task for every run. */
 export async function openMemoryService({
@@ -35,6 +45,7 @@ export async function openMemoryService({
     pageSize: random.integer(3, 12),
     // The specification promises related data for lists alone: one service in three holds to that.
     showsEmbed: seed % 3 !== 0,
+    clock: drawClock(new Random(String(seed), 'clock', 0)),
   });
   const {store} = service;
   const make = (

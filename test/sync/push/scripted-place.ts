@@ -1,0 +1,83 @@
+// A service whose clock and whose line are the test's, an empty warehouse, workers one after the other, and time that passes
+// when the test says so.
+
+import {type Client, createClient} from '../../../src/api/client.ts';
+import {createTransport, type Transport, type TransportOptions} from '../../../src/api/transport.ts';
+import {createLogger} from '../../../src/log.ts';
+import {Secret} from '../../../src/secret.ts';
+import {pushAccount} from '../../../src/sync/push/push.ts';
+import type {PushCounts, PushDeps} from '../../../src/sync/push/push-deps.ts';
+import {letTimePass, readNextDue} from '../../support/push/fake-time.ts';
+import {MemoryService, type ServiceClock} from '../../support/push/memory-service.ts';
+import {Mischief} from '../../support/push/mischief.ts';
+import {certain} from '../../support/push/run.ts';
+import {type CaptureWorld, openCaptureWorld, timeZone} from '../../warehouse/capture-world.ts';
+
+export interface ScriptedPlace extends CaptureWorld {
+  readonly service: MemoryService;
+  readonly mischief: Mischief;
+  /** Carries what is due now. */
+  push(deps?: Partial<PushDeps>, transport?: Transport): Promise<PushCounts>;
+  pass(seconds: number): Promise<void>;
+  /** Carries and lets time pass until nothing is due any more. @returns the seconds that it took */
+  rest(): Promise<number>;
+  openTransport(options?: Partial<TransportOptions>): Transport;
+}
+
+export async function openScriptedPlace(clock?: ServiceClock): Promise<ScriptedPlace> {
+  const world = await openCaptureWorld();
+  const token = 'canary-of-a-scripted-place';
+  const service = new MemoryService({
+    token,
+    timeZone,
+    pageSize: 5,
+    showsEmbed: true,
+    ...(clock === undefined ? {} : {clock}),
+  });
+  const backend = async (asked: Parameters<MemoryService['answer']>[0]) => service.answer(asked);
+  const mischief = new Mischief(backend, {seed: '1', odds: certain, readTrouble: 0});
+  await mischief.comeUp();
+  const transports: Transport[] = [];
+  const openTransport: ScriptedPlace['openTransport'] = (options = {}) => {
+    const baseUrl = mischief.url;
+    const transport = createTransport({baseUrl, token: new Secret(token), retry: {attempts: 1}, ...options});
+    transports.push(transport);
+    return transport;
+  };
+  const own = openTransport();
+  let passed = 0;
+  const place: ScriptedPlace = {
+    ...world,
+    service,
+    mischief,
+    openTransport,
+    push: async (deps = {}, transport = own) => {
+      const api: Client = createClient(transport);
+      const log = createLogger({level: 'silent', secrets: []});
+      const openAccount = async () => ({api, timeZone});
+      const clocks = () => [performance.now() + passed * 1_000];
+      const all = {pool: world.pool, databaseUrl: world.url, openAccount, log, clocks, ...deps};
+      return await pushAccount(all, world.accountId, new AbortController().signal);
+    },
+    pass: async (seconds) => {
+      passed += seconds;
+      const shiftService = (past: number) => service.store.shift(past);
+      await letTimePass({pool: world.pool, mischief, shiftService}, seconds);
+    },
+    rest: async () => {
+      const before = passed;
+      for (;;) {
+        await place.push();
+        const seconds = await readNextDue(world.pool);
+        if (seconds === null) return passed - before;
+        await place.pass(Math.max(1, seconds));
+      }
+    },
+    close: async () => {
+      for (const transport of transports) await transport.close();
+      await mischief.goDown();
+      await world.close();
+    },
+  };
+  return place;
+}
