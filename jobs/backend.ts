@@ -7,13 +7,12 @@ import {
   type Processor,
   Queue,
   type QueueOptions,
-  runMigrations,
   Worker,
   type WorkerOptions,
 } from 'bullmq';
-import pg from 'pg';
 import type {Logger} from '../src/log.ts';
 import {Outage} from './outage.ts';
+import {migrateQueue, schema} from './queue-schema.ts';
 import {inspectRedis, prefix} from './redis.ts';
 
 /** The part of BullMQ's queue that we use, whatever is behind it. */
@@ -40,7 +39,6 @@ export interface QueueBackend {
   makeWorker(name: string, processor: Processor, options: {readonly concurrency: number}): BellWorker;
 }
 
-const schema = 'bullmq';
 const connectTimeoutMs = 5_000;
 
 /**
@@ -99,18 +97,6 @@ async function openPostgres(connectionString: string, log: Logger): Promise<Queu
 
 /** A long lock and many stalls allowed: what may not happen twice is guarded by the row's fence, not by the queue. */
 const workerOptions = {lockDuration: 60_000, maxStalledCount: 1_000, stalledInterval: 15_000, drainDelay: 5};
-
-/** Makes the tables of the queue. A dedicated session: its lock and its transaction must share one. */
-async function migrateQueue(connectionString: string): Promise<void> {
-  const client = new pg.Client({connectionString, connectionTimeoutMillis: connectTimeoutMs});
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    await runMigrations(client, schema);
-  } finally {
-    await client.end();
-  }
-}
 
 /** BullMQ reports lost connections as events, each connection for itself; without a listener they would end the process. */
 function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(

@@ -811,6 +811,14 @@ CREATE TABLE "sync"."employee_logins" (
 	"expires_at" timestamp with time zone NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "sync"."author_accounts" (
+	"role_name" text NOT NULL,
+	"account_id" bigint NOT NULL,
+	"granted_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"granted_by" text DEFAULT session_user NOT NULL,
+	CONSTRAINT "author_accounts_pkey" PRIMARY KEY("role_name","account_id")
+);
+--> statement-breakpoint
 CREATE TABLE "sync"."source" (
 	"only_row" smallint PRIMARY KEY DEFAULT 1 NOT NULL,
 	"version" text NOT NULL,
@@ -848,6 +856,7 @@ ALTER TABLE "sync"."door_keys" ADD CONSTRAINT "door_keys_account_id_accounts_acc
 ALTER TABLE "sync"."door_requests" ADD CONSTRAINT "door_requests_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."employee_logins" ADD CONSTRAINT "employee_logins_change_id_changes_change_id_fk" FOREIGN KEY ("change_id") REFERENCES "sync"."changes"("change_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."employee_logins" ADD CONSTRAINT "employee_logins_login_key_id_login_keys_login_key_id_fk" FOREIGN KEY ("login_key_id") REFERENCES "sync"."login_keys"("login_key_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "sync"."author_accounts" ADD CONSTRAINT "author_accounts_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE UNIQUE INDEX "employees_external_key" ON "warehouse"."employees" USING btree ("account_id","external_key") WHERE external_key IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "employees_id_idx" ON "warehouse"."employees" USING btree ("account_id","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "customers_external_key" ON "warehouse"."customers" USING btree ("account_id","external_key") WHERE external_key IS NOT NULL;--> statement-breakpoint

@@ -1,13 +1,16 @@
+import {migrateQueue} from '../../jobs/queue-schema.ts';
 import type {Config} from '../config.ts';
 import {allTables} from '../streams/all-tables.ts';
 import {migrate as runMigrations} from '../warehouse/migrate.ts';
 import {print} from './report.ts';
 import {withWarehouse} from './world.ts';
 
-/** Brings the warehouse's schema up to date, and nothing else. */
+/** Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres; nothing else. */
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
-  return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
+  return await withWarehouse(config, {migrates: false}, async ({pool, databaseUrl, place}) => {
     const {applied} = await runMigrations(pool, allTables, true);
+    // A worker may not make the tables of the queue: whoever may, makes them here.
+    if (config.redisUrl === null) await migrateQueue(databaseUrl);
     const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${applied} migrations applied`;
     print(options.json, {json: {applied}, text});
     return 0;

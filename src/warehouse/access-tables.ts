@@ -112,3 +112,27 @@ export const employeeLoginsTable = commentTable(
     expires_at: 'When it is dropped, sent or not.',
   },
 );
+
+const authorAccounts = sync.table(
+  'author_accounts',
+  {
+    role_name: text().notNull(),
+    account_id: bigint({mode: 'bigint'})
+      .notNull()
+      .references(() => accounts.account_id),
+    granted_at: instant().notNull().defaultNow(),
+    granted_by: text().notNull().default(sql`session_user`),
+  },
+  (table) => [primaryKey({name: 'author_accounts_pkey', columns: [table.role_name, table.account_id]})],
+);
+
+export const authorAccountsTable = commentTable(
+  authorAccounts,
+  'Which accounts an author may write, and sees of the warehouse; sync.grant_account adds to it.',
+  {
+    role_name: 'The role: an author, or a role that authors are members of.',
+    account_id: 'An account of it.',
+    granted_at: 'When it was given.',
+    granted_by: 'Database user who gave it.',
+  },
+);

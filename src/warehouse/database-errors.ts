@@ -94,7 +94,7 @@ export function explainDatabaseError(error: unknown, url: string): Error {
   if (isOurs(error)) return error;
   const advice = adviceFor(error);
   if (advice === undefined) return error;
-  const message = `${describeDatabase(url)}: ${advice.text} (${codeOf(error) ?? 'no code'})`;
+  const message = `${describeDatabase(url)}: ${advice.text} (${sourceOf(error)})`;
   const facts = {cause: withoutPayload(error)};
   return new errorOf[advice.kind](message, facts);
 }
@@ -125,6 +125,12 @@ function adviceFor(error: Error): Advice | undefined {
   if (error instanceof AggregateError)
     return error.errors.filter((each) => each instanceof Error).map(adviceFor)[0];
   return spoken.find(([pattern]) => pattern.test(error.message))?.[1];
+}
+
+/** The code; of a missing permission also Postgres' own words, which name a thing of ours and never a value. */
+function sourceOf(error: Error): string {
+  const code = codeOf(error) ?? 'no code';
+  return code === '42501' ? `${code}, ${error.message}` : code;
 }
 
 function codeOf(error: Error): string | undefined {

@@ -68,6 +68,7 @@ async function migrateLocked(
   const source = readSource(tables);
   const isSame = before.missing.length === 0 && !isOutdated(await readAppliedSource(client), source);
   if (isSame && !isThorough) return 0;
+  await checkOwner(client);
   const {applyComments, applyDefinitions, applyMigrations} = await import('./apply-migrations.ts');
   if (isSame) {
     await applyComments(client, tables);
@@ -78,6 +79,19 @@ async function migrateLocked(
   const {problem} = await checkMigrations(client);
   if (problem !== null) throw new FatalError(`migrations: after applying them: ${problem}`);
   return before.missing.length;
+}
+
+/** A worker may do all but this: its login would fail at the first statement, in words that name no next step. */
+async function checkOwner(client: pg.PoolClient): Promise<void> {
+  const {rows} = await client.query<{may: boolean; login: string}>(
+    `SELECT CASE WHEN to_regnamespace('sync') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+                 ELSE pg_has_role((SELECT nspowner FROM pg_namespace WHERE nspname = 'sync'), 'USAGE') END AS may,
+            current_user AS login`,
+  );
+  if (rows[0]?.may === true) return;
+  throw new FatalError(
+    `migrations: the schema is not of this version, and ${rows[0]?.login} may not change it: run \`fieldmirror migrate\` as the owner of the warehouse`,
+  );
 }
 
 async function inTransaction(client: pg.PoolClient, work: () => Promise<void>): Promise<void> {

@@ -1,6 +1,12 @@
 import {sql} from 'drizzle-orm';
 import {bigint, check, index, integer, primaryKey, text, timestamp, unique} from 'drizzle-orm/pg-core';
-import {doorKeysTable, doorRequestsTable, employeeLoginsTable, loginKeysTable} from './access-tables.ts';
+import {
+  authorAccountsTable,
+  doorKeysTable,
+  doorRequestsTable,
+  employeeLoginsTable,
+  loginKeysTable,
+} from './access-tables.ts';
 import {accounts, accountsTable, sync} from './accounts-table.ts';
 import {bytea} from './bytea.ts';
 import {attemptsTable, changesTable, conflictsTable, writeRulesTable} from './change-tables.ts';
@@ -146,6 +152,7 @@ export const syncTables: readonly CommentedTable[] = [
   doorRequestsTable,
   loginKeysTable,
   employeeLoginsTable,
+  authorAccountsTable,
   sourceTable,
   workersTable,
 ];

@@ -1,7 +1,8 @@
--- What the three roles may do. Called after every migration; again by hand after a role was made later.
+-- What the three roles may do, and nothing beside it: what a role was given before is taken first. Called after every
+-- migration; again by hand after a role was made later.
 CREATE OR REPLACE FUNCTION sync.grant_roles() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  name text;
+  role_name text;
   -- But not those of an extension, which may be somebody else's.
   functions text := (
     SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc
@@ -10,38 +11,115 @@ DECLARE
 BEGIN
   -- Two at once in this database would update the same rows of the catalogue.
   PERFORM pg_advisory_xact_lock(720368547, hashtext('sync.grant_roles'));
+  PERFORM sync.confine_authors();
   -- They run as the owner of the schemas; a trigger needs no right on its function.
   EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', functions);
+  -- Policies and defaults ask these, whoever the role is.
+  GRANT EXECUTE ON FUNCTION sync.accounts_of(name), sync.only_account() TO PUBLIC;
   -- A view runs its functions as the one who reads it: to whom a view of mart was granted, these are granted. They look at
   -- nothing but the text they are given.
   GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
     sync.read_boolean(text), sync.read_instant(text) TO PUBLIC;
-  IF to_regrole('fieldmirror_reader') IS NOT NULL THEN
-    GRANT USAGE ON SCHEMA warehouse, history, mart TO fieldmirror_reader;
-    GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
-    FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'history'::regnamespace AND proname LIKE '%\_as\_of' LOOP
-      EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_reader', name);
-    END LOOP;
-  END IF;
-  IF to_regrole('fieldmirror_author') IS NOT NULL THEN
-    GRANT USAGE ON SCHEMA warehouse, sync TO fieldmirror_author;
-    GRANT SELECT ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_author;
-    GRANT INSERT, UPDATE, DELETE ON warehouse.customers, warehouse.customer_notes, warehouse.jobs, warehouse.job_employees,
-      warehouse.job_charges, warehouse.time_entries, warehouse.job_notes, warehouse.employees, warehouse.tasks TO fieldmirror_author;
-    GRANT SELECT ON sync.changes, sync.attempts, sync.conflicts, sync.write_rules TO fieldmirror_author;
-    FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
-       AND proname IN ('only_account', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
-                       'resolve_change', 'set_employee_login')
-    LOOP
-      EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
-    END LOOP;
-  END IF;
-  IF to_regrole('fieldmirror_worker') IS NOT NULL THEN
-    GRANT USAGE ON SCHEMA warehouse, history, mart, sync TO fieldmirror_worker;
-    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA warehouse, history, mart, sync TO fieldmirror_worker;
-    GRANT USAGE ON ALL SEQUENCES IN SCHEMA warehouse, history, mart, sync TO fieldmirror_worker;
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', functions);
-  END IF;
+  FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker'] LOOP
+    CONTINUE WHEN to_regrole(role_name) IS NULL;
+    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA warehouse, history, mart, sync FROM %I', role_name);
+    EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA warehouse, history, mart, sync FROM %I', role_name);
+    EXECUTE format('REVOKE ALL ON SCHEMA warehouse, history, mart, sync FROM %I', role_name);
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', functions, role_name);
+    EXECUTE format('SELECT sync.%I()', replace(role_name, 'fieldmirror_', 'grant_'));
+  END LOOP;
 END
 $$;
 COMMENT ON FUNCTION sync.grant_roles IS 'Gives fieldmirror_reader, fieldmirror_author and fieldmirror_worker what they may do; to be called again when one was made later.';
+
+CREATE OR REPLACE FUNCTION sync.grant_reader() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text;
+BEGIN
+  GRANT USAGE ON SCHEMA warehouse, history, mart TO fieldmirror_reader;
+  GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
+  FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'history'::regnamespace AND proname LIKE '%\_as\_of' LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_reader', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION sync.grant_reader IS 'What fieldmirror_reader may do: read the warehouse, its history and mart, of every account.';
+
+-- An author may give a row what the service takes from us, and say what it hangs on; never what the service or Fieldmirror
+-- says of it. The fields are those of sync.write_rules, so that a new one follows by itself.
+CREATE OR REPLACE FUNCTION sync.grant_author() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text;
+  captured record;
+BEGIN
+  GRANT USAGE ON SCHEMA warehouse, sync TO fieldmirror_author;
+  GRANT SELECT ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_author;
+  FOR captured IN
+    SELECT tgrelid::regclass AS place, string_agg(format('%I', attname), ', ') AS given,
+           string_agg(format('%I', attname), ', ') FILTER (WHERE is_field OR attname = 'external_key') AS changed
+      FROM pg_trigger
+     CROSS JOIN LATERAL string_to_array(encode(tgargs, 'escape'), '\000') AS arguments
+      JOIN pg_attribute ON attrelid = tgrelid AND attnum > 0 AND NOT attisdropped
+     CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM sync.write_rules WHERE format('warehouse.%I', table_name)::regclass = tgrelid AND field = attname) AS is_field) AS rule
+     WHERE tgname = 'record_insert' AND arguments[2] <> ''
+       AND (is_field OR attname IN ('account_id', 'external_key', 'parent_row_id') OR attname = arguments[4]
+            OR tgrelid = 'warehouse.job_employees'::regclass AND attname = 'employee_id')
+     GROUP BY tgrelid
+  LOOP
+    EXECUTE format('GRANT INSERT (%s), UPDATE (%s), DELETE ON %s TO fieldmirror_author', captured.given, captured.changed, captured.place);
+  END LOOP;
+  GRANT SELECT ON sync.changes, sync.attempts, sync.conflicts, sync.write_rules TO fieldmirror_author;
+  FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
+     AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'set_employee_login')
+  LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION sync.grant_author IS 'What fieldmirror_author may do: write what the service takes, and decide about changes, of the accounts that it is bound to.';
+
+-- All that sweeps, pushes and the HTTP API do. History is written by triggers alone, as the owner; nothing changes or
+-- deletes it.
+CREATE OR REPLACE FUNCTION sync.grant_worker() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text;
+BEGIN
+  GRANT USAGE ON SCHEMA warehouse, history, mart, sync TO fieldmirror_worker;
+  GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_worker;
+  GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_worker;
+  GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine, sync.fields, sync.attempts,
+    sync.door_keys TO fieldmirror_worker;
+  GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
+    sync.door_requests TO fieldmirror_worker;
+  GRANT SELECT, INSERT, DELETE ON sync.login_keys TO fieldmirror_worker;
+  GRANT SELECT, INSERT ON sync.field_events TO fieldmirror_worker;
+  GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
+  GRANT SELECT ON sync.employee_logins, sync.write_rules, sync.migrations, sync.source TO fieldmirror_worker;
+  -- To see that each is ahead of its table.
+  GRANT SELECT ON ALL SEQUENCES IN SCHEMA warehouse, sync TO fieldmirror_worker;
+  FOR name IN
+    SELECT oid::regprocedure FROM pg_proc
+     WHERE pronamespace = 'sync'::regnamespace
+       AND proname IN ('write_as_worker', 'wanted', 'is_open', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
+                       'resolve_change', 'close_change', 'set_employee_login', 'drop_logins')
+        OR pronamespace = 'history'::regnamespace AND proname LIKE '%\_as\_of'
+  LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);
+  END LOOP;
+  PERFORM sync.grant_queue();
+END
+$$;
+COMMENT ON FUNCTION sync.grant_worker IS 'What fieldmirror_worker may do: all that sweeps, pushes and the HTTP API need.';
+
+-- The queue's own schema, where the queue is in this database.
+CREATE OR REPLACE FUNCTION sync.grant_queue() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF to_regnamespace('bullmq') IS NOT NULL AND to_regrole('fieldmirror_worker') IS NOT NULL THEN
+    GRANT USAGE ON SCHEMA bullmq TO fieldmirror_worker;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA bullmq TO fieldmirror_worker;
+    GRANT USAGE ON ALL SEQUENCES IN SCHEMA bullmq TO fieldmirror_worker;
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA bullmq TO fieldmirror_worker;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION sync.grant_queue IS 'What fieldmirror_worker may do with the tables of the queue, where they are in this database.';

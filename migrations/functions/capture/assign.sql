@@ -15,9 +15,6 @@ END
 $$;
 COMMENT ON FUNCTION sync.complete_assignment IS 'Trigger: says which job a new row of job_employees is of, and makes room.';
 
-CREATE OR REPLACE TRIGGER complete_assignment BEFORE INSERT ON warehouse.job_employees FOR EACH ROW
-  WHEN (coalesce(current_setting('fieldmirror.writer', true), '') = '') EXECUTE FUNCTION sync.complete_assignment();
-
 CREATE OR REPLACE FUNCTION sync.capture_assign() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE

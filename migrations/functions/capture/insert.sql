@@ -10,6 +10,9 @@ BEGIN
     RAISE EXCEPTION 'warehouse.%.account_id: expected an account, got %', of_table, row_json->>'account_id' USING ERRCODE = 'foreign_key_violation';
   ELSIF row_json->>'_pending' IS NULL THEN
     PERFORM sync.refuse_column(of_table, '_pending', 'the column is Fieldmirror''s own');
+  ELSIF (row_json->>'row_id')::bigint > pg_sequence_last_value(pg_get_serial_sequence('warehouse.' || of_table, 'row_id')::regclass) THEN
+    -- A number of the future would stop whoever is given it later, of any account.
+    PERFORM sync.refuse_column(of_table, 'row_id', 'expected it to be left out, for the warehouse counts its rows');
   END IF;
   FOR given IN
     SELECT cell.key AS name, cell.value, rule.kind, rule.on_create, rule.on_update FROM jsonb_each_text(row_json) AS cell

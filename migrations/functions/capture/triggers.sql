@@ -11,8 +11,10 @@ END
 $$;
 COMMENT ON FUNCTION sync.refuse_truncate IS 'Trigger: refuses TRUNCATE.';
 
--- Makes the triggers of one warehouse table. A BEFORE trigger for each inserted row would stop COPY from writing many rows
--- at once, so that a new row is pending by the column's default; only assignments cannot do without one.
+-- Makes the triggers of one warehouse table. Every one of them asks for each row anew who is writing: a setting alone decides
+-- nothing, for an expression inside a statement can set it after any look that comes before the rows.
+-- A BEFORE trigger for each inserted row would stop COPY from writing many rows at once, so that a new row is pending by the
+-- column's default; only assignments cannot do without one.
 -- @param operations - what the service can do to its records, beside reading them
 CREATE OR REPLACE FUNCTION sync.capture(of_table text, key text, operations text, parent text DEFAULT '', parent_number text DEFAULT '', hint text DEFAULT '')
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -20,25 +22,37 @@ DECLARE
   target text := format('warehouse.%I', of_table);
   arguments text := format('%L, %L, %L, %L, %L', key, operations, parent, parent_number, hint);
   writer text := 'coalesce(current_setting(''fieldmirror.writer'', true), '''')';
+  is_worker text := 'has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE'')';
+  -- The cheaper question first: of a row that a sweep writes both are asked, and of any other only one.
+  is_author text := format('(%s = '''' OR NOT %s)', writer, is_worker);
+  is_sweep text := format('(%s = ''sweep'' AND %s)', writer, is_worker);
   is_link boolean := of_table = 'job_employees';
 BEGIN
   EXECUTE format('ALTER TABLE %s ALTER COLUMN account_id SET DEFAULT sync.only_account(),
     ALTER COLUMN _pending SET DEFAULT nullif(%s = '''', false)', target, writer);
   EXECUTE format('CREATE OR REPLACE TRIGGER a_check_writer BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH STATEMENT
     WHEN (%s <> '''') EXECUTE FUNCTION sync.check_writer()', target, writer);
+  IF is_link THEN
+    EXECUTE format('CREATE OR REPLACE TRIGGER complete_assignment BEFORE INSERT ON %s FOR EACH ROW
+      WHEN (%s) EXECUTE FUNCTION sync.complete_assignment()', target, is_author);
+  END IF;
   -- By its name after history_insert: what it writes into the new row is a later version.
   EXECUTE format('CREATE OR REPLACE TRIGGER record_insert AFTER INSERT ON %s FOR EACH ROW
-    WHEN (%s = '''') EXECUTE FUNCTION sync.%I(%s)', target, writer, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END, arguments);
+    WHEN (%s) EXECUTE FUNCTION sync.%I(%s)', target, is_author, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END, arguments);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_update BEFORE UPDATE ON %s FOR EACH ROW
-    WHEN (%s = '''') EXECUTE FUNCTION sync.capture_update(%s)', target, writer, arguments);
+    WHEN (%s) EXECUTE FUNCTION sync.capture_update(%s)', target, is_author, arguments);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_delete AFTER DELETE ON %s FOR EACH ROW
-    WHEN (%s = '''') EXECUTE FUNCTION sync.%I(%s)', target, writer, CASE WHEN is_link THEN 'capture_unassign' ELSE 'capture_delete' END, arguments);
+    WHEN (%s) EXECUTE FUNCTION sync.%I(%s)', target, is_author, CASE WHEN is_link THEN 'capture_unassign' ELSE 'capture_delete' END, arguments);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT
-    WHEN (%s NOT IN (''sweep'', ''repair'')) EXECUTE FUNCTION sync.refuse_truncate()', target, writer);
+    WHEN (%s NOT IN (''sweep'', ''repair'') OR NOT %s) EXECUTE FUNCTION sync.refuse_truncate()', target, writer, is_worker);
   EXECUTE format('CREATE OR REPLACE TRIGGER keep_tombstone BEFORE DELETE ON %s FOR EACH ROW
-    WHEN (OLD._pending AND OLD._deleted_at IS NOT NULL AND %s = '''') EXECUTE FUNCTION sync.keep_tombstone()', target, writer);
+    WHEN (OLD._pending AND OLD._deleted_at IS NOT NULL AND %s) EXECUTE FUNCTION sync.keep_tombstone()', target, is_author);
   EXECUTE format('CREATE OR REPLACE TRIGGER keep_wanted BEFORE UPDATE ON %s FOR EACH ROW
-    WHEN (OLD._pending AND %s = ''sweep'') EXECUTE FUNCTION sync.keep_wanted()', target, writer);
+    WHEN (OLD._pending AND %s) EXECUTE FUNCTION sync.keep_wanted()', target, is_sweep);
+  EXECUTE format('CREATE OR REPLACE TRIGGER refuse_accounts_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS touched FOR EACH STATEMENT
+    WHEN (%s) EXECUTE FUNCTION sync.refuse_several_accounts()', target, is_author);
+  EXECUTE format('CREATE OR REPLACE TRIGGER refuse_accounts_delete AFTER DELETE ON %s REFERENCING OLD TABLE AS touched FOR EACH STATEMENT
+    WHEN (%s) EXECUTE FUNCTION sync.refuse_several_accounts()', target, is_author);
 END
 $$;
 COMMENT ON FUNCTION sync.capture IS 'Makes the triggers that capture one warehouse table.';

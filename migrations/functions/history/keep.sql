@@ -11,6 +11,9 @@ DECLARE
   key text;
   missing text;
   arguments text := '';
+  is_sweep text := '(coalesce(current_setting(''fieldmirror.writer'', true), '''') = ''sweep'' AND has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE''))';
+  kind text;
+  condition text;
 BEGIN
   EXECUTE format('CREATE TABLE IF NOT EXISTS %s (valid_to timestamptz NOT NULL)', past);
   SELECT string_agg(format('held.%I', attname), ', ' ORDER BY attnum),
@@ -53,26 +56,29 @@ BEGIN
      SELECT %1$s FROM %3$s AS held WHERE held._changed_at <= $1 AND held.valid_to > $1 AND held._deleted_at IS NULL',
     names, source, past));
   IF cardinality(streams) > 0 THEN
-    arguments := concat_ws(', ', quote_literal(streams), quote_literal(parent_column));
+    arguments := concat(', ', concat_ws(', ', quote_literal(streams), quote_literal(parent_column)));
   END IF;
-  EXECUTE format(
-    'CREATE OR REPLACE TRIGGER history_stamp BEFORE UPDATE ON %s FOR EACH ROW
-       WHEN (current_setting(''fieldmirror.writer'', true) IS DISTINCT FROM ''sweep'' OR NEW._changed_at <= OLD._changed_at)
-       EXECUTE FUNCTION history.stamp()', source);
   EXECUTE format(
     'CREATE OR REPLACE TRIGGER history_insert AFTER INSERT ON %s FOR EACH ROW WHEN (NEW._sweep_id IS NULL AND NEW._change_id IS NULL)
        EXECUTE FUNCTION history.note_insert()', source);
-  EXECUTE format(
-    'CREATE OR REPLACE TRIGGER history_update AFTER UPDATE ON %s
-       REFERENCING OLD TABLE AS superseded NEW TABLE AS successors FOR EACH STATEMENT
-       EXECUTE FUNCTION history.keep_versions(%s)', source, arguments);
-  EXECUTE format(
-    'CREATE OR REPLACE TRIGGER history_delete AFTER DELETE ON %s
-       REFERENCING OLD TABLE AS superseded FOR EACH STATEMENT
-       EXECUTE FUNCTION history.keep_versions(%s)', source, arguments);
-  EXECUTE format(
-    'CREATE OR REPLACE TRIGGER history_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT
-       EXECUTE FUNCTION history.keep_versions(%s)', source, arguments);
+  -- Each for a sweep, and for anybody else. Who it is is asked here, where the statement's own user is known: the functions
+  -- run as their owner.
+  FOR kind, condition IN VALUES ('sweep', is_sweep), ('edit', 'NOT ' || is_sweep) LOOP
+    EXECUTE format(
+      'CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (%s %s) EXECUTE FUNCTION history.stamp(%L)',
+      'history_stamp_' || kind, source, CASE kind WHEN 'sweep' THEN 'NEW._changed_at <= OLD._changed_at AND' END, condition, kind);
+    EXECUTE format(
+      'CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s
+         REFERENCING OLD TABLE AS superseded NEW TABLE AS successors FOR EACH STATEMENT
+         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_update_' || kind, source, condition, kind, arguments);
+    EXECUTE format(
+      'CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s
+         REFERENCING OLD TABLE AS superseded FOR EACH STATEMENT
+         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_delete_' || kind, source, condition, kind, arguments);
+    EXECUTE format(
+      'CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT
+         WHEN (%s) EXECUTE FUNCTION history.keep_versions(%L%s)', 'history_truncate_' || kind, source, condition, kind, arguments);
+  END LOOP;
 END
 $$;
 COMMENT ON FUNCTION history.keep IS 'Makes what the history of a warehouse table needs, or brings it in line after a column was added. Of a table whose rows come inside other records: the streams of these, and the column that names the record.';

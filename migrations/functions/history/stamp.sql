@@ -3,11 +3,12 @@
 -- earlier and writes later, are told apart by a microsecond. The consequence: what holds at a moment is settled once
 -- every transaction begun before it has ended; the moment at which a past sweep ended always is.
 -- A sweep stamps its rows itself; this is called for the others, and for a sweep whose stamp would not be later.
+-- Argument: whether it is a `sweep` or an `edit`.
 CREATE OR REPLACE FUNCTION history.stamp() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   same record := NEW;
 BEGIN
-  IF current_setting('fieldmirror.writer', true) IS DISTINCT FROM 'sweep' THEN
+  IF TG_ARGV[0] = 'edit' THEN
     -- By image: 1.5 and 1.50 are equal and not the same. What changes nothing goes through as it is, without a stamp: a row
     -- dropped here would be missing from the count of the statement, which its author would take for a lost row. Postgres has
     -- no other way to count it than a tuple of its own: measured, 600 bytes of WAL a row. Sweeps never come here with one.

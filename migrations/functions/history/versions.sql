@@ -1,6 +1,7 @@
 -- Keeps what a statement superseded or removed. As its owner, so that who may write a warehouse table need not be
 -- allowed to write its history. Columns by name: where the past table lacks one, the write fails instead of losing it.
--- Arguments, of a table whose rows come inside other records: the streams of these, and the column that names the record.
+-- Arguments: whether it is a `sweep` or an `edit`; of a table whose rows come inside other records, the streams of these,
+-- and the column that names the record.
 CREATE OR REPLACE FUNCTION history.keep_versions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -26,19 +27,19 @@ BEGIN
     FROM pg_attribute WHERE attrelid = TG_RELID AND attnum > 0 AND NOT attisdropped;
   EXECUTE format('INSERT INTO history.%I (valid_to, %s) SELECT %s, %s FROM %s',
                  'past_' || TG_TABLE_NAME, names, ended, held_names, source);
-  IF current_setting('fieldmirror.writer', true) IS DISTINCT FROM 'sweep' THEN
+  IF TG_ARGV[0] = 'edit' THEN
     EXECUTE format(
       $sql$INSERT INTO history.edits (row_id, table_name, at, kind, written_by, application)
            SELECT held.row_id, %L, %s, %L, session_user, nullif(current_setting('application_name'), '') FROM %s
                ON CONFLICT (row_id, table_name, at) DO UPDATE SET kind = EXCLUDED.kind$sql$,
       TG_TABLE_NAME, ended, CASE TG_OP WHEN 'UPDATE' THEN 'update' ELSE 'delete' END, source);
-    IF TG_NARGS > 0 THEN
+    IF TG_NARGS > 1 THEN
       -- Their record is read again by the next sweep, though its bytes are the same.
       EXECUTE format(
         'DELETE FROM sync.known_records AS known USING (SELECT DISTINCT held.account_id, %s AS number FROM %s) AS record
           WHERE known.account_id = record.account_id AND known.stream = ANY (%L::text[]) AND known.number = %s',
-        CASE TG_NARGS WHEN 1 THEN 'NULL' ELSE format('held.%I', TG_ARGV[1]) END,
-        source, TG_ARGV[0], CASE TG_NARGS WHEN 1 THEN 'known.number' ELSE 'record.number' END);
+        CASE TG_NARGS WHEN 2 THEN 'NULL' ELSE format('held.%I', TG_ARGV[2]) END,
+        source, TG_ARGV[1], CASE TG_NARGS WHEN 2 THEN 'known.number' ELSE 'record.number' END);
     END IF;
   END IF;
   RETURN NULL;

@@ -1,0 +1,55 @@
+-- Authors are bound to accounts. Row-level security shows them, and lets them write, those alone; it does not bind the
+-- owner, and readers and workers have policies of their own.
+
+-- Which accounts a role may write: all, for who may write as a worker; those that it, or a role that it is a member of, was
+-- granted; where nothing was granted to it, the only account there is.
+CREATE OR REPLACE FUNCTION sync.accounts_of(author name DEFAULT current_user) RETURNS bigint[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  own bigint[];
+BEGIN
+  IF has_function_privilege(author, 'sync.write_as_worker()', 'EXECUTE') THEN
+    RETURN ARRAY(SELECT account_id FROM sync.accounts ORDER BY account_id);
+  END IF;
+  own := ARRAY(SELECT DISTINCT account_id FROM sync.author_accounts
+                WHERE pg_has_role(author, to_regrole(quote_ident(role_name)), 'MEMBER') ORDER BY account_id);
+  IF own = '{}' THEN
+    own := ARRAY(SELECT account_id FROM sync.accounts ORDER BY account_id LIMIT 2);
+    IF cardinality(own) > 1 THEN
+      RAISE EXCEPTION 'role %: expected it to be bound to an account, for there are several', author
+        USING ERRCODE = 'insufficient_privilege', HINT = format('Let the owner run SELECT sync.grant_account(%L, account), with its name.', author);
+    END IF;
+  END IF;
+  RETURN own;
+END
+$$;
+COMMENT ON FUNCTION sync.accounts_of IS 'The accounts that a role may write; where nothing was granted, the only one there is.';
+
+-- Who calls a function that runs as its owner: current_user is the owner there.
+CREATE OR REPLACE FUNCTION sync.caller() RETURNS name LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role')::name END
+$$;
+COMMENT ON FUNCTION sync.caller IS 'The role that calls a function which runs as its owner.';
+
+CREATE OR REPLACE FUNCTION sync.grant_account(author name, account text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  granted bigint := (SELECT account_id FROM sync.accounts WHERE accounts.name = account);
+BEGIN
+  IF to_regrole(quote_ident(author)) IS NULL THEN
+    RAISE EXCEPTION 'role %: there is none of that name', author USING ERRCODE = 'undefined_object';
+  ELSIF granted IS NULL THEN
+    RAISE EXCEPTION 'account %: expected one of %, got another', account, (SELECT string_agg(accounts.name, ', ' ORDER BY 1) FROM sync.accounts)
+      USING ERRCODE = 'no_data_found';
+  END IF;
+  INSERT INTO sync.author_accounts (role_name, account_id) VALUES (author, granted) ON CONFLICT DO NOTHING;
+END
+$$;
+COMMENT ON FUNCTION sync.grant_account IS 'Binds a role to an account, beside those that it is bound to already: its members write that account.';
+
+CREATE OR REPLACE FUNCTION sync.revoke_account(author name, account text) RETURNS void
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+  DELETE FROM sync.author_accounts AS held USING sync.accounts AS known
+   WHERE held.account_id = known.account_id AND known.name = account AND held.role_name = author
+$$;
+COMMENT ON FUNCTION sync.revoke_account IS 'Takes an account from a role.';

@@ -1,0 +1,90 @@
+// The main job as a login that is a member of fieldmirror_worker and of nothing else, with the queue in Postgres.
+
+import {randomBytes} from 'node:crypto';
+import pg from 'pg';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {runCommand} from '../support/command.ts';
+import {openPlace, type Place} from '../support/place.ts';
+
+const login = `mirror_${randomBytes(4).toString('hex')}`;
+let place: Place;
+let env: Readonly<Record<string, string>>;
+let owner: pg.Client;
+let worker: pg.Client;
+
+beforeAll(async () => {
+  place = await openPlace();
+  const url = new URL(place.databaseUrl);
+  url.username = login;
+  url.password = 'made-up';
+  env = {...place.env, DATABASE_URL: url.href};
+  owner = new pg.Client({connectionString: place.databaseUrl});
+  worker = new pg.Client({connectionString: url.href});
+  await owner.connect();
+  await owner.query(`CREATE ROLE ${login} LOGIN PASSWORD 'made-up'`);
+  await worker.connect();
+});
+
+afterAll(async () => {
+  await worker?.end();
+  await owner?.query(`DROP ROLE ${login}`).catch(() => {});
+  await owner?.end();
+  await place?.close();
+});
+
+test('it starts nothing before the owner has migrated, and says who can', async () => {
+  const {code, stderr} = await runCommand(['start', '--once'], env);
+  expect(stderr).toMatch(/fieldmirror migrate.*owner/s);
+  expect(code).toBe(3);
+});
+
+test('it mirrors the account, writes back what was changed, and has no more rights than that takes', async () => {
+  expect(await runCommand(['migrate'], place.env)).toMatchObject({code: 0});
+  await owner.query(`GRANT fieldmirror_worker TO ${login}`);
+  const first = await runCommand(['start', '--once', '--json'], env);
+  expect(first, first.stderr).toMatchObject({code: 0});
+  const {rows} = await owner.query(
+    `UPDATE warehouse.customers SET fax = '555-0100' WHERE customer_number = 1 RETURNING row_id`,
+  );
+  expect(rows).toHaveLength(1);
+  await owner.query(`INSERT INTO warehouse.tasks (name) VALUES ('Order a ladder')`);
+  const second = await runCommand(['start', '--once', '--json'], env);
+  expect(second, second.stderr).toMatchObject({code: 0});
+  expect((await owner.query('SELECT operation, state FROM sync.changes ORDER BY change_id')).rows).toEqual([
+    {operation: 'update', state: 'done'},
+    {operation: 'create', state: 'done'},
+  ]);
+});
+
+test.each(['status', 'doctor', 'changes list', 'sweeps list', 'explain customers 1', 'sync tasks'])(
+  '%s works for it, too',
+  async (line) => {
+    const {code, stderr} = await runCommand(line.split(' '), env);
+    expect(stderr).not.toMatch(/permission denied/);
+    expect(code).toBe(0);
+  },
+);
+
+test.each(allTables.map(({name}) => name))('it neither writes nor removes the past of %s', async (name) => {
+  for (const statement of [
+    `UPDATE history.past_${name} SET valid_to = now()`,
+    `DELETE FROM history.past_${name}`,
+    `INSERT INTO history.past_${name} DEFAULT VALUES`,
+    `TRUNCATE history.past_${name}`,
+  ])
+    await expect(worker.query(statement)).rejects.toThrow('permission denied');
+});
+
+test('nor history.edits, nor what was changed and sent', async () => {
+  for (const statement of [
+    `UPDATE history.edits SET written_by = 'x'`,
+    'DELETE FROM history.edits',
+    'DELETE FROM sync.changes',
+    'DELETE FROM sync.attempts',
+    `UPDATE sync.write_rules SET rule = 'service'`,
+    `SELECT sync.grant_account('${login}', 'x')`,
+    'CREATE TABLE warehouse.mine ()',
+  ])
+    await expect(worker.query(statement)).rejects.toThrow('permission denied');
+});

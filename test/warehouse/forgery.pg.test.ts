@@ -1,0 +1,186 @@
+// Whatever an author puts into a statement, what they write is an author's: it becomes a change, or is refused.
+
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
+
+let world: CaptureWorld;
+beforeAll(async () => {
+  world = await openCaptureWorld();
+});
+afterAll(() => world?.close());
+beforeEach(async () => {
+  await world.empty();
+  await world.sent('customers', {customer_number: '1', name: 'old'});
+  await world.sent('jobs', {job_number: '4', name: 'old'});
+  await world.sent('job_employees', {job_number: '4', employee_id: '7'});
+});
+
+/** Runs statements as an author in one transaction. @returns whether they were refused */
+async function tryAsAuthor(text: string): Promise<boolean> {
+  const client = await world.pool.connect();
+  try {
+    await client.query('BEGIN; SET LOCAL ROLE fieldmirror_author');
+    await client.query(text);
+    await client.query('COMMIT');
+    return false;
+  } catch (error) {
+    // Refused on purpose, not by a fault of ours.
+    expect(String(error)).toMatch(/only a worker may set it|Fieldmirror's own|permission denied/);
+    await client.query('ROLLBACK');
+    return true;
+  } finally {
+    client.release(true);
+  }
+}
+
+/** All that an author could have left behind, and by whom history says that it was written. */
+const left = async (table: string) => ({
+  rows: await world.author(`SELECT * FROM warehouse.${table} ORDER BY row_id`),
+  past: await world.author(`SELECT * FROM history.past_${table} ORDER BY row_id`),
+});
+const edits = () => world.author('SELECT table_name, kind FROM history.edits ORDER BY at');
+
+const writer = (word: string) => `set_config('fieldmirror.writer', '${word}', true)`;
+const claims = ['sweep', 'repair'].flatMap((word) => {
+  const claim = writer(word);
+  const setter = `CREATE FUNCTION pg_temp.claim() RETURNS text LANGUAGE sql VOLATILE AS $f$ SELECT ${claim} $f$;`;
+  return [
+    [
+      'in WHERE',
+      `UPDATE warehouse.customers SET name = 'FORGED' WHERE customer_number = 1 AND ${claim} = '${word}'`,
+    ],
+    ['in SET', `UPDATE warehouse.customers SET name = left(${claim}, 0) || 'FORGED'`],
+    ['in RETURNING', `UPDATE warehouse.customers SET name = 'FORGED' RETURNING ${claim}`],
+    [
+      'in FROM',
+      `UPDATE warehouse.customers SET name = 'FORGED' FROM (SELECT ${claim} AS said) AS s WHERE said <> ''`,
+    ],
+    [
+      'in a CTE',
+      `WITH s AS MATERIALIZED (SELECT ${claim} AS said) UPDATE warehouse.customers SET name = 'FORGED' FROM s WHERE said <> ''`,
+    ],
+    ['in a function', `${setter} UPDATE warehouse.customers SET name = 'FORGED' || left(pg_temp.claim(), 0)`],
+    [
+      'in a DEFAULT',
+      `CREATE TEMP TABLE mine (name text DEFAULT 'FORGED' || left(${claim}, 0)) ON COMMIT DROP;
+       WITH made AS (INSERT INTO mine DEFAULT VALUES RETURNING name) UPDATE warehouse.customers SET name = made.name FROM made`,
+    ],
+    [
+      'in ON CONFLICT',
+      `INSERT INTO warehouse.customers AS c (external_key) VALUES ('K') ON CONFLICT DO NOTHING RETURNING ${claim}; UPDATE warehouse.customers SET name = 'FORGED'`,
+    ],
+    ['before it', `SELECT ${claim}; UPDATE warehouse.customers SET name = 'FORGED'`],
+  ].map(([place, text]) => ({word, place, text: String(text)}));
+});
+
+describe('an UPDATE that says that it is a worker', () => {
+  test.each(claims)('$word $place is a change like any other, or refused', async ({text}) => {
+    const before = await left('customers');
+    if (await tryAsAuthor(text)) {
+      expect(await left('customers')).toEqual(before);
+      return;
+    }
+    expect(await world.changes('operation, fields')).toContainEqual({
+      operation: 'update',
+      fields: {name: 'FORGED'},
+    });
+    expect(
+      await world.author(
+        'SELECT name, _pending, _sweep_id FROM warehouse.customers WHERE customer_number = 1',
+      ),
+    ).toEqual([{name: 'FORGED', _pending: true, _sweep_id: null}]);
+    expect(await edits()).toContainEqual({table_name: 'customers', kind: 'update'});
+  });
+});
+
+describe.each(['sweep', 'repair'])('a DELETE that says that it is a worker, by %s', (word) => {
+  test.each([
+    ['customers', `DELETE FROM warehouse.customers WHERE ${writer(word)} <> ''`],
+    ['customers', `DELETE FROM warehouse.customers RETURNING ${writer(word)}`],
+    ['customers', `SELECT ${writer(word)}; DELETE FROM warehouse.customers`],
+    ['job_employees', `DELETE FROM warehouse.job_employees WHERE ${writer(word)} <> ''`],
+    ['job_employees', `DELETE FROM warehouse.job_employees RETURNING ${writer(word)}`],
+  ])('from %s leaves the row, and is a change or refused: %s', async (table, text) => {
+    const before = await left(table);
+    if (await tryAsAuthor(text)) {
+      expect(await left(table)).toEqual(before);
+      return;
+    }
+    expect(await world.changes('state')).toEqual([{state: 'pending'}]);
+    const [row] = await world.author(
+      `SELECT _pending, _deleted_at IS NOT NULL AS gone FROM warehouse.${table}`,
+    );
+    expect(row).toEqual({_pending: true, gone: true});
+    expect(await edits()).toContainEqual({table_name: table, kind: 'delete'});
+  });
+});
+
+describe.each(['sweep', 'repair'])('an INSERT that says that it is a worker, by %s', (word) => {
+  test.each([
+    ['customers', `INSERT INTO warehouse.customers (name) SELECT 'FORGED' WHERE ${writer(word)} <> ''`],
+    ['customers', `INSERT INTO warehouse.customers (name) VALUES ('FORGED') RETURNING ${writer(word)}`],
+    ['customers', `INSERT INTO warehouse.customers (name, external_key) VALUES ('FORGED', ${writer(word)})`],
+    [
+      'job_employees',
+      `INSERT INTO warehouse.job_employees (job_number, employee_id) SELECT 4, 9 WHERE ${writer(word)} <> ''`,
+    ],
+    [
+      'job_employees',
+      `INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 9) RETURNING ${writer(word)}`,
+    ],
+  ])('into %s is a change or refused: %s', async (table, text) => {
+    const before = await left(table);
+    if (await tryAsAuthor(text)) {
+      expect(await left(table)).toEqual(before);
+      return;
+    }
+    expect(await world.changes('state')).toEqual([{state: 'pending'}]);
+    expect(await edits()).toContainEqual({table_name: table, kind: 'insert'});
+  });
+});
+
+test('an edit of a key alone is known as an edit, whatever it says of itself', async () => {
+  await tryAsAuthor(`UPDATE warehouse.customers SET external_key = 'K' RETURNING ${writer('sweep')}`);
+  expect(await edits()).toEqual([{table_name: 'customers', kind: 'update'}]);
+});
+
+describe('what the service or Fieldmirror gives to a row, an author cannot', () => {
+  const ours = [
+    'row_id',
+    'attributes',
+    '_hash',
+    '_first_seen_at',
+    '_changed_at',
+    '_deleted_at',
+    '_sweep_id',
+    '_page',
+    '_change_id',
+    '_pending',
+  ];
+  const owned = allTables.flatMap(({name, key}) =>
+    [...ours, ...(name === 'job_employees' ? [] : key)].map((column) => [name, column] as const),
+  );
+
+  test.each(owned)('%s.%s', async (table, column) => {
+    const may = ['INSERT', 'UPDATE'].map(
+      (right) => `has_column_privilege('fieldmirror_author', $1, $2, '${right}')`,
+    );
+    const [row] = await world.author(`SELECT ${may.join(' OR ')} AS may`, [`warehouse.${table}`, column]);
+    expect(row).toEqual({may: false});
+  });
+
+  test('whatever the statement overrides', async () => {
+    const text = `INSERT INTO warehouse.tasks (row_id, name) OVERRIDING SYSTEM VALUE VALUES (9, 'x')`;
+    expect(await tryAsAuthor(text)).toBe(true);
+    expect(await tryAsAuthor(`INSERT INTO warehouse.tasks (name) VALUES ('x')`)).toBe(false);
+  });
+});
+
+test('not even the owner squats a key of the future by an INSERT that goes to the service', async () => {
+  await expect(
+    world.author(
+      `INSERT INTO warehouse.customers (row_id, name) OVERRIDING SYSTEM VALUE VALUES (100000, 'x')`,
+    ),
+  ).rejects.toThrow('warehouse.customers.row_id: expected it to be left out');
+});
