@@ -1,10 +1,10 @@
--- Refuses to touch a change that is not in one of some states, or that a worker has.
+-- Refuses to touch a change that is of another account than the caller's, not in one of some states, or that a worker has.
 CREATE OR REPLACE FUNCTION sync.lock_change(wanted bigint, allowed text[], verb text) RETURNS sync.changes
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   change sync.changes;
 BEGIN
-  SELECT * INTO change FROM sync.changes WHERE change_id = wanted;
+  SELECT * INTO change FROM sync.changes WHERE change_id = wanted AND account_id = ANY (sync.accounts_of(sync.caller()));
   IF change.change_id IS NULL THEN
     RAISE EXCEPTION 'change %: there is none of that number', wanted USING ERRCODE = 'no_data_found';
   END IF;

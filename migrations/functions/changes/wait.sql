@@ -4,11 +4,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   until timestamptz := clock_timestamp() + coalesce(timeout, '30 seconds');
   own bigint := pg_current_xact_id_if_assigned()::text::bigint;
+  own_accounts bigint[] := sync.accounts_of(sync.caller());
   found text;
   made_by bigint;
 BEGIN
   LOOP
-    SELECT state, xmin::text::bigint INTO found, made_by FROM sync.changes WHERE change_id = wanted;
+    SELECT state, xmin::text::bigint INTO found, made_by FROM sync.changes WHERE change_id = wanted AND account_id = ANY (own_accounts);
     IF found IS NULL THEN
       RAISE EXCEPTION 'change %: there is none of that number', wanted USING ERRCODE = 'no_data_found';
     -- What is seen and yet in progress is our own: of this transaction, or of a savepoint in it, whose number is higher.
