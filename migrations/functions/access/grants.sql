@@ -90,7 +90,7 @@ BEGIN
   GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine, sync.fields, sync.attempts,
     sync.door_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
-    sync.door_requests TO fieldmirror_worker;
+    sync.door_requests, sync.workers TO fieldmirror_worker;
   GRANT SELECT, INSERT, DELETE ON sync.login_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT ON sync.field_events TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
