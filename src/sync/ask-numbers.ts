@@ -1,9 +1,9 @@
 // Absence proves nothing: what no list showed is asked for by its number, and only the answer counts.
 
 import type pg from 'pg';
-import {readOne} from '../api/reader.ts';
 import type {FieldRecord} from '../api/record.ts';
 import {SeenElements} from '../api/seen-elements.ts';
+import {readOneApart} from '../api/undecodable.ts';
 import {isGone} from '../api/verdict.ts';
 import {RecordError, RetryableError} from '../errors.ts';
 import {numberOf} from '../streams/number-of.ts';
@@ -112,7 +112,7 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
   tally.add({bytes: answer.body.length});
   const seen = new SeenElements();
   try {
-    const record = readOne(answer.body, stream, {thing, contentType: answer.contentType, seen});
+    const record = readOneApart(answer.body, stream, {thing, contentType: answer.contentType, seen});
     const came = numberOf(stream, record);
     if (came !== number)
       return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};

@@ -1,6 +1,6 @@
-import {readList} from '../api/reader.ts';
 import type {FieldRecord} from '../api/record.ts';
 import {SeenElements} from '../api/seen-elements.ts';
+import {readListApart} from '../api/undecodable.ts';
 import {RecordError} from '../errors.ts';
 import {findStream} from '../streams/all.ts';
 import {readRows} from '../streams/rows.ts';
@@ -48,7 +48,7 @@ export function readPage(task: PageTask): PageContent {
   const stream = findStream(task.stream);
   const body = Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength);
   const seen = new SeenElements();
-  const {records, bad} = readList(body, stream, {
+  const {records, bad} = readListApart(body, stream, {
     thing: `GET ${stream.path}?page=${page}`,
     contentType,
     seen,

@@ -2,7 +2,7 @@
 // while another was reading.
 
 import {fetchPages, type Page} from '../api/pages.ts';
-import {readList as readRecords} from '../api/reader.ts';
+import {readListApart} from '../api/undecodable.ts';
 import {numberOf} from '../streams/number-of.ts';
 import {keyQueryOf} from './query.ts';
 import type {FirstPass} from './read-list.ts';
@@ -131,7 +131,7 @@ class LightPass {
   #take({page, body, contentType}: Page): number {
     const {stream, account, tally} = this.#run;
     const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.host}`;
-    const {records, bad} = readRecords(body, stream, {thing, contentType});
+    const {records, bad} = readListApart(body, stream, {thing, contentType});
     const numbers = records.flatMap((record) => numberOf(stream, record) ?? []);
     const unread = records.length + bad.length - numbers.length;
     if (unread > 0) this.#doubts.push(`page ${page} of the second pass: ${unread} records without a number`);

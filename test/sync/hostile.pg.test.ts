@@ -74,6 +74,31 @@ test('a quarantined record that comes again is one entry, and is settled when it
   expect(await numbersOf(world)).toEqual(['1', '2']);
 });
 
+test('one byte that is not UTF-8 keeps out its own record alone, in every pass and by its number', async () => {
+  const withByte = (text: string) => {
+    const [before = '', after = ''] = text.split('BROKEN');
+    return Buffer.concat([Buffer.from(before), Buffer.from([0xff]), Buffer.from(after)]);
+  };
+  const bad = job(2, '<po-number>BROKEN</po-number>');
+  const service = await scriptService((request, response) => {
+    if (request.url?.startsWith('/jobs/2.xml') === true) response.end(withByte(bad));
+    else if (request.url?.startsWith('/jobs.xml') === true && request.page === 1)
+      response.end(withByte(list('jobs', [job(1), bad, job(3)])));
+    else return false;
+    return true;
+  });
+  closers.push(service.close);
+  const world = await openWorld(service);
+  closers.push(world.close);
+  const result = await world.sweep('jobs');
+  expect(result).toMatchObject({outcome: 'ended', state: 'uncertified'});
+  expect(await numbersOf(world)).toEqual(['1', '3']);
+  const {rows} = await world.pool.query(
+    'SELECT DISTINCT number FROM sync.quarantine WHERE resolved_at IS NULL',
+  );
+  expect(rows).toEqual([{number: '2'}]);
+});
+
 test.each([
   ['an HTML page', '<html><body>Please log in</body></html>'],
   ['an empty body', ''],
