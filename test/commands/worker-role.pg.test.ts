@@ -4,7 +4,7 @@ import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {runCommand} from '../support/command.ts';
+import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 
 const login = `mirror_${randomBytes(4).toString('hex')}`;
@@ -55,6 +55,18 @@ test('it mirrors the account, writes back what was changed, and has no more righ
     {operation: 'update', state: 'done'},
     {operation: 'create', state: 'done'},
   ]);
+});
+
+test('it stays at work, makes a key for passwords, and stops, without a word of what it may not', async () => {
+  const running = startCommand(['start'], env);
+  await running.prints(/At work/);
+  const keys = 'SELECT FROM sync.login_keys';
+  while ((await owner.query(keys)).rowCount === 0);
+  running.process.kill('SIGINT');
+  const {code, stderr} = await running.ended;
+  expect(stderr).not.toMatch(/permission|refused/);
+  expect(code).toBe(0);
+  expect((await owner.query(keys)).rowCount).toBe(0);
 });
 
 test.each(['status', 'doctor', 'changes list', 'sweeps list', 'explain customers 1', 'sync tasks'])(

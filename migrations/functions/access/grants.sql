@@ -62,7 +62,7 @@ BEGIN
       JOIN pg_attribute ON attrelid = tgrelid AND attnum > 0 AND NOT attisdropped
      CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM sync.write_rules WHERE format('warehouse.%I', table_name)::regclass = tgrelid AND field = attname) AS is_field) AS rule
      WHERE tgname = 'record_insert' AND arguments[2] <> ''
-       AND (is_field OR attname IN ('account_id', 'external_key', 'parent_row_id') OR attname = arguments[4]
+       AND (is_field OR attname IN ('account_id', 'external_key') OR arguments[3] <> '' AND attname IN ('parent_row_id', arguments[4])
             OR tgrelid = 'warehouse.job_employees'::regclass AND attname = 'employee_id')
      GROUP BY tgrelid
   LOOP
@@ -90,8 +90,7 @@ BEGIN
   GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine, sync.fields, sync.attempts,
     sync.door_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
-    sync.door_requests, sync.workers TO fieldmirror_worker;
-  GRANT SELECT, INSERT, DELETE ON sync.login_keys TO fieldmirror_worker;
+    sync.door_requests, sync.workers, sync.login_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT ON sync.field_events TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.write_rules, sync.migrations, sync.source TO fieldmirror_worker;

@@ -1,0 +1,307 @@
+// Every right that was given, to anybody, on anything of ours: what stands here, and nothing else. A new table, column or
+// function is named by these tests until somebody has written down who may do what with it.
+
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {migrateQueue} from '../../jobs/queue-schema.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
+
+let world: CaptureWorld;
+beforeAll(async () => {
+  world = await openCaptureWorld();
+  await migrateQueue(world.url);
+  await world.author('SELECT sync.grant_roles()');
+});
+afterAll(() => world?.close());
+
+type Rights = Readonly<Record<string, string>>;
+
+const tables = [
+  'contacts',
+  'customer_notes',
+  'customers',
+  'employees',
+  'job_charges',
+  'job_employees',
+  'job_notes',
+  'job_statuses',
+  'job_types',
+  'jobs',
+  'tasks',
+  'tax_entities',
+  'time_entries',
+];
+/** What hangs on nothing: its author says no parent. */
+const written: Readonly<Record<string, readonly string[]>> = {
+  customer_notes: ['parent_row_id', 'customer_number'],
+  customers: [],
+  employees: [],
+  job_charges: ['parent_row_id', 'job_number'],
+  job_employees: ['parent_row_id', 'job_number', 'employee_id'],
+  job_notes: ['parent_row_id', 'job_number'],
+  jobs: ['parent_row_id', 'customer_number'],
+  tasks: [],
+  time_entries: ['parent_row_id', 'job_number'],
+};
+const all = (rights: string, ...names: readonly string[]): Rights =>
+  Object.fromEntries(names.map((name) => [name, rights]));
+const each = (form: string) => tables.map((name) => form.replace('*', name));
+
+const read = 'SELECT';
+const write = 'DELETE, INSERT, SELECT, UPDATE';
+const past: Rights = all(
+  read,
+  'history.edits',
+  'mart.wanted',
+  ...each('history.*'),
+  ...each('history.past_*'),
+  ...each('mart.*'),
+);
+const asOf = all('EXECUTE', ...each('history.*_as_of(timestamp with time zone)'));
+const deciding = [
+  'sync.cancel_change(bigint,text)',
+  'sync.hold_change(bigint)',
+  'sync.last_change()',
+  'sync.release_change(bigint)',
+  'sync.resolve_change(bigint,text)',
+  'sync.retry_change(bigint)',
+  'sync.set_employee_login(bigint,text,text,boolean,bigint)',
+  'sync.wait(bigint,interval)',
+];
+
+interface Given {
+  readonly schema: Rights;
+  readonly table: Rights;
+  readonly sequence: Rights;
+  readonly function: Rights;
+}
+const nothing: Given = {schema: {}, table: {}, sequence: {}, function: {}};
+
+const expected: Readonly<Record<string, Given>> = {
+  PUBLIC: {
+    ...nothing,
+    function: all(
+      'EXECUTE',
+      'sync.accounts_of(name)',
+      'sync.only_account()',
+      'sync.read_boolean(text)',
+      'sync.read_decimal(text)',
+      'sync.read_float(text)',
+      'sync.read_instant(text)',
+      'sync.read_integer(text)',
+    ),
+  },
+  fieldmirror_reader: {
+    ...nothing,
+    schema: all('USAGE', 'warehouse', 'history', 'mart'),
+    table: {...past, ...all(read, ...each('warehouse.*'))},
+    function: asOf,
+  },
+  fieldmirror_author: {
+    ...nothing,
+    schema: all('USAGE', 'warehouse', 'sync'),
+    table: {
+      ...all(read, ...each('warehouse.*')),
+      ...all('DELETE, SELECT', ...Object.keys(written).map((name) => `warehouse.${name}`)),
+      ...all(read, 'sync.attempts', 'sync.changes', 'sync.conflicts', 'sync.write_rules'),
+    },
+    function: all('EXECUTE', ...deciding),
+  },
+  fieldmirror_worker: {
+    schema: all('USAGE', 'warehouse', 'history', 'mart', 'sync'),
+    table: {
+      ...past,
+      ...all(write, ...each('warehouse.*')),
+      ...all(
+        write,
+        'sync.absent_numbers',
+        'sync.conflicts',
+        'sync.door_requests',
+        'sync.known_records',
+        'sync.login_keys',
+        'sync.sightings',
+        'sync.tombstones',
+        'sync.workers',
+      ),
+      ...all(
+        'INSERT, SELECT, UPDATE',
+        'sync.accounts',
+        'sync.attempts',
+        'sync.door_keys',
+        'sync.fields',
+        'sync.quarantine',
+        'sync.schedules',
+        'sync.sweeps',
+      ),
+      'sync.field_events': 'INSERT, SELECT',
+      'sync.changes': 'SELECT, UPDATE',
+      ...all(read, 'sync.employee_logins', 'sync.migrations', 'sync.source', 'sync.write_rules'),
+    },
+    sequence: all(
+      read,
+      ...each('warehouse.*_row_id_seq'),
+      'sync.accounts_account_id_seq',
+      'sync.attempts_attempt_id_seq',
+      'sync.changes_change_id_seq',
+      'sync.conflicts_conflict_id_seq',
+      'sync.door_keys_door_key_id_seq',
+      'sync.field_events_event_id_seq',
+      'sync.migrations_id_seq',
+      'sync.quarantine_quarantine_id_seq',
+      'sync.schedules_schedule_id_seq',
+      'sync.sweeps_sweep_id_seq',
+    ),
+    function: {
+      ...asOf,
+      ...all(
+        'EXECUTE',
+        ...deciding,
+        'sync.close_change(bigint,text,text)',
+        'sync.drop_logins(text)',
+        'sync.is_open(text)',
+        'sync.wanted(text,jsonb)',
+        'sync.write_as_worker()',
+      ),
+    },
+  },
+};
+
+// The owner's own rights are none that somebody gave, and functions of an extension are not ours.
+const granted = `
+  WITH ours AS (SELECT oid, nspname, nspacl, nspowner FROM pg_namespace WHERE nspname IN ('warehouse', 'history', 'mart', 'sync')),
+  given AS (
+    SELECT 'schema' AS kind, nspname::text AS thing, acl.* FROM ours, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) AS acl
+     UNION ALL
+    SELECT CASE relkind WHEN 'S' THEN 'sequence' ELSE 'table' END, pg_class.oid::regclass::text, acl.*
+      FROM pg_class JOIN ours ON ours.oid = relnamespace,
+           aclexplode(coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner))) AS acl
+     WHERE relkind IN ('r', 'v', 'm', 'S', 'p', 'f')
+     UNION ALL
+    SELECT 'column', format('%s.%s', attrelid::regclass, attname), acl.*
+      FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN ours ON ours.oid = relnamespace, aclexplode(attacl) AS acl
+     WHERE NOT attisdropped
+     UNION ALL
+    SELECT 'function', pg_proc.oid::regprocedure::text, acl.*
+      FROM pg_proc JOIN ours ON ours.oid = pronamespace, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS acl
+     WHERE NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'))
+  SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS role, kind, thing,
+         string_agg(privilege_type || CASE WHEN is_grantable THEN ' to give' ELSE '' END, ', ' ORDER BY privilege_type) AS rights
+    FROM given WHERE grantee = 0 OR grantee <> grantor GROUP BY 1, 2, 3`;
+
+async function readGiven(role: string, kind: string): Promise<Rights> {
+  const rows = await world.author(granted);
+  return Object.fromEntries(
+    rows
+      .filter((row) => row.role === role && row.kind === kind)
+      .map(({thing, rights}) => [String(thing), String(rights)]),
+  );
+}
+
+test('nobody was given anything but these four', async () => {
+  const roles = await world.author(`SELECT DISTINCT role FROM (${granted}) AS given`);
+  expect(roles.map(({role}) => role).sort()).toEqual(Object.keys(expected).sort());
+});
+
+describe.each(Object.entries(expected))('%s', (role, given) => {
+  test.each(Object.entries(given))('has on each %s what is written here', async (kind, rights) => {
+    expect(await readGiven(role, kind)).toEqual(rights);
+  });
+});
+
+test("a table of which nothing is written here, is the owner's alone on purpose", async () => {
+  const given = Object.values(expected).flatMap(({table}) => Object.keys(table));
+  const rows = await world.author(
+    `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind IN ('r', 'v', 'm', 'p', 'f')
+        AND relnamespace IN ('warehouse'::regnamespace, 'history'::regnamespace, 'mart'::regnamespace, 'sync'::regnamespace)`,
+  );
+  expect(rows.map(({name}) => name).filter((name) => !given.includes(String(name)))).toEqual([
+    'sync.author_accounts',
+  ]);
+});
+
+describe('columns', () => {
+  test.each(['PUBLIC', 'fieldmirror_reader', 'fieldmirror_worker'])(
+    '%s has rights on whole tables alone',
+    async (role) => {
+      expect(await readGiven(role, 'column')).toEqual({});
+    },
+  );
+
+  test('an author gives a row what the service takes, and says what it hangs on', async () => {
+    const columns = Object.entries(written).flatMap(([name, parents]) => {
+      const table = allTables.find((candidate) => candidate.name === name);
+      const fields = table?.writable.map((rule) => rule.name) ?? [];
+      const own = fields.filter((field) => table?.columns.some((column) => column.name === field));
+      const inserted = ['account_id', ...parents].filter((column) => !own.includes(column));
+      return [
+        ...['external_key', ...own].map((column) => [`warehouse.${name}.${column}`, 'INSERT, UPDATE']),
+        ...inserted.map((column) => [`warehouse.${name}.${column}`, 'INSERT']),
+      ];
+    });
+    expect(await readGiven('fieldmirror_author', 'column')).toEqual(Object.fromEntries(columns));
+  });
+});
+
+test('the queue is open to workers, and to them alone', async () => {
+  const found = await world.author(
+    `SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS role
+       FROM pg_class, aclexplode(relacl) AS acl WHERE relnamespace = 'bullmq'::regnamespace AND grantee <> grantor`,
+  );
+  expect(found).toEqual([{role: 'fieldmirror_worker'}]);
+});
+
+test('what is made later is given to nobody by default', async () => {
+  expect(await world.author('SELECT defaclrole::regrole, defaclacl FROM pg_default_acl')).toEqual([]);
+});
+
+test('no role is a member of another of them, and none may log in, or more', async () => {
+  expect(
+    await world.author(
+      `SELECT rolname FROM pg_roles WHERE rolname LIKE 'fieldmirror\\_%'
+          AND (rolcanlogin OR rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
+               OR EXISTS (SELECT FROM pg_auth_members WHERE member = pg_roles.oid))`,
+    ),
+  ).toEqual([]);
+});
+
+describe('row-level security', () => {
+  const confined = [...each('warehouse.*'), 'sync.attempts', 'sync.changes', 'sync.conflicts'];
+
+  test('holds for every table that an author may read and that bears an account', async () => {
+    const rows = await world.author(
+      `SELECT oid::regclass::text AS name FROM pg_class
+        WHERE relkind = 'r' AND has_table_privilege('fieldmirror_author', oid, 'SELECT')
+          AND relnamespace IN ('warehouse'::regnamespace, 'history'::regnamespace, 'sync'::regnamespace) AND relrowsecurity`,
+    );
+    expect(rows.map(({name}) => name).sort()).toEqual(confined.toSorted());
+  });
+
+  test('lets workers pass, readers read, and everybody else to their own accounts', async () => {
+    const rows = await world.author(
+      `SELECT format('%I.%I', schemaname, tablename) AS place, policyname, roles::text, cmd, qual FROM pg_policies ORDER BY 1, 2`,
+    );
+    const of = (place: string) =>
+      rows.filter((row) => row.place === place).map(({place: _, ...policy}) => policy);
+    for (const place of confined) {
+      const [own, ...others] = of(place);
+      expect(own).toMatchObject({policyname: 'own_accounts', roles: '{public}', cmd: 'ALL'});
+      expect(String(own?.qual)).toMatch(/accounts_of|EXISTS/);
+      expect(others).toEqual([
+        ...(place.startsWith('sync.')
+          ? []
+          : [{policyname: 'reader', roles: '{fieldmirror_reader}', cmd: 'SELECT', qual: 'true'}]),
+        {policyname: 'worker', roles: '{fieldmirror_worker}', cmd: 'ALL', qual: 'true'},
+      ]);
+    }
+  });
+});
+
+test('what runs as its owner looks for names nowhere but in the catalogue', async () => {
+  expect(
+    await world.author(
+      `SELECT oid::regprocedure::text AS name FROM pg_proc
+        WHERE prosecdef AND pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
+          AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false)`,
+    ),
+  ).toEqual([]);
+});
