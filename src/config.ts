@@ -1,9 +1,9 @@
 // The only reader of the environment. A variable exists only where a user must decide.
 
-import {readFileSync, statSync} from 'node:fs';
 import {z} from 'zod';
 import {UsageError} from './errors.ts';
 import {nearest} from './nearest.ts';
+import {readPrivateFile} from './private-file.ts';
 import {parseKeys, type SealingKey} from './seal.ts';
 import {Secret} from './secret.ts';
 import {expectTimeZone, isTimeZone} from './time-zone.ts';
@@ -192,18 +192,6 @@ function readKeys(given: Readonly<Record<string, string | undefined>>): {
     const expected = error instanceof UsageError ? error.message : `expected a file, got ${String(error)}`;
     return {keys: [], problem: `config: ${name}: ${expected}`};
   }
-}
-
-/** @throws {UsageError} others may read it. Windows tells no such thing of a file */
-function readPrivateFile(path: string): string {
-  const mode = statSync(path).mode & 0o777;
-  if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
-    const got = mode.toString(8).padStart(4, '0');
-    throw new UsageError(
-      `expected a file that only its owner can read, got mode ${got} of ${path}: chmod 600 ${path}`,
-    );
-  }
-  return readFileSync(path, 'utf8').trim();
 }
 
 function settingsOf(values: Environment, given: Record<string, string | undefined>): Setting[] {

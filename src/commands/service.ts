@@ -31,6 +31,7 @@ export interface ServiceOptions {
 /** Runs the reference service alone, until told to stop. */
 export async function service(config: Config, options: ServiceOptions, signal: AbortSignal): Promise<number> {
   const embedded = options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
+  embedded?.keepUp();
   try {
     const databaseUrl = options.database ?? (await embedded?.url('service')) ?? '';
     const {timeZone} = config;

@@ -169,6 +169,7 @@ async function withOpening<T>(config: Config, use: (opening: Opening) => Promise
   let joined: Promise<EmbeddedPostgres> | null = null;
   const join = async () => {
     const embedded = await openEmbeddedPostgres(config.home, tellStep);
+    embedded.keepUp();
     closers.add(() => embedded.leave());
     return embedded;
   };

@@ -3,6 +3,7 @@
 
 import {execFile} from 'node:child_process';
 import {chown, stat} from 'node:fs/promises';
+import {userInfo} from 'node:os';
 import {dirname} from 'node:path';
 import {promisify} from 'node:util';
 import {FatalError} from '../errors.ts';
@@ -13,11 +14,15 @@ const run = promisify(execFile);
 export interface Programs {
   readonly initdb: string;
   readonly pg_ctl: string;
+  readonly postgres: string;
 }
 
 /** Runs Postgres' own programs, as a user that Postgres accepts. */
 export interface ProgramRunner {
-  run(program: string, args: readonly string[]): Promise<void>;
+  /** Whom the data folder must belong to. */
+  readonly user: string;
+  /** @param input - for its standard input: what must not stand among its arguments, which all users see */
+  run(program: string, args: readonly string[], input?: string): Promise<void>;
   /** Gives a folder to the user that the programs run as. */
   own(folder: string): Promise<void>;
 }
@@ -44,12 +49,22 @@ export async function findPrograms(): Promise<Programs> {
  */
 export async function programRunner(folder: string): Promise<ProgramRunner> {
   if (process.getuid?.() !== 0) {
-    return {run: (program, args) => execute(program, args, {}), own: async () => {}};
+    const {username} = userInfo();
+    return {
+      user: username,
+      run: (program, args, input) => execute([program, ...args], {}, input),
+      own: async () => {},
+    };
   }
   const user = await unprivilegedUser();
   const own = (path: string) => chown(path, user.uid, user.gid);
   if (await everybodyMayEnter(folder)) {
-    return {run: (program, args) => execute(program, args, user), own};
+    const {uid, gid} = user;
+    return {
+      user: user.name,
+      run: (program, args, input) => execute([program, ...args], {uid, gid}, input),
+      own,
+    };
   }
   // A folder that only root may enter (mktemp -d, /root): the user keeps the one capability to get there.
   // Without `no_setuid_fixup` the kernel would ignore it in access(2), which Postgres asks about its own binary.
@@ -62,12 +77,23 @@ export async function programRunner(folder: string): Promise<ProgramRunner> {
     '--ambient-caps=+dac_override',
     '--',
   ];
-  return {run: (program, args) => execute('setpriv', [...reach, program, ...args], {}), own};
+  return {
+    user: user.name,
+    run: (program, args, input) => execute(['setpriv', ...reach, program, ...args], {}, input),
+    own,
+  };
 }
 
-async function execute(program: string, args: readonly string[], user: {uid?: number; gid?: number}) {
+async function execute(
+  [program = '', ...args]: readonly string[],
+  user: {uid?: number; gid?: number},
+  input = '',
+): Promise<void> {
   try {
-    await run(program, args, {...user, cwd: '/', env: {...process.env, LC_MESSAGES: 'C'}});
+    const running = run(program, args, {...user, cwd: '/', env: {...process.env, LC_MESSAGES: 'C'}});
+    // A program that ends without reading breaks the pipe; its exit code tells more.
+    running.child.stdin?.on('error', () => {}).end(input);
+    await running;
   } catch (cause) {
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
     throw new FatalError(
@@ -77,11 +103,11 @@ async function execute(program: string, args: readonly string[], user: {uid?: nu
   }
 }
 
-async function unprivilegedUser(): Promise<{uid: number; gid: number}> {
+async function unprivilegedUser(): Promise<{name: string; uid: number; gid: number}> {
   for (const name of ['postgres', 'nobody']) {
     try {
       const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
-      return {uid: Number(uid.stdout), gid: Number(gid.stdout)};
+      return {name, uid: Number(uid.stdout), gid: Number(gid.stdout)};
     } catch {
       // The next one.
     }
