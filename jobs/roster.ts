@@ -52,10 +52,12 @@ export class Roster {
       if (!left.has(accountId)) continue;
       const facts = {account: name, reason: stateReason};
       if (state === 'stopped') log.error(facts, 'the account is stopped; the others go on');
+      else if (state === 'paused') log.info(facts, 'the account is paused');
+      // Nobody asked for it: a person sealed its token with another key.
       else
-        log.info(
-          facts,
-          state === 'paused' ? 'the account is paused' : 'the account is no longer served here',
+        log.warn(
+          {account: name},
+          'the account is no longer served here: its token is sealed with another key',
         );
     }
   }

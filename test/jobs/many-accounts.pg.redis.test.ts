@@ -132,6 +132,16 @@ describe.each(backends)('with the queue on %s', (kind) => {
       expect(sweep.state).toEqual(endedWell);
   });
 
+  test('an account whose token is sealed with another key while it runs is told, by its name', async () => {
+    const account = await many.add('a');
+    await start(backend);
+    await many.endOf(await many.request(account, 'tasks'));
+    await many.pool.query(`UPDATE sync.accounts SET key_id = 'another'`);
+    await expect.poll(() => told(/no longer served here/), {timeout: 20_000}).toHaveLength(1);
+    const warning = 40;
+    expect(told(/no longer served here/)[0]).toMatchObject({account: 'a', level: warning});
+  });
+
   test('an account that is added while it runs is served', async () => {
     await start(backend);
     const sweepIds = await many.request(await many.add('late'));
