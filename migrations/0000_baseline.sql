@@ -608,8 +608,7 @@ CREATE TABLE "sync"."quarantine" (
 	"xml_hash" "bytea" NOT NULL,
 	"first_seen_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"last_seen_at" timestamp with time zone DEFAULT now() NOT NULL,
-	"resolved_at" timestamp with time zone,
-	CONSTRAINT "quarantine_xml_hash_key" UNIQUE("account_id","stream","xml_hash")
+	"resolved_at" timestamp with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "sync"."known_records" (
@@ -883,6 +882,8 @@ CREATE UNIQUE INDEX "tasks_external_key" ON "warehouse"."tasks" USING btree ("ac
 CREATE INDEX "tasks_job_id_idx" ON "warehouse"."tasks" USING btree ("account_id","job_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "sweeps_unfinished_key" ON "sync"."sweeps" USING btree ("account_id","stream","mode",coalesce(window_name, ''),coalesce(record_number, 0)) WHERE state IN ('due', 'running');--> statement-breakpoint
 CREATE INDEX "sweeps_latest_idx" ON "sync"."sweeps" USING btree ("account_id","stream","mode","sweep_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "quarantine_number_key" ON "sync"."quarantine" USING btree ("account_id","stream","number") WHERE number IS NOT NULL;--> statement-breakpoint
+CREATE UNIQUE INDEX "quarantine_xml_hash_key" ON "sync"."quarantine" USING btree ("account_id","stream","xml_hash") WHERE number IS NULL;--> statement-breakpoint
 CREATE INDEX "quarantine_unresolved_idx" ON "sync"."quarantine" USING btree ("account_id","stream","number") WHERE resolved_at IS NULL;--> statement-breakpoint
 CREATE INDEX "known_records_bytes_hash_idx" ON "sync"."known_records" USING btree ("bytes_hash");--> statement-breakpoint
 CREATE INDEX "tombstones_number_idx" ON "sync"."tombstones" USING btree ("number","account_id","stream");--> statement-breakpoint

@@ -107,7 +107,7 @@ function describeApproval({waiting}: AccountStatus, {stream, rows}: StreamHealth
 function describeQuarantine({quarantined}: StreamHealth): Matter | null {
   if (quarantined === 0) return null;
   const records = quarantined === 1 ? '1 record' : `${formatNumber(quarantined)} records`;
-  const next = 'what is wrong with them, and their XML, is in sync.quarantine';
+  const next = 'fieldmirror quarantine list tells what is wrong with them';
   return {kind: 'quarantine', text: `${records} in quarantine`, next};
 }
 

@@ -125,11 +125,12 @@ function drawSweep(sweep: Sweep, tombstones: readonly Tombstone[]): string {
 }
 
 function drawEvidence({evidence}: Sweep): string[] {
-  const {firstPass, secondPass, missed, lost, unseen, gaps, edges, absent} = evidence;
+  const {firstPass, secondPass, missed, lost, unseen, quarantined, gaps, edges, absent} = evidence;
   const questions: [string, Asked | undefined][] = [
     ['numbers that only the second pass saw', missed],
     ['numbers that only the first pass saw', lost],
     ['live rows that no pass saw', unseen],
+    ['records in quarantine that no pass saw', quarantined],
     ['numbers inside the known range that were never seen', gaps],
     ['numbers just outside it', edges],
   ];

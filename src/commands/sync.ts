@@ -54,7 +54,7 @@ export async function sync(
 }
 
 /** Carries a sweep here, unless a worker has it; takes it over should they fail. */
-function carryHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
+export function carryHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
   return async (sweepId) => {
     const result = await runSweep(deps, sweepId, signal);
     if (result.outcome === 'postponed') reportOutcome(deps.log, sweepId, result);

@@ -2,6 +2,7 @@
 
 import {listAbsent, rememberAbsent} from '../warehouse/absent-numbers.ts';
 import type {HeldNumbers} from '../warehouse/held-numbers.ts';
+import {listUnmetNumbers} from '../warehouse/quarantine.ts';
 import type {Asked, Evidence} from '../warehouse/sweep.ts';
 import {dropSuspects, keepAnswers, listTombstones} from '../warehouse/tombstones.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
@@ -19,7 +20,7 @@ export interface Passes {
 
 /** What came of all questions. */
 export interface Findings {
-  readonly evidence: Pick<Evidence, 'missed' | 'lost' | 'unseen' | 'gaps' | 'edges'>;
+  readonly evidence: Pick<Evidence, 'missed' | 'lost' | 'unseen' | 'quarantined' | 'gaps' | 'edges'>;
   /** Held numbers that are gone. */
   readonly gone: ReadonlySet<string>;
   /** Held numbers that were not asked for, because too many were gone already. */
@@ -70,17 +71,29 @@ class Around {
     const missed = await this.#askHeld(findMissed({seen, seenAgain}));
     const lost = await this.#askHeld(findLost({seen, seenAgain}));
     const unseen = await this.#askHeld(findUnseen({seen, seenAgain, live: held.live}));
-    if (this.#hasTripped() || !stream.isCountedPerAccount) return this.#tell({missed, lost, unseen});
-    const absent = await listAbsent(deps.pool, scopeOf(this.#run));
+    const unmet = await this.#listQuarantined();
+    const quarantined = await this.#askHeld(unmet);
+    if (this.#hasTripped() || !stream.isCountedPerAccount)
+      return this.#tell({missed, lost, unseen, quarantined});
+    // Nobody asks for a number twice in one sweep.
+    const absent = [...new Set([...(await listAbsent(deps.pool, scopeOf(this.#run))), ...unmet])];
     const range = rangeOf({seen, seenAgain, ...held, absent});
     const gaps = await this.#askGaps(range);
     return this.#tell({
       missed,
       lost,
       unseen,
+      quarantined,
       gaps,
       ...(asksEdges ? {edges: await this.#askEdges(range)} : {}),
     });
+  }
+
+  /** Records that could not be read once, and that no list shows any more: they may be gone. */
+  async #listQuarantined(): Promise<string[]> {
+    const {seen, seenAgain} = this.#passes;
+    const unmet = await listUnmetNumbers(this.#run.deps.pool, scopeOf(this.#run));
+    return unmet.filter((number) => !seen.has(number) && !seenAgain.has(number) && !this.#live.has(number));
   }
 
   /** Nobody is asked twice, though the sweep was cut off: but what a list has shown since is back, whatever was said. */

@@ -12,6 +12,7 @@ import {redactXml} from '../streams/secrets.ts';
 import type {Stream} from '../streams/stream.ts';
 import {listUnembedded} from '../streams/unsaid.ts';
 import {inSweepTransaction} from '../warehouse/database.ts';
+import {resolveGone} from '../warehouse/quarantine.ts';
 import {saveCheckpoint} from '../warehouse/sweeps.ts';
 import {type GoneNumber, readClock} from '../warehouse/tombstones.ts';
 import {embedCustomer, embedMissing} from './embed-missing.ts';
@@ -19,7 +20,7 @@ import {type EncodedRowSet, encodeShown} from './encoded-row-set.ts';
 import {listPageFields, type PageFields} from './page-fields.ts';
 import {includeOf, pathOf} from './query.ts';
 import type {BadRecord} from './read-page.ts';
-import {callOf, pass, type SweepRun} from './sweep-run.ts';
+import {callOf, pass, type SweepRun, scopeOf} from './sweep-run.ts';
 import {writeBatch} from './write-batch.ts';
 
 /** What came of some numbers; records that could not be taken are in quarantine. */
@@ -67,7 +68,8 @@ async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepG
   const fields = run.fields.take(answers.flatMap((answer) => answer.fields ?? []));
   const done = await inSweepTransaction(deps.pool, async (client) => {
     const written = await writeBatch(client, run, {rowSets, bytes: new Map(), bad, fields});
-    const counts = {asked: numbers.length, records: rowSets.length, quarantined: bad.length, ...written};
+    const counts = {asked: numbers.length, records: rowSets.length, ...written};
+    await resolveGone(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
     await keepGone(client, {gone, askedAt});
     await saveCheckpoint(client, sweep, {counts: tally.with(counts)});
     await pass(run, 'numbers-written');

@@ -3,6 +3,7 @@
 
 import {settleFields} from '../warehouse/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../warehouse/held-numbers.ts';
+import {resolveUnnumbered} from '../warehouse/quarantine.ts';
 import type {Evidence} from '../warehouse/sweep.ts';
 import {keepSuspects} from '../warehouse/tombstones.ts';
 import {askAround, type Findings} from './ask-around.ts';
@@ -68,6 +69,7 @@ async function certify(
   return await endRun(run, {state, reasons, evidence}, async (client) => {
     const counts = await markGone(client, run);
     const wroteRows = known < records || counts.tombstoned > 0;
+    if (state === 'certified') await resolveUnnumbered(client, scopeOf(run));
     await settleFields(client, {...scopeOf(run), parsedAll: known === 0, wroteRows});
     return counts;
   });

@@ -15,7 +15,7 @@ export function doubtsOfList(
       ? [`the list went on, up to page ${lastPage}, with records that were known already`]
       : []),
     ...(quarantined > 0
-      ? [`${quarantined} records of ${stream.name} could not be read or taken: see sync.quarantine`]
+      ? [`${quarantined} records of ${stream.name} could not be read or taken: fieldmirror quarantine list`]
       : []),
   ];
 }

@@ -172,7 +172,6 @@ class ListReading {
       bytes: reading.pages.reduce((sum, page) => sum + page.body.length, 0),
       records: fresh,
       known: batch.known,
-      quarantined: batch.bad.length,
     });
     await this.#writing;
     this.#writing = this.#write(batch, (reading.pages.at(-1)?.page ?? 0) + 1);

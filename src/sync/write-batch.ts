@@ -20,6 +20,11 @@ export interface WriteCounts {
   readonly vanished: number;
 }
 
+/** The same, with the bad records that the sweep had not met before: in the list, or asked for by number. */
+export interface BatchCounts extends WriteCounts {
+  readonly quarantined: number;
+}
+
 /** What is to be written. */
 export interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
   /** Fields that the sweep meets for the first time. */
@@ -31,7 +36,7 @@ export async function writeBatch(
   client: pg.ClientBase,
   run: Pick<SweepRun, 'stream' | 'sweep' | 'account'>,
   batch: Brought,
-): Promise<WriteCounts> {
+): Promise<BatchCounts> {
   const {stream, account} = run;
   const scope = scopeOf(run);
   const {accountId, sweepId} = scope;
@@ -48,8 +53,8 @@ export async function writeBatch(
   await forgetKnown(client, {...came, numbers: came.numbers.filter((number) => !known.has(number))});
   await rememberFields(client, {...scope, fields: batch.fields});
   await resolveQuarantine(client, came);
-  await quarantineRecords(client, {...scope, records: batch.bad});
-  return counts;
+  const quarantined = await quarantineRecords(client, {...scope, records: batch.bad});
+  return {...counts, quarantined};
 }
 
 /** Writes the rows of some records and of their children, in the caller's transaction. */

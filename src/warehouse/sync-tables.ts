@@ -1,5 +1,15 @@
 import {sql} from 'drizzle-orm';
-import {bigint, check, index, integer, primaryKey, text, timestamp, unique} from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  primaryKey,
+  text,
+  timestamp,
+  unique,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 import {
   authorAccountsTable,
   doorKeysTable,
@@ -76,7 +86,13 @@ const quarantine = sync.table(
     resolved_at: instant(),
   },
   (table) => [
-    unique('quarantine_xml_hash_key').on(table.account_id, table.stream, table.xml_hash),
+    // A record whose number is known is one entry, whatever is wrong with it and wherever it was read.
+    uniqueIndex('quarantine_number_key')
+      .on(table.account_id, table.stream, table.number)
+      .where(sql`number IS NOT NULL`),
+    uniqueIndex('quarantine_xml_hash_key')
+      .on(table.account_id, table.stream, table.xml_hash)
+      .where(sql`number IS NULL`),
     index('quarantine_unresolved_idx')
       .on(table.account_id, table.stream, table.number)
       .where(sql`resolved_at IS NULL`),
@@ -90,12 +106,12 @@ const quarantineTable = commentTable(
     quarantine_id: 'Number of the entry.',
     account_id: 'The account that sent the record.',
     stream: 'The kind of object it should have been.',
-    number: 'Number of the record, where it could be read.',
+    number: 'Number of the record, where it could be read: then the record is one entry.',
     sweep_id: 'The sweep that met it last.',
     page: 'The page it last stood on.',
     reason: 'What is wrong with it.',
     xml: 'The record as sent, without secrets.',
-    xml_hash: 'Hash of the record as sent: the same bytes are one entry.',
+    xml_hash: 'Hash of the record as sent: without a number, the same bytes are one entry.',
     first_seen_at: 'When it was first met.',
     last_seen_at: 'When it was last met.',
     resolved_at: 'When the record was read well, or proved gone; null while it is open.',

@@ -29,7 +29,8 @@ const cases: Readonly<Record<string, Case>> = {
   start: {args: ['--once'], isFirst: true},
   sync: {args: ['tasks', '--account', 'own']},
   push: {args: ['--dry-run'], bytes: megabyte},
-  status: {args: [], bytes: megabyte},
+  // Records are in quarantine.
+  status: {args: [], bytes: megabyte, code: 1},
   explain: {args: ['customers', '1', 'service_address', '--account', 'own'], bytes: megabyte},
   doctor: {args: []},
   migrate: {args: []},
@@ -45,6 +46,9 @@ const cases: Readonly<Record<string, Case>> = {
   'sweeps list': {args: ['--limit', '3600'], bytes: megabyte},
   'sweeps show': {args: ['1'], bytes: megabyte},
   'sweeps approve': {args: ['1'], code: 2},
+  'quarantine list': {args: ['--limit', '3600'], bytes: megabyte},
+  'quarantine show': {args: ['1'], bytes: megabyte},
+  'quarantine retry': {args: ['2']},
   'accounts list': {args: [], bytes: pipeful},
   'accounts add': {args: ['other', '--url', 'https://example.com/other'], code: 2},
   'accounts check': {args: [], bytes: pipeful, code: 3},
@@ -97,6 +101,9 @@ const statements = [
    SELECT 'account-' || n, 'https://example.com/' || n, 'UTC', 'paused', 'not yet' FROM generate_series(1, ${accounts}) AS n`,
   `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error, ended_at)
    SELECT 1, 'jobs', 'record', n, 'failed', 'command', 'no answer', now() FROM generate_series(1, 3000) AS n`,
+  `INSERT INTO sync.quarantine (account_id, stream, number, reason, xml, xml_hash)
+   SELECT 1, 'jobs', 2000000 + n, repeat('no name ', 30), repeat('<job/>', CASE n WHEN 1 THEN 200000 ELSE 1 END), n::text::bytea
+     FROM generate_series(1, 3000) AS n`,
   `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream)
    SELECT 1, n, 1, 'customers' FROM generate_series(1000000, 1008000) AS n`,
   `INSERT INTO sync.door_keys (name, account_id, key_hash, may_write)

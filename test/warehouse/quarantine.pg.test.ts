@@ -37,7 +37,7 @@ const resolve = (...numbers: string[]) =>
 const read = async () =>
   (
     await world.pool.query(
-      'SELECT number, reason, xml, page, resolved_at IS NOT NULL AS resolved FROM sync.quarantine ORDER BY quarantine_id',
+      'SELECT number, reason, xml, page, resolved_at IS NOT NULL AS resolved FROM sync.quarantine ORDER BY number, quarantine_id',
     )
   ).rows;
 
@@ -57,13 +57,27 @@ describe('quarantine', () => {
     expect(await read()).toMatchObject([{reason: 'still no name', resolved: false}]);
   });
 
+  test('keeps a record whose number is known once, whatever is wrong with it and wherever it was read', async () => {
+    expect(await keep(bad('7', '<a/>', 'no name'), bad('07', '<b/>', 'no date'))).toBe(1);
+    expect(await keep({...bad('7', '<c/>', 'no end'), page: null})).toBe(0);
+    expect(await read()).toEqual([{number: '7', reason: 'no end', xml: '<c/>', page: 3, resolved: false}]);
+    expect(await countQuarantined(world.pool, world.account.accountId)).toEqual(new Map([['jobs', 1]]));
+  });
+
+  test('tells how many of them a sweep had not met before', async () => {
+    expect(await keep(bad('7', '<a/>'), bad('8', '<b/>'), bad(null, '<c/>'))).toBe(3);
+    expect(await keep(bad('7', '<a/>'), bad('9', '<d/>'), bad(null, '<c/>'), bad(null, '<e/>'))).toBe(2);
+    await resolve('7');
+    expect(await keep(bad('7', '<a/>'))).toBe(1);
+  });
+
   test('closes what was read well, and opens it again when it comes back', async () => {
-    await keep(bad('7', '<a/>'), bad('7', '<b/>'), bad('8', '<c/>'), bad(null, '<d/>'));
-    expect(await resolve('7', '9')).toBe(2);
-    expect((await read()).map((entry) => entry.resolved)).toEqual([true, true, false, false]);
+    await keep(bad('7', '<a/>'), bad('8', '<c/>'), bad(null, '<d/>'));
+    expect(await resolve('7', '9')).toBe(1);
+    expect((await read()).map((entry) => entry.resolved)).toEqual([true, false, false]);
     expect(await resolve('7')).toBe(0);
-    await keep(bad('7', '<a/>'));
-    expect((await read()).map((entry) => entry.resolved)).toEqual([false, true, false, false]);
+    await keep(bad('7', '<b/>'));
+    expect((await read()).map((entry) => entry.resolved)).toEqual([false, false, false]);
   });
 
   test('takes a record whose number is what is wrong with it, and characters that Postgres has not', async () => {
@@ -73,9 +87,9 @@ describe('quarantine', () => {
       bad('1', '<c>\0</c>', 'a \0 in it'),
     );
     expect(await read()).toMatchObject([
-      {number: null},
-      {number: null},
       {number: '1', xml: '<c>\u{fffd}</c>'},
+      {number: null},
+      {number: null},
     ]);
   });
 
