@@ -12,7 +12,9 @@ export function reportOutcome(log: Logger, sweepId: string, result: SweepResult)
     log.info({sweepId, state: result.state, ...result.counts}, 'the sweep ended');
   } else if (result.outcome === 'postponed') {
     const {delayMs, error} = result;
-    log.warn({sweepId, delayMs, reason: error.message}, 'the sweep waits and goes on');
+    // Without a delay nothing failed: the process was told to stop, and said so.
+    const level = delayMs === 0 ? 'info' : 'warn';
+    log[level]({sweepId, delayMs, reason: error.message}, 'the sweep waits and goes on');
   } else if (result.error instanceof AccessError) {
     // All that was under way of the account ends so; the account's own line says it once.
     log.debug({sweepId, reason: result.error.message}, 'the sweep failed: its account is refused');

@@ -75,14 +75,7 @@ export async function summarise(
 }
 
 export function drawSummary(summaries: readonly StreamSummary[]): string {
-  const head = [
-    'stream',
-    'state',
-    'records at the service',
-    'rows in the warehouse',
-    'seconds',
-    'records a second',
-  ];
+  const head = ['stream', 'state', 'records read', 'rows in the warehouse', 'seconds', 'records a second'];
   const rows = summaries.map((line) => [
     line.stream,
     line.state,

@@ -273,7 +273,7 @@ async function openDemo({config, closers, embedded}: Opening, {pool, log}: Wareh
     account: await resumeStopped(pool, account),
     access: {apiUrl: service.url, token: new Secret(service.token)},
     // It opens made-up data only, so it may be shown: whoever plays a dispatcher needs it.
-    source: `the reference service at ${service.url}, made-up data; token ${service.token}`,
+    source: `the reference service at ${service.url}, made-up data\n         its token is ${service.token}`,
   };
 }
 

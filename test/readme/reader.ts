@@ -92,7 +92,7 @@ function readCommands(block: Block, port: string): Command[] {
 
 /** What the document has the reader copy from the main job's output. */
 function readVariables(output: string): Map<string, string> {
-  const [, url, token] = /reference service at (\S+), made-up data; token (\S+)/.exec(output) ?? [];
+  const [, url, token] = /reference service at (\S+), made-up data\s+its token is (\S+)/.exec(output) ?? [];
   const [, port] = /embedded Postgres in .*, port (\d+)/.exec(output) ?? [];
   const found = {URL: url, TOKEN: token, PGPORT: port};
   return new Map(
