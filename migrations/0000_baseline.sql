@@ -765,6 +765,8 @@ CREATE TABLE "sync"."write_rules" (
 	"on_create" boolean NOT NULL,
 	"on_update" boolean NOT NULL,
 	"field_group" text,
+	"required" boolean NOT NULL,
+	"minimum" numeric,
 	"rule" text DEFAULT 'ask' NOT NULL,
 	CONSTRAINT "write_rules_pkey" PRIMARY KEY("table_name","field"),
 	CONSTRAINT "write_rules_kind_check" CHECK ("sync"."write_rules"."kind" IN ('text', 'integer', 'decimal', 'boolean', 'instant', 'ids', 'secret')),

@@ -1,5 +1,5 @@
 import {mirrorTable} from '../warehouse/mirror-table.ts';
-import {writable} from '../warehouse/write-rules.ts';
+import {required, writable} from '../warehouse/write-rules.ts';
 import {contacts} from './contacts.ts';
 import {customerNotes} from './notes.ts';
 import type {Stream} from './stream.ts';
@@ -18,7 +18,8 @@ const table = mirrorTable('customers', {
   key: ['customer_number'],
   indexes: [['id'], ['parent_id']],
   writable: [
-    ...['name', 'phone_number', 'fax', 'email_address'].map((name) => writable(name)),
+    required('name'),
+    ...['phone_number', 'fax', 'email_address'].map((name) => writable(name)),
     ...address('service'),
     ...address('billing'),
   ],

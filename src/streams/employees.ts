@@ -1,5 +1,5 @@
 import {mirrorTable} from '../warehouse/mirror-table.ts';
-import {writable} from '../warehouse/write-rules.ts';
+import {required, writable} from '../warehouse/write-rules.ts';
 import type {Stream} from './stream.ts';
 import type {Writes} from './writes.ts';
 
@@ -10,7 +10,7 @@ const table = mirrorTable('employees', {
   key: ['employee_number'],
   indexes: [['id']],
   writable: [
-    writable('name'),
+    required('name'),
     ...[
       writable('username', 'text', 'login'),
       writable('can_login', 'boolean', 'login'),

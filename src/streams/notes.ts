@@ -1,5 +1,5 @@
 import {type Column, mirrorTable} from '../warehouse/mirror-table.ts';
-import {writable} from '../warehouse/write-rules.ts';
+import {required} from '../warehouse/write-rules.ts';
 import type {Writes} from './writes.ts';
 
 // One resource at the service, two tables here: a note of a customer and one of a job differ in what they hang on.
@@ -24,7 +24,7 @@ export const customerNotes = mirrorTable('customer_notes', {
   comment: 'Notes on customers.',
   key: ['id'],
   indexes: [['customer_number']],
-  writable: [writable('note')],
+  writable: [required('note')],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'customer_number', type: 'integer', comment: 'The customer: customers.customer_number.'},
@@ -38,7 +38,7 @@ export const jobNotes = mirrorTable('job_notes', {
   comment: 'Notes on jobs.',
   key: ['id'],
   indexes: [['job_number']],
-  writable: [writable('note')],
+  writable: [required('note')],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},

@@ -1,6 +1,6 @@
 import {TIME_SHAPES} from '../api/times.ts';
 import {mirrorTable} from '../warehouse/mirror-table.ts';
-import {writable} from '../warehouse/write-rules.ts';
+import {required, writable} from '../warehouse/write-rules.ts';
 import type {Stream} from './stream.ts';
 import type {Writes} from './writes.ts';
 
@@ -10,9 +10,9 @@ const table = mirrorTable('tasks', {
   key: ['id'],
   indexes: [['job_id']],
   writable: [
-    writable('name'),
+    required('name'),
     writable('scheduled_at', 'instant'),
-    {...writable('completed', 'boolean'), onCreate: false},
+    {...required('completed', 'boolean'), onCreate: false},
   ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},

@@ -1,6 +1,6 @@
 import {TIME_SHAPES} from '../api/times.ts';
 import {mirrorTable} from '../warehouse/mirror-table.ts';
-import {writable} from '../warehouse/write-rules.ts';
+import {required} from '../warehouse/write-rules.ts';
 import type {Writes} from './writes.ts';
 
 /** @see spec "Time entry"; wire-facts 2.5 */
@@ -9,9 +9,9 @@ export const timeEntries = mirrorTable('time_entries', {
   key: ['id'],
   indexes: [['job_number']],
   writable: [
-    writable('employee_id', 'integer'),
-    writable('started_on', 'instant'),
-    writable('number_of_hours', 'decimal'),
+    required('employee_id', 'integer'),
+    required('started_on', 'instant'),
+    {...required('number_of_hours', 'decimal'), minimum: 0},
   ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},

@@ -10,6 +10,10 @@ export interface WriteRule {
   readonly onUpdate: boolean;
   /** Fields of one group move as one. */
   readonly group: string | null;
+  /** True where the service takes no record without it, or with a blank one. */
+  readonly isRequired?: boolean;
+  /** The smallest number that the service takes. */
+  readonly minimum?: number;
 }
 
 export type Rule = 'service' | 'warehouse' | 'newest' | 'ask';
@@ -28,21 +32,27 @@ export function writable(
   return {name, kind, onCreate: true, onUpdate: true, group};
 }
 
+/** A field without which the service takes no record. */
+export function required(name: string, kind: WriteRule['kind'] = 'text'): WriteRule {
+  return {...writable(name, kind), isRequired: true};
+}
+
 /** Brings sync.write_rules in line with the code; the rule that somebody set for a field stays. */
 export async function applyWriteRules(client: pg.ClientBase, tables: readonly MirrorTable[]): Promise<void> {
   const rules = tables.flatMap((table) => table.writable.map((rule) => ({table_name: table.name, ...rule})));
   await client.query(
     `WITH wanted AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS rule (
-         table_name text, name text, kind text, "onCreate" boolean, "onUpdate" boolean, "group" text)
+         table_name text, name text, kind text, "onCreate" boolean, "onUpdate" boolean, "group" text, "isRequired" boolean,
+         minimum numeric)
      ), gone AS (
        DELETE FROM sync.write_rules AS held
         WHERE NOT EXISTS (SELECT FROM wanted WHERE wanted.table_name = held.table_name AND wanted.name = held.field))
-     INSERT INTO sync.write_rules (table_name, field, kind, on_create, on_update, field_group)
-     SELECT table_name, name, kind, "onCreate", "onUpdate", "group" FROM wanted
+     INSERT INTO sync.write_rules (table_name, field, kind, on_create, on_update, field_group, required, minimum)
+     SELECT table_name, name, kind, "onCreate", "onUpdate", "group", coalesce("isRequired", false), minimum FROM wanted
          ON CONFLICT (table_name, field) DO UPDATE
         SET kind = EXCLUDED.kind, on_create = EXCLUDED.on_create, on_update = EXCLUDED.on_update,
-            field_group = EXCLUDED.field_group`,
+            field_group = EXCLUDED.field_group, required = EXCLUDED.required, minimum = EXCLUDED.minimum`,
     [JSON.stringify(rules)],
   );
 }

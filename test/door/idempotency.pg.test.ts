@@ -36,8 +36,11 @@ describe('the same key', () => {
 
   test('and the same body otherwise written is the same request', async () => {
     const ask = {table: 'time_entries', operation: 'create', parent: {number: 11}};
-    const first = await once({...ask, fields: {employee_id: 501, number_of_hours: 2}});
-    const fields = '{"number_of_hours": "2", "employee_id": "501"}';
+    const first = await once({
+      ...ask,
+      fields: {employee_id: 501, number_of_hours: 2, started_on: '2026-05-05T10:00:00Z'},
+    });
+    const fields = '{"number_of_hours": "2", "started_on": "2026-05-05T10:00:00Z", "employee_id": "501"}';
     const again = await once(
       `{ "parent": {"number": "11"}, "fields": ${fields}, "operation": "create", "table": "time_entries" }`,
     );

@@ -4,7 +4,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allWrites} from '../../src/streams/all.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import type {Column, MirrorTable} from '../../src/warehouse/mirror-table.ts';
-import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
+import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
 beforeAll(async () => {
@@ -83,7 +83,7 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
   const {before, after, text} = samples[column.type];
 
   test(`is ${rule.onCreate ? 'taken' : 'refused'} with a new row`, async () => {
-    const given = {...(await parentOf(table)), [column.name]: after};
+    const given = {...(await parentOf(table)), ...neededBy(table), [column.name]: after};
     if (!rule.onCreate) {
       await expect(insert(table.name, given)).rejects.toThrow(
         `warehouse.${table.name}.${column.name}: the service does not take it with a new record`,
@@ -103,7 +103,7 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
         row_id: made?.row_id,
         number: null,
         parent_row_id: parent === null ? null : held?.row_id,
-        fields: {[column.name]: text},
+        fields: {...neededBy(table), [column.name]: text},
         base: {},
         state: 'pending',
         waits_for: null,
@@ -142,6 +142,10 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
       {...change, fields: {[column.name]: text}, base: {...base, [column.name]: asText(column)}},
     ]);
     expect(await world.row(table.name, rowId, '_pending, _hash')).toMatchObject({_pending: true});
+    if (rule.isRequired === true) {
+      await expect(update(null)).rejects.toThrow(`warehouse.${table.name}.${column.name}: expected `);
+      return;
+    }
     await update(null);
     expect(await world.changes(columns)).toEqual([
       {...change, fields: {[column.name]: null}, base: {...base, [column.name]: asText(column)}},

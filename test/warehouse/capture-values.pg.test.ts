@@ -1,5 +1,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
+import {allWrites, findWrites} from '../../src/streams/all.ts';
+import type {WriteRule} from '../../src/warehouse/write-rules.ts';
+import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
 beforeAll(async () => {
@@ -34,10 +36,17 @@ async function expectRefused(
     time_entries: ['job_number', 4],
   };
   const [parent, number] = parents[table as keyof typeof parents] ?? ['external_key', 'NULL'];
+  const needed = neededBy(findWrites(table).table);
+  const fine = {...needed, ...(column in needed ? {} : {[column]: null})};
+  const row = (given: Record<string, unknown>) =>
+    `INSERT INTO warehouse.${table} (${[...Object.keys(given), parent].join(', ')})
+     VALUES (${Object.keys(given)
+       .map((_, at) => `$${at + 1}`)
+       .join(', ')}, ${number})`;
   await expect(
     world.author(
-      `INSERT INTO warehouse.${table} (${column}, ${parent}) VALUES (NULL, ${number}), ($1, ${number})`,
-      [value],
+      `WITH fine AS (${row(fine)}) ${row({...fine, [column]: value}).replaceAll(/\$(\d+)/g, (_, at) => `$${Number(at) + Object.keys(fine).length}`)}`,
+      [...Object.values(fine), ...Object.values({...fine, [column]: value})],
     ),
   ).rejects.toThrow(why);
   const key = {customers: 'customer_number', jobs: 'job_number'}[table] ?? 'id';
@@ -95,7 +104,7 @@ describe('a time', () => {
   test.each(['2000-01-01 00:00-05', '2099-12-31 23:59-05'])(
     'of %s, the first and the last minute there, is taken',
     async (value) => {
-      await world.author('INSERT INTO warehouse.tasks (scheduled_at) VALUES ($1)', [value]);
+      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [value]);
       expect(await world.changes('state')).toEqual([{state: 'pending'}]);
     },
   );
@@ -112,7 +121,7 @@ describe('a time', () => {
     'in %s that the clock shows twice is taken at %s, and refused at %s',
     async (zone, first, second, shown) => {
       await inZone(zone);
-      await world.author('INSERT INTO warehouse.tasks (scheduled_at) VALUES ($1)', [first]);
+      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [first]);
       await world.empty();
       const why = `warehouse.tasks.scheduled_at: expected a time that can be said, got the second ${shown} in ${zone}`;
       await expectRefused('tasks', {column: 'scheduled_at', value: second}, why);
@@ -123,7 +132,7 @@ describe('a time', () => {
   test.each(['2026-11-01 07:00Z', '2026-03-08 06:59Z', '2026-03-08 07:00Z'])(
     'beside a change of the clock, at %s, is taken',
     async (value) => {
-      await world.author('INSERT INTO warehouse.tasks (scheduled_at) VALUES ($1)', [value]);
+      await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [value]);
       expect(await world.changes('state')).toEqual([{state: 'pending'}]);
     },
   );
@@ -171,4 +180,69 @@ describe('a number', () => {
     const fields = {quantity: '-1.50', price_per_unit: `${'9'.repeat(30)}.10`};
     expect(await world.changes('fields')).toEqual([{fields}]);
   });
+});
+
+describe('what the service takes no record without', () => {
+  const needs = allWrites.flatMap((writes) =>
+    writes.table.writable.flatMap((rule) =>
+      rule.isRequired === true ? [{writes, rule, name: `${writes.table.name}.${rule.name}`}] : [],
+    ),
+  );
+  const blanks = ({kind}: WriteRule): (string | null)[] => (kind === 'text' ? [null, '', ' \n\t'] : [null]);
+
+  test.each(needs)('$name is needed by a new row, and is not taken away again', async ({writes, rule}) => {
+    const {table, parent} = writes;
+    const needed = neededBy(table);
+    const hung: Record<string, string> = parent === null ? {} : {[parent.numberColumn]: '4'};
+    if (parent !== null) await world.sent(parent.table, hung);
+    const why = `warehouse.${table.name}.${rule.name}: expected `;
+    const insert = async (given: Record<string, string | null>) => {
+      const names = Object.keys(given);
+      const places = names.map((_, at) => `$${at + 1}`).join(', ');
+      await world.author(
+        `INSERT INTO warehouse.${table.name} (${names.join(', ')}) VALUES (${places})`,
+        Object.values(given),
+      );
+    };
+    const rowId = await world.sent(table.name, {...hung, [writes.key]: '55', ...needed});
+    for (const blank of blanks(rule)) {
+      if (rule.onCreate) await expect(insert({...hung, ...needed, [rule.name]: blank})).rejects.toThrow(why);
+      const update = `UPDATE warehouse.${table.name} SET ${rule.name} = $1 WHERE row_id = $2`;
+      if (!rule.onCreate) await world.sweep(update, ['true', rowId]);
+      await expect(world.author(update, [blank, rowId])).rejects.toThrow(why);
+    }
+    expect(await world.changes()).toEqual([]);
+    await insert({...hung, ...needed});
+    expect(await world.changes('fields')).toEqual([{fields: needed}]);
+  });
+
+  test('is what the reference service refuses to create or change a record without', async () => {
+    const demanded = {
+      customers: ['name'],
+      customer_notes: ['note'],
+      jobs: [],
+      job_notes: ['note'],
+      time_entries: ['employee_id', 'number_of_hours', 'started_on'],
+      job_charges: [],
+      employees: ['name'],
+      tasks: ['completed', 'name'],
+    };
+    const found = allWrites.map(({table}) => [
+      table.name,
+      needs
+        .filter(({writes}) => writes.table === table)
+        .map(({rule}) => rule.name)
+        .sort(),
+    ]);
+    expect(Object.fromEntries(found)).toEqual(demanded);
+  });
+});
+
+test.each(['-0.25', '-1'])('%s hours are refused, and none are not', async (value) => {
+  const why = `warehouse.time_entries.number_of_hours: expected a number from 0 on, got ${value}`;
+  await expectRefused('time_entries', {column: 'number_of_hours', value}, why);
+  await world.author(
+    `INSERT INTO warehouse.time_entries (job_number, employee_id, started_on, number_of_hours) VALUES (4, 7, '2026-05-05 10:00Z', 0)`,
+  );
+  expect(await world.changes('operation')).toEqual([{operation: 'create'}]);
 });

@@ -3,6 +3,7 @@ import {inject} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {upsertAccount} from '../../src/warehouse/accounts.ts';
 import {inSweepTransaction, openPool} from '../../src/warehouse/database.ts';
+import type {MirrorTable} from '../../src/warehouse/mirror-table.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 export const timeZone = 'America/New_York';
@@ -71,6 +72,22 @@ export async function openCaptureWorld(zone = timeZone): Promise<CaptureWorld> {
       await database.drop();
     },
   };
+}
+
+const samples = {
+  text: 'x',
+  integer: '7',
+  decimal: '1',
+  boolean: 'true',
+  instant: '2026-05-05T10:00:00+00:00',
+  ids: '',
+  secret: '',
+};
+
+/** What the service takes no new row of a table without, as a change keeps it. */
+export function neededBy({writable}: Pick<MirrorTable, 'writable'>): Record<string, string> {
+  const needed = writable.filter(({isRequired, onCreate}) => isRequired === true && onCreate);
+  return Object.fromEntries(needed.map(({name, kind}) => [name, samples[kind]]));
 }
 
 /** What a worker does to have a change, and to have sent it. */

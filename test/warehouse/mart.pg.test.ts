@@ -5,7 +5,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {valueTypes} from '../../src/api/value-type.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {countRows} from '../../src/warehouse/status.ts';
-import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
+import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
 let stranger: string;
@@ -95,10 +95,15 @@ describe('what is wanted and not agreed', () => {
       const {name, capture} = table;
       const {parent} = capture;
       if (parent !== null) await world.sent(parent.table, {[parent.numberColumn]: '4'});
-      const names = parent === null ? 'external_key' : `external_key, ${parent.numberColumn}`;
-      const values = parent === null ? `'mine'` : `'mine', 4`;
+      const given = {
+        external_key: 'mine',
+        ...neededBy(table),
+        ...(parent === null ? {} : {[parent.numberColumn]: '4'}),
+      };
+      const places = Object.keys(given).map((_, at) => `$${at + 1}`);
       const [made] = await world.author(
-        `INSERT INTO warehouse.${name} (${names}) VALUES (${values}) RETURNING row_id`,
+        `INSERT INTO warehouse.${name} (${Object.keys(given).join(', ')}) VALUES (${places.join(', ')}) RETURNING row_id`,
+        Object.values(given),
       );
       expect(await count(name)).toBe(0);
       expect(await countRows(world.pool, table, world.accountId)).toBe(0);

@@ -83,7 +83,7 @@ describe('the author', () => {
     await as(
       'author',
       `INSERT INTO warehouse.job_notes (job_number, note) VALUES (4, 'x'); INSERT INTO warehouse.job_charges (job_number) VALUES (4);
-       INSERT INTO warehouse.time_entries (job_number) VALUES (4); INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7);
+       INSERT INTO warehouse.time_entries (job_number, employee_id, started_on, number_of_hours) VALUES (4, 7, '2026-05-05 10:00Z', 1); INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7);
        INSERT INTO warehouse.customer_notes (customer_number, note) VALUES (3, 'x'); INSERT INTO warehouse.jobs (customer_number) VALUES (3);
        DELETE FROM warehouse.job_employees; DELETE FROM warehouse.jobs; DELETE FROM warehouse.customers WHERE customer_number = 3`,
     );

@@ -79,6 +79,7 @@ DECLARE
   given_number bigint := (row_json->>TG_ARGV[3])::bigint;
   parent record;
   parent_row bigint;
+  needed sync.write_rules;
 BEGIN
   IF TG_ARGV[1] NOT LIKE '%create%' THEN
     RAISE EXCEPTION 'warehouse.%: the service cannot create one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = TG_ARGV[4];
@@ -98,6 +99,9 @@ BEGIN
   ELSIF NEW.parent_row_id IS NOT NULL THEN
     PERFORM sync.refuse_column(TG_TABLE_NAME, 'parent_row_id', 'the record hangs on no other');
   END IF;
+  FOR needed IN SELECT * FROM sync.write_rules AS held WHERE held.table_name = TG_TABLE_NAME AND held.on_create ORDER BY held.field LOOP
+    PERFORM sync.check_rule(needed, row_json->>needed.field);
+  END LOOP;
   PERFORM sync.record_create(TG_TABLE_NAME, row_json, parent_row);
   RETURN NULL;
 END

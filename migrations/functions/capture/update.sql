@@ -18,6 +18,8 @@ BEGIN
   LOOP
     IF cell.on_update OR cell.on_create AND number IS NULL THEN
       PERFORM sync.check_value(TG_TABLE_NAME, cell.name, cell.kind, now_json->>cell.name, zone);
+      PERFORM sync.check_rule(needed, now_json->>cell.name) FROM sync.write_rules AS needed
+        WHERE needed.table_name = TG_TABLE_NAME AND needed.field = cell.name;
       names := names || cell.name;
       groups := groups || cell.field_group;
     ELSIF cell.name = '_deleted_at' THEN

@@ -40,6 +40,25 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_value IS 'Refuses a value that the service cannot take.';
 
+-- Refuses what the service takes no record with: nothing, or nothing but white space, where it needs a value, and a number
+-- that is too small.
+CREATE OR REPLACE FUNCTION sync.check_rule(rule sync.write_rules, given text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  name text := format('warehouse.%s.%s', rule.table_name, rule.field);
+BEGIN
+  IF rule.required AND coalesce(given, '') !~ '\S' THEN
+    RAISE EXCEPTION '%: expected %, got %', name,
+      CASE rule.kind WHEN 'text' THEN 'a text' WHEN 'instant' THEN 'a time' WHEN 'boolean' THEN 'true or false' ELSE 'a number' END,
+      CASE WHEN given IS NULL THEN 'nothing' ELSE 'a blank one' END
+      USING ERRCODE = 'check_violation', HINT = 'The service takes no record without it.';
+  ELSIF rule.minimum IS NOT NULL AND given::numeric < rule.minimum THEN
+    RAISE EXCEPTION '%: expected a number from % on, got %', name, rule.minimum, given USING ERRCODE = 'check_violation';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION sync.check_rule IS 'Refuses a value that is missing, blank or too small for the service.';
+
 -- Some columns of a row as the texts in which changes are kept: instants in UTC, where the session is.
 CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(jsonb_object_agg(name, row_json->>name), '{}') FROM unnest(names) AS name
