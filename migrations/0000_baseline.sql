@@ -902,6 +902,7 @@ CREATE INDEX "changes_open_number_idx" ON "sync"."changes" USING btree ("number"
 CREATE INDEX "changes_rejected_idx" ON "sync"."changes" USING btree ("account_id","settled_at") WHERE state = 'rejected';--> statement-breakpoint
 CREATE INDEX "changes_waits_for_idx" ON "sync"."changes" USING btree ("waits_for") WHERE waits_for IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "changes_row_id_idx" ON "sync"."changes" USING btree ("row_id","table_name","change_id");--> statement-breakpoint
+CREATE INDEX "changes_sent_again_idx" ON "sync"."changes" USING btree ("row_id","table_name") WHERE sends > 1 AND operation <> 'create';--> statement-breakpoint
 CREATE INDEX "attempts_change_id_idx" ON "sync"."attempts" USING btree ("change_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "conflicts_undecided_key" ON "sync"."conflicts" USING btree ("change_id","field") WHERE winner IS NULL;--> statement-breakpoint
 CREATE INDEX "conflicts_change_id_idx" ON "sync"."conflicts" USING btree ("change_id");--> statement-breakpoint

@@ -109,7 +109,7 @@ function readWritten(answer: Answer, write: Written, transport: Transport): Writ
     return {outcome: 'done', status, record, locatedNumber};
   } catch (error) {
     if (!(error instanceof RetryableError || error instanceof FatalError)) throw error;
-    return {outcome: 'in-doubt', reason: error.message, status};
+    return {outcome: 'in-doubt', reason: error.message, status, retryAfterMs: null};
   }
 }
 

@@ -229,6 +229,7 @@ class HttpTransport implements Transport {
         outcome: 'in-doubt',
         reason: `${thing}: expected an answer, got ${error.message}`,
         status: null,
+        retryAfterMs: null,
       };
     }
   }

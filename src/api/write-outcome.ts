@@ -27,15 +27,17 @@ export interface InDoubt {
   readonly outcome: 'in-doubt';
   readonly reason: string;
   readonly status: number | null;
+  /** When the service asks to be asked again, by its `Retry-After`. */
+  readonly retryAfterMs: number | null;
 }
 
 /** The outcome of a write that got an answer other than success. */
 export function judgeRefusal(refusal: Refusal): Refused | InDoubt {
-  const {thing, status, words} = refusal;
+  const {thing, status, words, retryAfterMs} = refusal;
   const error = toWriteError(refusal);
   if (error === null) {
     const reason = `${thing}: expected success, got ${status} (${words.text}), which does not say whether it was written`;
-    return {outcome: 'in-doubt', reason, status};
+    return {outcome: 'in-doubt', reason, status, retryAfterMs};
   }
   return {outcome: 'refused', status, words: words.text, isGone: isUnknownRecord(refusal), error};
 }
@@ -43,5 +45,7 @@ export function judgeRefusal(refusal: Refusal): Refused | InDoubt {
 /** The outcome of a write that got no whole answer. @param thing - the request, for the reason's text */
 export function judgeFailure(thing: string, failure: ExchangeFailure): WriteOutcome {
   const reason = `${thing}: expected an answer, got ${describeFailure(failure)}`;
-  return failure.isSent ? {outcome: 'in-doubt', reason, status: null} : {outcome: 'not-sent', reason};
+  return failure.isSent
+    ? {outcome: 'in-doubt', reason, status: null, retryAfterMs: null}
+    : {outcome: 'not-sent', reason};
 }

@@ -82,7 +82,8 @@ export async function beginSending(
           SET state = 'sending', sent_at = clock_timestamp(), sends = sends + 1, looks = 0, reason = NULL,
               fields = coalesce(wanted.fields, held.fields), base = held.base || coalesce(wanted.base, '{}')
          FROM wanted
-        WHERE held.change_id = wanted.change_id AND held.fence = wanted.fence AND state = 'pending'
+        WHERE held.change_id = wanted.change_id AND held.fence = wanted.fence
+          AND state IN ('pending', CASE held.operation WHEN 'create' THEN 'pending' ELSE 'in_doubt' END)
           AND lease_until > clock_timestamp()
     RETURNING held.change_id, held.fence, method, path, request)
      INSERT INTO sync.attempts (change_id, fence, method, path, request) SELECT * FROM begun
@@ -128,14 +129,19 @@ export async function endAttempt(db: Queryable, attemptId: string, end: AttemptE
   );
 }
 
-/** Gives a change back, to be sent after a while: it is certain that nothing of it was written, so it counts as not sent. */
+/**
+ * Gives a change back, to be sent after a while: it is certain that nothing of it was written, so it counts as not sent.
+ * Where an earlier request may still arrive it stays in doubt.
+ */
 export async function postponeChange(
   db: Queryable,
   claim: ChangeClaim,
   delay: {readonly delayMs: number; readonly isFailure: boolean; readonly reason: string | null},
 ): Promise<void> {
   const {rowCount} = await db.query(
-    `UPDATE sync.changes SET state = 'pending', lease_until = NULL, reason = $5, sends = sends - (state = 'sending')::integer,
+    `UPDATE sync.changes
+        SET state = CASE WHEN state = 'sending' AND operation <> 'create' AND sends > 1 THEN 'in_doubt' ELSE 'pending' END,
+            lease_until = NULL, reason = $5, sends = sends - (state = 'sending')::integer,
             due_at = now() + $3 * interval '1 millisecond', failures = failures + $4::boolean::integer
       WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending')`,
     [claim.changeId, claim.fence, delay.delayMs, delay.isFailure, delay.reason],

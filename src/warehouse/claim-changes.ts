@@ -10,6 +10,11 @@ export interface ClaimedChange extends Change {
   readonly claimedAt: string;
   /** How long ago it was sent last, in milliseconds by the database's clock; null when it never was. */
   readonly sentAgoMs: number | null;
+  /**
+   * How long ago another update or delete of the record was sent for the second time or more, in milliseconds: one of its
+   * requests was lost, and may arrive yet. Null when none was.
+   */
+  readonly sentAgainAgoMs: number | null;
   /** The service has answered that it is written; what it made of it is still to be read. */
   readonly isWritten: boolean;
 }
@@ -38,6 +43,9 @@ export async function claimChanges(
          FROM ready WHERE held.change_id = ready.change_id
     RETURNING held.*)
      SELECT ${changeColumns}, now() AS "claimedAt", extract(epoch FROM now() - sent_at)::double precision * 1000 AS "sentAgoMs",
+            (SELECT extract(epoch FROM now() - max(other.sent_at))::double precision * 1000 FROM sync.changes AS other
+              WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name AND other.sends > 1
+                AND other.operation <> 'create' AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
             state = 'in_doubt' AND EXISTS (
               SELECT FROM sync.attempts WHERE change_id = claimed.change_id AND outcome = 'done') AS "isWritten"
        FROM claimed ORDER BY change_id`,

@@ -3,9 +3,13 @@ import type {ChangeValues} from '../../warehouse/change.ts';
 import {type EndedAttempt, finishConflict, finishDone} from './finish.ts';
 import {type Merge, mergeFields} from './merge.ts';
 import {type PushEnd, type PushRun, pass} from './push-run.ts';
+import type {Subject} from './request.ts';
 import {leaveUnread, send} from './send.ts';
 import {subjectOf, truthNumberOf} from './subject.ts';
 import {findTrueRow, readTruth, type TrueRow, type Truth} from './truth.ts';
+
+/** What a change of a record is about. */
+type Known = Subject & {readonly number: string};
 
 /** Reads, merges, sends what differs, reads back. */
 export async function carryUpdate(run: PushRun): Promise<PushEnd> {
@@ -19,6 +23,15 @@ export async function carryUpdate(run: PushRun): Promise<PushEnd> {
   const row = isGone(truth) ? null : findTrueRow(run, truth, number);
   if (isGone(truth) || row === null)
     return await leaveGone(run, isGone(truth) ? truth.words : 'it is not in the list');
+  return await sendUpdate(run, {subject: {...subject, number}, truth, row});
+}
+
+/** Merges what is wanted with what was just read, sends what differs, reads back. */
+export async function sendUpdate(
+  run: PushRun,
+  {subject, truth, row}: {readonly subject: Known; readonly truth: Truth; readonly row: TrueRow},
+): Promise<PushEnd> {
+  const {number} = subject;
   const merge = mergeFields(sidesOf(run, row));
   const undecided = merge.clashes.filter(({winner}) => winner === null);
   if (undecided.length > 0) {
@@ -42,7 +55,7 @@ export async function carryUpdate(run: PushRun): Promise<PushEnd> {
     before: truth,
     onGone: (words, attempt) => leaveGone(run, words, attempt),
     onDone: async (_written, attempt) => {
-      const after = await readBack(run, truthNumber);
+      const after = await readBack(run, truth.number);
       if (after === null)
         return await leaveUnread(run, attempt, {reason: 'it was written, and could not be read back'});
       return await finishDone(run, {

@@ -17,6 +17,7 @@ import {endTogether} from './end-together.ts';
 import {finishConflict} from './finish.ts';
 import {defaultSettlePolicy, type PushCounts, type PushDeps} from './push-deps.ts';
 import {type PushEnd, type PushRun, pass} from './push-run.ts';
+import {waitForCalm} from './send.ts';
 import {settleDoubt} from './settle-doubt.ts';
 
 /** The account's own measure says how many requests run at once; so many changes are in hand for it. */
@@ -89,6 +90,8 @@ async function carry(
   await pass(run, 'claimed');
   try {
     if (change.state === 'in_doubt') return await settleDoubt(run);
+    const calmMs = run.settle.quarantineMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
+    if (calmMs > 0) return await waitForCalm(run, calmMs);
     if (change.operation === 'create') return await carryCreate(run);
     return await (change.operation === 'update' ? carryUpdate(run) : carryDelete(run));
   } catch (error) {

@@ -107,7 +107,7 @@ async function judge(
         status: result.status,
         answer: result.reason,
       });
-      return await doubt(run, result.reason);
+      return await doubt(run, result);
   }
 }
 
@@ -139,6 +139,13 @@ export async function tryLater(
   return 'postponed';
 }
 
+/** A lost request of an earlier change of the record may still arrive, and would undo what is sent before it does. */
+export async function waitForCalm({deps, change}: PushRun, delayMs: number): Promise<PushEnd> {
+  const reason = 'a request of an earlier change of this record was lost, and may still arrive';
+  await postponeChange(deps.pool, change, {delayMs, isFailure: false, reason});
+  return 'postponed';
+}
+
 /**
  * The service said that it is written, and the record could not be read: it is read later, and never sent again.
  * @param number - of the record, where the answer told it
@@ -149,12 +156,22 @@ export async function leaveUnread(
   unread: {readonly reason: string; readonly number?: string | null},
 ): Promise<PushEnd> {
   await endAttempt(run.deps.pool, attemptId, end);
-  return await doubt(run, unread.reason, unread.number);
+  return await doubt(run, unread);
 }
 
-/** Nobody knows whether it was written: it is looked for. */
-async function doubt(run: PushRun, reason: string, number: string | null = null): Promise<PushEnd> {
-  const delayMs = run.settle.lookDelaysMs[0] ?? 0;
-  await doubtChange(run.deps.pool, run.change, {reason, delayMs, number});
+/** Nobody knows whether it was written: it is looked for, when the service says, and later the more often it was sent. */
+async function doubt(
+  {deps, change, settle}: PushRun,
+  {
+    reason,
+    number = null,
+    retryAfterMs = null,
+  }: {readonly reason: string; readonly number?: string | null; readonly retryAfterMs?: number | null},
+): Promise<PushEnd> {
+  const before = change.operation === 'create' ? 0 : change.sends;
+  const {lookDelaysMs} = settle;
+  const usualMs = lookDelaysMs[Math.min(before, lookDelaysMs.length - 1)] ?? 0;
+  const delayMs = before === 0 ? (retryAfterMs ?? usualMs) : Math.max(usualMs, retryAfterMs ?? 0);
+  await doubtChange(deps.pool, change, {reason, delayMs, number});
   return 'in_doubt';
 }

@@ -54,8 +54,8 @@ export class Mischief {
   #server: Server | null = null;
   #port = 0;
   isHealed = false;
-  /** Decides the fate of a write in place of the odds; null leaves it to them. */
-  script: ((asked: Asked) => WriteFate | null) | null = null;
+  /** Decides the fate of a write in place of the odds, or answers for the service; null leaves it to the odds. */
+  script: ((asked: Asked) => WriteFate | Answer | null) | null = null;
   /** How often each fate befell a write. */
   readonly fates: Record<WriteFate, number>;
 
@@ -150,6 +150,7 @@ export class Mischief {
   ): Promise<void> {
     const drawn = writeFates[random.weighted(writeFates.map((fate) => this.#odds[fate]))] ?? 'pass';
     const fate = this.isHealed ? 'pass' : (this.script?.(asked) ?? drawn);
+    if (typeof fate === 'object') return send(response, fate);
     this.fates[fate]++;
     switch (fate) {
       case 'drop':

@@ -40,7 +40,12 @@ export async function openScriptedPlace(clock?: ServiceClock): Promise<ScriptedP
   const transports: Transport[] = [];
   const openTransport: ScriptedPlace['openTransport'] = (options = {}) => {
     const baseUrl = mischief.url;
-    const transport = createTransport({baseUrl, token: new Secret(token), retry: {attempts: 1}, ...options});
+    const transport = createTransport({
+      baseUrl,
+      token: new Secret(token),
+      retry: {attempts: 1, sleep: async () => {}},
+      ...options,
+    });
     transports.push(transport);
     return transport;
   };
