@@ -5,6 +5,7 @@ import {readAccounts} from '../../src/commands/account-status.ts';
 import {findConcerns} from '../../src/commands/concerns.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
 import type {Sweep} from '../../src/warehouse/sweep.ts';
+import {openSmallDisk} from '../support/small-disk.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 let service: TestService;
@@ -75,4 +76,26 @@ test('a change that finds no room waits, and is carried when there is', async ()
   await makeRoom();
   await world.pool.query(`UPDATE sync.changes SET due_at = now() WHERE state = 'pending'`);
   expect(await push()).toMatchObject({done: 1});
+});
+
+test('on a real disk that is full a sweep waits as well, whatever else cannot be written', async (context) => {
+  const disk = await openSmallDisk();
+  if (disk === null) return context.skip();
+  const small = await openWorld(service, disk.database);
+  try {
+    disk.fill(64 * 1024);
+    const full = await small.sweep('jobs');
+    expect(full).toMatchObject({
+      outcome: 'postponed',
+      error: {message: expect.stringContaining('its disk is full')},
+    });
+    disk.empty();
+    // Where not even the delay could be noted, the lease runs out.
+    await small.pool.query(
+      `UPDATE sync.sweeps SET lease_until = now() - interval '1 second' WHERE state = 'running'`,
+    );
+    expect(await small.sweep('jobs')).toMatchObject({outcome: 'ended', state: 'certified'});
+  } finally {
+    await small.close();
+  }
 });
