@@ -1,6 +1,7 @@
 import {once} from 'node:events';
 import {isIP} from 'node:net';
 import type {Config} from '../config.ts';
+import {openDoorPools} from '../door/pools.ts';
 import {openDoor} from '../door/server.ts';
 import {print} from './report.ts';
 import {withWarehouse} from './world.ts';
@@ -17,8 +18,12 @@ export async function door(
   {port, host, json}: DoorCommand,
   signal: AbortSignal,
 ): Promise<number> {
-  return await withWarehouse(config, {migrates: true}, async ({pool, log, place}) => {
-    const running = await openDoor({pool, log, host, port});
+  return await withWarehouse(config, {migrates: true}, async ({databaseUrl, log, place}) => {
+    const pools = openDoorPools(databaseUrl);
+    const running = await openDoor({pools, log, host, port}).catch(async (error: unknown) => {
+      await pools.close();
+      throw error;
+    });
     try {
       if (!isLoopback(host))
         process.stderr.write(
@@ -30,6 +35,7 @@ export async function door(
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
       await running.close();
+      await pools.close();
     }
     return 0;
   });

@@ -9,13 +9,24 @@ import {resultsSchema, rowSchema, rowsSchema, storySchema} from './answers.ts';
 import {keyOf} from './authentication.ts';
 import {changesRequestSchema} from './change-request.ts';
 import {type Place, packPlace, unpackPlace} from './page-token.ts';
+import type {DoorPools} from './pools.ts';
 import {type Flaw, Problem, problemSchema} from './problem.ts';
 import {readStory} from './read-change.ts';
 import {readRows} from './read-rows.ts';
+import {Turns} from './turns.ts';
 import {writeChanges} from './write-changes.ts';
+
+/** What reads are made with. */
+interface Reading {
+  readonly reads: pg.Pool;
+  readonly turns: Turns;
+}
 
 type App = ReturnType<typeof withTypes>;
 
+/** Of each key: half of the connections, and what a burst may hold. */
+const readLimits = {atOnce: 4, waiting: 100} as const;
+const writeLimits = {atOnce: 4, waiting: 50} as const;
 const rowsAtOnce = {most: 500, usual: 100} as const;
 
 /** Each table's row, made once: the document names it by the table. */
@@ -55,12 +66,13 @@ const idempotencyKey = z
   );
 
 /** The addresses under /v1, all for the account of the key alone. */
-export function addRoutes(pool: pg.Pool): FastifyPluginCallback {
+export function addRoutes({reads, writes}: Pick<DoorPools, 'reads' | 'writes'>): FastifyPluginCallback {
   return (instance, _options, done) => {
     const app = withTypes(instance);
-    addChanges(app, pool);
-    addStory(app, pool);
-    for (const table of allTables) addList(app, pool, table);
+    const turns = new Turns('reads', readLimits);
+    addChanges(app, writes);
+    addStory(app, {reads, turns});
+    for (const table of allTables) addList(app, {reads, turns}, table);
     done();
   };
 }
@@ -69,7 +81,8 @@ function withTypes(app: FastifyInstance) {
   return app.withTypeProvider<ZodTypeProvider>();
 }
 
-function addChanges(app: App, pool: pg.Pool): void {
+function addChanges(app: App, writes: pg.Pool): void {
+  const turns = new Turns('writes', writeLimits);
   app.route({
     method: 'POST',
     url: '/changes',
@@ -83,11 +96,11 @@ function addChanges(app: App, pool: pg.Pool): void {
     },
     handler: async (request, reply) => {
       const {body, headers} = request;
-      const {results, isReplay} = await writeChanges(pool, {
-        key: keyOf(request, {mustWrite: true}),
-        body,
-        idempotencyKey: headers['idempotency-key'] ?? null,
-      });
+      const key = keyOf(request, {mustWrite: true});
+      const idempotencyKey = headers['idempotency-key'] ?? null;
+      const {results, isReplay} = await turns.take(key.doorKeyId, () =>
+        writeChanges(writes, {key, body, idempotencyKey}),
+      );
       const isNew = !isReplay && results.some(({state}) => state !== 'unchanged');
       const [first] = results;
       if (Array.isArray(body) || first === undefined)
@@ -98,7 +111,7 @@ function addChanges(app: App, pool: pg.Pool): void {
   });
 }
 
-function addStory(app: App, pool: pg.Pool): void {
+function addStory(app: App, {reads, turns}: Reading): void {
   app.route({
     method: 'GET',
     url: '/changes/:change_id',
@@ -113,7 +126,8 @@ function addStory(app: App, pool: pg.Pool): void {
     },
     handler: async (request) => {
       const {change_id} = request.params;
-      const story = await readStory(pool, keyOf(request).accountId, change_id);
+      const {doorKeyId, accountId} = keyOf(request);
+      const story = await turns.take(doorKeyId, () => readStory(reads, accountId, change_id));
       if (story !== null) return story;
       throw new Problem(404, 'not-found', {
         detail: `change ${change_id}: the account has none of that number`,
@@ -122,7 +136,7 @@ function addStory(app: App, pool: pg.Pool): void {
   });
 }
 
-function addList(app: App, pool: pg.Pool, table: MirrorTable): void {
+function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
   const row = rowSchemas.get(table) ?? rowSchema(table);
   app.route({
     method: 'GET',
@@ -137,11 +151,9 @@ function addList(app: App, pool: pg.Pool, table: MirrorTable): void {
     handler: async (request) => {
       const {limit} = request.query;
       const place = findPlace(table, request.query);
-      const rows = await readRows(pool, table, {
-        ...place,
-        accountId: keyOf(request).accountId,
-        limit: limit + 1,
-      });
+      const {doorKeyId, accountId} = keyOf(request);
+      const wanted = {...place, accountId, limit: limit + 1};
+      const rows = await turns.take(doorKeyId, () => readRows(reads, table, wanted));
       const last = rows.length > limit ? rows[limit - 1] : undefined;
       return {
         rows: rows.slice(0, limit),

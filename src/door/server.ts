@@ -9,11 +9,12 @@ import {explainDatabaseError} from '../warehouse/database-errors.ts';
 import {nameOfKey, requireKey} from './authentication.ts';
 import {addDocument} from './document.ts';
 import {findFlaws} from './flaws.ts';
+import type {DoorPools} from './pools.ts';
 import {type Flaw, Problem} from './problem.ts';
 import {addRoutes} from './routes.ts';
 
 export interface DoorOptions {
-  readonly pool: pg.Pool;
+  readonly pools: Pick<DoorPools, 'reads' | 'writes'>;
   readonly log: Logger;
   readonly host: string;
   /** 0 takes any free port. */
@@ -42,8 +43,8 @@ const places: Readonly<Record<string, Flaw['in']>> = {
  * Opens the door, on a warehouse that is migrated. What comes in is never logged, nor are keys.
  * @throws {FatalError} the port is taken, or the host is none of this machine
  */
-export async function openDoor({pool, log, host, port}: DoorOptions): Promise<RunningDoor> {
-  const app = await buildDoor(pool, log);
+export async function openDoor({pools, log, host, port}: DoorOptions): Promise<RunningDoor> {
+  const app = await buildDoor(pools, log);
   try {
     const url = await app.listen({host, port});
     return {url, close: () => app.close()};
@@ -55,7 +56,7 @@ export async function openDoor({pool, log, host, port}: DoorOptions): Promise<Ru
   }
 }
 
-async function buildDoor(pool: pg.Pool, log: Logger): Promise<FastifyInstance> {
+async function buildDoor(pools: DoorOptions['pools'], log: Logger): Promise<FastifyInstance> {
   const app = fastify({
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
@@ -73,13 +74,13 @@ async function buildDoor(pool: pg.Pool, log: Logger): Promise<FastifyInstance> {
   app.setErrorHandler((error, request, reply) =>
     sendProblem(
       reply,
-      toProblem(explainDatabaseError(error, pool.options.connectionString ?? ''), request, log),
+      toProblem(explainDatabaseError(error, pools.reads.options.connectionString ?? ''), request, log),
     ),
   );
   app.setNotFoundHandler(() => {
     throw new Problem(404, 'not-found', {hint: 'GET /v1/openapi.json lists every address.'});
   });
-  requireKey(app, pool);
+  requireKey(app, pools.reads);
   app.addHook('onSend', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
     reply.header('x-content-type-options', 'nosniff');
@@ -93,8 +94,8 @@ async function buildDoor(pool: pg.Pool, log: Logger): Promise<FastifyInstance> {
     );
   });
   await addDocument(app);
-  await app.register(addRoutes(pool), {prefix: '/v1'});
-  addPlainRoutes(app, pool);
+  await app.register(addRoutes(pools), {prefix: '/v1'});
+  addPlainRoutes(app, pools.reads);
   return app;
 }
 
@@ -142,6 +143,12 @@ function toProblem(error: Error, request: FastifyRequest, log: Logger): Problem 
     {method: request.method, route: request.routeOptions.url, reason: where},
     'door: a request failed',
   );
+  if (isLocked(error)) {
+    return new Problem(503, 'locked', {
+      detail: 'another transaction is changing a row that this change needs, and has not ended',
+      hint: 'Nothing was done: send the same again later.',
+    });
+  }
   if (!isOurs) return new Problem(500, 'bug', {hint: 'The log of the door has more.'});
   return new Problem(503, 'unavailable', {
     detail: 'the warehouse cannot be reached, or is too busy',
@@ -149,9 +156,14 @@ function toProblem(error: Error, request: FastifyRequest, log: Logger): Problem 
   });
 }
 
+/** lock_not_available: what was waited for is somebody else's for longer than a write waits. */
+function isLocked({cause}: Error): boolean {
+  return cause instanceof Error && 'code' in cause && cause.code === '55P03';
+}
+
 function sendProblem(reply: FastifyReply, {body}: Problem): void {
   if (body.status === 401) reply.header('www-authenticate', 'Bearer');
-  if (body.status === 503) reply.header('retry-after', String(retryAfterSeconds));
+  if (body.status === 503 || body.status === 429) reply.header('retry-after', String(retryAfterSeconds));
   void reply
     .code(body.status)
     .type('application/problem+json')

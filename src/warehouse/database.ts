@@ -9,6 +9,7 @@ export interface PoolOptions {
   /** What `pg_stat_activity` shows. */
   readonly applicationName: string;
   readonly statementTimeoutMs?: number;
+  readonly lockTimeoutMs?: number;
 }
 
 /** A pool, or one connection of it. */
@@ -17,7 +18,7 @@ export type Queryable = pg.Pool | pg.ClientBase;
 const connectTimeoutMs = 10_000;
 const keepAliveAfterMs = 10_000;
 const defaultStatementTimeoutMs = 120_000;
-const lockTimeoutMs = 30_000;
+const defaultLockTimeoutMs = 30_000;
 const idleInTransactionTimeoutMs = 120_000;
 /** The client gives up later than the server: a statement it left alone would go on there, on a busy connection. */
 const clientGraceMs = 15_000;
@@ -64,7 +65,7 @@ export function openPool(url: string, options: PoolOptions): pg.Pool {
     keepAliveInitialDelayMillis: keepAliveAfterMs,
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs === 0 ? undefined : statementTimeoutMs + clientGraceMs,
-    lock_timeout: lockTimeoutMs,
+    lock_timeout: options.lockTimeoutMs ?? defaultLockTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     types: typeParsers,
     onConnect: async (client) => {

@@ -76,11 +76,13 @@ export async function useDoorKey(db: Queryable, text: string): Promise<DoorKey |
   return key;
 }
 
-// Once a minute, however many requests come; two at once write once.
+// Once a minute, however many requests come; two at once write once, and nobody waits for another's transaction.
 async function noteUse(db: Queryable, doorKeyId: string): Promise<void> {
   await db.query(
     `UPDATE sync.door_keys SET last_used_at = date_trunc('minute', now())
-      WHERE door_key_id = $1 AND last_used_at IS DISTINCT FROM date_trunc('minute', now())`,
+      WHERE door_key_id = (SELECT door_key_id FROM sync.door_keys
+                            WHERE door_key_id = $1 AND last_used_at IS DISTINCT FROM date_trunc('minute', now())
+                              FOR NO KEY UPDATE SKIP LOCKED)`,
     [doorKeyId],
   );
 }

@@ -227,7 +227,9 @@ describe('what is asked for', () => {
 });
 
 test('the door is an author that sends at once, whatever its connections were used for before', async () => {
-  const clients = await Promise.all(Array.from({length: place.pool.options.max}, () => place.pool.connect()));
+  const clients = await Promise.all(
+    Array.from({length: place.writes.options.max}, () => place.writes.connect()),
+  );
   for (const client of clients) {
     await client.query(`SET fieldmirror.writer = 'sweep'; SET fieldmirror.mode = 'hold'`);
     client.release();

@@ -2,6 +2,7 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
+import {openDoorPools} from '../../src/door/pools.ts';
 import {openDoor} from '../../src/door/server.ts';
 import {createLogger} from '../../src/log.ts';
 import {type Account, upsertAccount} from '../../src/warehouse/accounts.ts';
@@ -28,7 +29,10 @@ export interface Call {
 export interface Place {
   readonly url: string;
   readonly databaseUrl: string;
+  /** The test's own. */
   readonly pool: pg.Pool;
+  /** What the door writes with. */
+  readonly writes: pg.Pool;
   readonly account: Account;
   readonly stranger: Account;
   /** Opens `account`, to write; `reader` to read; `strange` opens `stranger`. */
@@ -72,7 +76,8 @@ export async function openPlace(): Promise<Place> {
   const logged: string[] = [];
   const destination = {write: (line: string) => logged.push(line)};
   const log = createLogger({level: 'debug', secrets: [], destination});
-  const door = await openDoor({pool, log, host: '127.0.0.1', port: 0});
+  const pools = openDoorPools(database.url, {lockTimeoutMs: 1_000});
+  const door = await openDoor({pools, log, host: '127.0.0.1', port: 0});
   const call = async (method: string, path: string, {body, key = keys.writer, headers = {}}: Call) => {
     const answer = await fetch(door.url + path, {
       method,
@@ -89,6 +94,7 @@ export async function openPlace(): Promise<Place> {
     url: door.url,
     databaseUrl: database.url,
     pool,
+    writes: pools.writes,
     account,
     stranger,
     keys,
@@ -97,6 +103,7 @@ export async function openPlace(): Promise<Place> {
     post: (body, options = {}) => call('POST', '/v1/changes', {...options, body}),
     close: async () => {
       await door.close();
+      await pools.close();
       await pool.end();
       await database.drop();
     },
