@@ -42,6 +42,15 @@ describe.each(blocks)('$place', (block) => {
   else test('is of a kind that this test can run', () => expect(['sh', 'sql', '']).toContain(block.language));
 });
 
+test('what was written by all of this has reached the service, or was given up', async () => {
+  session = await reader.connect('fieldmirror');
+  const {rows} = await session.query<{state: string}>(
+    `SELECT change_id, table_name, fields, sync.wait(change_id, '30 s') AS state FROM sync.changes ORDER BY change_id`,
+  );
+  expect(rows.length).toBeGreaterThan(10);
+  expect(rows.filter(({state}) => state !== 'done' && state !== 'cancelled')).toEqual([]);
+});
+
 async function checkCommands(block: Block): Promise<void> {
   const printed = await reader.type(block);
   expect(printed).not.toMatch(/^## ended with/m);
