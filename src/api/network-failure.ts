@@ -4,6 +4,7 @@ import type {ExchangeFailure} from './exchange.ts';
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused (is the service up, is the port right?)',
   ENOTFOUND: 'host name unknown (is the address spelled right?)',
+  ELOOPBACK: 'a name that is not this machine, to which alone plain http is spoken',
   EAI_AGAIN: 'host name not resolved for now',
   ENETUNREACH: 'network unreachable',
   EHOSTUNREACH: 'host unreachable',
@@ -41,6 +42,8 @@ export function toFailureError(thing: string, failure: ExchangeFailure): Error {
   const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;
   if (failure.kind === 'too-large')
     return new FatalError(`${message}; raise the limit if such an answer is right`);
+  if (failure.code === 'ELOOPBACK')
+    return new FatalError(`${message}; nothing was sent: give the address with https`);
   if (isCertificate(failure.code))
     return new FatalError(`${message}; nothing was sent: check the address and its certificate`);
   return new RetryableError(`${message}; try again later`);

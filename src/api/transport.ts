@@ -10,6 +10,7 @@ import {ExchangeError} from './exchange.ts';
 import {readDate} from './http-date.ts';
 import {kindOf} from './latency.ts';
 import {Limiter, type Urgency} from './limiter.ts';
+import {onlyThisMachine} from './local-lookup.ts';
 import {toFailureError} from './network-failure.ts';
 import {DEFAULT_RETRY, type RetryPolicy, retry, type Sleep} from './retry.ts';
 import {parseRetryAfter} from './retry-after.ts';
@@ -132,7 +133,8 @@ class HttpTransport implements Transport {
     this.#authorization = toAuthorization(options.token);
     this.#retry = {...DEFAULT_RETRY, ...options.retry};
     this.#now = options.now ?? Date.now;
-    this.#agents = createAgents(options);
+    const isLocal = this.#base.protocol === 'http:' && options.allowHttp !== true;
+    this.#agents = createAgents(isLocal ? {...options, lookup: onlyThisMachine(options.lookup)} : options);
     this.host = this.#base.host;
     const limits = {...DEFAULT_TRANSPORT_LIMITS, ...options.limits};
     const throttle = new Throttle({...DEFAULT_THROTTLE, ...options.throttle});
