@@ -54,7 +54,10 @@ export async function claimChanges(
   return rows;
 }
 
-/** Accounts that have something to carry now. */
+/**
+ * Accounts that have something to carry now. It is asked every few seconds: the order, which an EXISTS would not keep, leads
+ * to the index; without it Postgres reads the whole table where many changes wait and few are due.
+ */
 export async function listAccountsWithDueChanges(
   db: Queryable,
   accountIds: readonly string[],
@@ -62,8 +65,9 @@ export async function listAccountsWithDueChanges(
   const {rows} = await db.query<{accountId: string}>(
     `SELECT account_id AS "accountId" FROM sync.accounts AS account
       WHERE account_id = ANY ($1) AND state = 'active'
-        AND (EXISTS (SELECT FROM sync.changes WHERE account_id = account.account_id AND state IN ('pending', 'in_doubt')
-                        AND waits_for IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until < now()))
+        AND ((SELECT true FROM sync.changes WHERE account_id = account.account_id AND state IN ('pending', 'in_doubt')
+                 AND waits_for IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until < now())
+               ORDER BY due_at, change_id LIMIT 1)
              OR EXISTS (SELECT FROM sync.changes WHERE account_id = account.account_id AND state = 'sending' AND lease_until < now()))`,
     [accountIds],
   );
