@@ -18,6 +18,8 @@ export type Trouble =
   | {readonly kind: 'half-close'}
   /** The answer comes byte by byte, for so many bytes. */
   | {readonly kind: 'drip'; readonly bytes: number; readonly everyMs: number}
+  /** Answers come as over a line that carries so much. */
+  | {readonly kind: 'slow'; readonly bytesASecond: number}
   /** The request arrives; with the first byte of the answer the client is reset. */
   | {readonly kind: 'lose-reply'};
 
@@ -25,6 +27,9 @@ export type TroubleKind = Trouble['kind'];
 
 /** Decides what happens to some bytes from the client; null lets them pass. */
 export type Draw = (chunk: Buffer) => Trouble | null;
+
+/** Of a slow line, at once. */
+const pieceBytes = 1_024;
 
 export interface FaultyLine {
   /** On 127.0.0.1; the same after the line was down. */
@@ -47,7 +52,16 @@ export async function openFaultyLine(target: number, draw: Draw | null = null): 
 }
 
 class Line implements FaultyLine {
-  readonly struck = {delay: 0, drop: 0, truncate: 0, reset: 0, 'half-close': 0, drip: 0, 'lose-reply': 0};
+  readonly struck = {
+    delay: 0,
+    drop: 0,
+    truncate: 0,
+    reset: 0,
+    'half-close': 0,
+    drip: 0,
+    slow: 0,
+    'lose-reply': 0,
+  };
   readonly #target: number;
   readonly #links = new Set<Link>();
   #draw: Draw | null;
@@ -165,7 +179,8 @@ class Link {
       this.#isSilent = true;
       this.#server.resetAndDestroy();
       this.#client.resume();
-    } else if (trouble?.kind === 'drip') await this.#drip(chunk, trouble);
+    } else if (trouble?.kind === 'slow') await this.#carrySlowly(chunk, trouble.bytesASecond);
+    else if (trouble?.kind === 'drip') await this.#drip(chunk, trouble);
     else await write(this.#client, chunk);
   }
 
@@ -181,6 +196,14 @@ class Link {
       await this.#wait(everyMs);
     }
     await write(this.#client, chunk.subarray(slow));
+  }
+
+  async #carrySlowly(chunk: Buffer, bytesASecond: number): Promise<void> {
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      const piece = chunk.subarray(at, at + pieceBytes);
+      await this.#wait((piece.length * 1_000) / bytesASecond);
+      await write(this.#client, piece);
+    }
   }
 
   #fallSilent(ms: number): void {

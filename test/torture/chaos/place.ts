@@ -56,7 +56,9 @@ export class Place {
     this.#clusters = parts.clusters;
     this.#redis = parts.redis;
     const secrets = [parts.token, Buffer.from(`${parts.token}:${parts.token}`).toString('base64')];
-    const worker = {args: ['start'], env: parts.env, secrets};
+    // As `npm start` runs it.
+    const env = {...parts.env, NODE_OPTIONS: '--max-semi-space-size=8'};
+    const worker = {args: ['start'], env, secrets};
     this.workers = Array.from(
       {length: parts.size.workers},
       (_, at) => new Supervised(`worker ${at + 1}`, worker),

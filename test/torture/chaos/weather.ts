@@ -9,7 +9,7 @@ interface Weather {
   readonly kinds: Readonly<Record<TroubleKind, number>>;
 }
 
-const every = {delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 2, 'lose-reply': 4};
+const every = {delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 2, slow: 1, 'lose-reply': 4};
 
 export const weathers = {
   /** A write is struck more often than a read: its fate is what the engine must find out. */
@@ -45,13 +45,15 @@ function draw(random: Random, odds: Readonly<Record<TroubleKind, number>>, size:
       return {kind, forwarded: random.integer(0, size - 1)};
     case 'drip':
       return {kind, bytes: random.integer(10, 300), everyMs: random.integer(1, 20)};
+    case 'slow':
+      return {kind, bytesASecond: random.integer(20_000, 200_000)};
     default:
       return {kind};
   }
 }
 
 function none(): Record<TroubleKind, number> {
-  return {delay: 0, drop: 0, truncate: 0, reset: 0, 'half-close': 0, drip: 0, 'lose-reply': 0};
+  return {delay: 0, drop: 0, truncate: 0, reset: 0, 'half-close': 0, drip: 0, slow: 0, 'lose-reply': 0};
 }
 
 function start(chunk: Buffer): string {
