@@ -698,6 +698,7 @@ CREATE TABLE "sync"."changes" (
 	"state" text DEFAULT 'pending' NOT NULL,
 	"reason" text,
 	"waits_for" bigint,
+	"held_for" text,
 	"fingerprint" "bytea",
 	"requested_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"requested_by" text DEFAULT session_user NOT NULL,
@@ -739,6 +740,21 @@ CREATE TABLE "sync"."attempts" (
 	"answer" text,
 	CONSTRAINT "attempts_method_check" CHECK ("sync"."attempts"."method" IN ('POST', 'PUT', 'DELETE')),
 	CONSTRAINT "attempts_outcome_check" CHECK ("sync"."attempts"."outcome" IN ('done', 'refused', 'not-sent', 'in-doubt') AND "sync"."attempts"."ended_at" IS NOT NULL OR "sync"."attempts"."outcome" IS NULL AND "sync"."attempts"."ended_at" IS NULL)
+);
+--> statement-breakpoint
+CREATE TABLE "sync"."alterations" (
+	"alteration_id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "sync"."alterations_alteration_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"change_id" bigint NOT NULL,
+	"account_id" bigint NOT NULL,
+	"field" text NOT NULL,
+	"kind" text NOT NULL,
+	"sent" jsonb NOT NULL,
+	"got" jsonb NOT NULL,
+	"is_stop" boolean NOT NULL,
+	"found_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"looked_at" timestamp with time zone,
+	"looked_by" text,
+	CONSTRAINT "alterations_looked_at_check" CHECK (("sync"."alterations"."looked_at" IS NULL) = ("sync"."alterations"."looked_by" IS NULL) AND NOT ("sync"."alterations"."is_stop" AND "sync"."alterations"."looked_at" IS NOT NULL))
 );
 --> statement-breakpoint
 CREATE TABLE "sync"."conflicts" (
@@ -852,6 +868,7 @@ ALTER TABLE "sync"."fields" ADD CONSTRAINT "fields_account_id_accounts_account_i
 ALTER TABLE "sync"."field_events" ADD CONSTRAINT "field_events_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."changes" ADD CONSTRAINT "changes_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."attempts" ADD CONSTRAINT "attempts_change_id_changes_change_id_fk" FOREIGN KEY ("change_id") REFERENCES "sync"."changes"("change_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "sync"."alterations" ADD CONSTRAINT "alterations_change_id_changes_change_id_fk" FOREIGN KEY ("change_id") REFERENCES "sync"."changes"("change_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."conflicts" ADD CONSTRAINT "conflicts_change_id_changes_change_id_fk" FOREIGN KEY ("change_id") REFERENCES "sync"."changes"("change_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."door_keys" ADD CONSTRAINT "door_keys_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."door_requests" ADD CONSTRAINT "door_requests_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -904,6 +921,10 @@ CREATE INDEX "changes_waits_for_idx" ON "sync"."changes" USING btree ("waits_for
 CREATE INDEX "changes_row_id_idx" ON "sync"."changes" USING btree ("row_id","table_name","change_id");--> statement-breakpoint
 CREATE INDEX "changes_sent_again_idx" ON "sync"."changes" USING btree ("row_id","table_name") WHERE sends > 1 AND operation <> 'create';--> statement-breakpoint
 CREATE INDEX "attempts_change_id_idx" ON "sync"."attempts" USING btree ("change_id");--> statement-breakpoint
+CREATE INDEX "alterations_change_id_idx" ON "sync"."alterations" USING btree ("change_id");--> statement-breakpoint
+CREATE INDEX "alterations_kind_idx" ON "sync"."alterations" USING btree ("account_id","kind");--> statement-breakpoint
+CREATE INDEX "alterations_stop_idx" ON "sync"."alterations" USING btree ("account_id","kind") WHERE is_stop;--> statement-breakpoint
+CREATE INDEX "alterations_open_idx" ON "sync"."alterations" USING btree ("account_id","found_at") WHERE looked_at IS NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "conflicts_undecided_key" ON "sync"."conflicts" USING btree ("change_id","field") WHERE winner IS NULL;--> statement-breakpoint
 CREATE INDEX "conflicts_change_id_idx" ON "sync"."conflicts" USING btree ("change_id");--> statement-breakpoint
 CREATE INDEX "door_requests_requested_at_idx" ON "sync"."door_requests" USING btree ("account_id","requested_at");--> statement-breakpoint

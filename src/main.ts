@@ -127,7 +127,10 @@ function addChanges(program: Command, json: () => {readonly json: boolean}): voi
   changes
     .command('list')
     .description('what is under way, and what became of the rest')
-    .option('--state <state>', 'held, pending, sending, in_doubt, conflict, done, rejected, cancelled')
+    .option(
+      '--state <state>',
+      'held, pending, sending, in_doubt, conflict, done, altered, rejected, cancelled',
+    )
     .option('--table <table>', 'of one table: customers, jobs, job_notes, …')
     .option('--account <name>', 'of one account')
     .option('--limit <number>', 'how many', readCount, 20)
@@ -145,8 +148,9 @@ function addChanges(program: Command, json: () => {readonly json: boolean}): voi
     hold: 'send nothing of it until it is released',
     release: 'let what is held go',
     cancel: 'give it up: the row gets back what it held before',
+    accept: 'say that you looked at what the service altered: further changes of that kind go on',
   } as const;
-  for (const verb of ['retry', 'hold', 'release', 'cancel'] as const) {
+  for (const verb of ['retry', 'hold', 'release', 'cancel', 'accept'] as const) {
     const command = changes.command(verb).description(verbs[verb]).argument('<change...>', 'their numbers');
     if (verb === 'cancel') command.option('--reason <text>', 'why, for those who look at it later');
     command.action((ids, given) =>

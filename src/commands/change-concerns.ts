@@ -26,6 +26,8 @@ function describe({lateness, count, changeId, reason}: LateChanges, age: string)
   switch (lateness) {
     case 'conflict':
       return `${what} ${isOne ? 'needs' : 'need'} a decision${oldest}, for ${age}${why}`;
+    case 'altered':
+      return `${what} ${isOne ? 'was' : 'were'} altered by the service${oldest}, ${age} ago${why}`;
     case 'rejected':
       return `${what} ${isOne ? 'was' : 'were'} refused by the service${oldest}, ${age} ago${why}`;
     case 'in-doubt':

@@ -1,6 +1,7 @@
 // What happens next to a change, and what a person can do about it.
 
 import type {Account} from '../warehouse/accounts.ts';
+import type {KeptAlteration} from '../warehouse/alterations.ts';
 import type {Change} from '../warehouse/change.ts';
 import type {FieldConflict} from '../warehouse/change-log.ts';
 import {nameState} from './change-words.ts';
@@ -13,6 +14,7 @@ export interface Circumstances {
   /** The change it waits for. */
   readonly blocker: Change | null;
   readonly conflicts: readonly FieldConflict[];
+  readonly alterations: readonly KeptAlteration[];
   /** Whether a later change of the same record came after it. */
   readonly isOvertaken: boolean;
   /** ISO 8601, by the database's clock. */
@@ -28,7 +30,10 @@ export interface NextStep {
 export function tellNext(change: Change, around: Circumstances): NextStep | null {
   const {changeId, state} = change;
   switch (state) {
+    case 'done':
+      return tellDone(change, around);
     case 'held':
+      if (change.heldFor !== null) return tellStopped(change);
       return step('nothing is sent until somebody releases it', [
         [`changes release ${changeId}`, 'sends it'],
         giveUp(changeId),
@@ -125,6 +130,24 @@ function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): Ne
     ]);
   return step(`somebody looks whether it arrived at ${showSecond(dueAt)} (${ahead(dueAt, now)})`, [
     [`changes retry ${changeId}`, 'has it looked at at once'],
+  ]);
+}
+
+function tellDone({changeId, table}: Change, {alterations}: Circumstances): NextStep | null {
+  const open = alterations.filter(({lookedAt}) => lookedAt === null);
+  if (open.length === 0) return null;
+  const stopped = open.flatMap(({kind, isStop}) => (isStop ? [kind] : []));
+  const held = stopped.length === 0 ? '' : `; further changes of ${stopped.join(', ')} are held until then`;
+  return step(
+    `somebody looks whether the service understood it${held}. To put it right: UPDATE warehouse.${table} again`,
+    [[`changes accept ${changeId}`, 'says that somebody has looked']],
+  );
+}
+
+function tellStopped({changeId, heldFor}: Change): NextStep {
+  return step(`it is sent once somebody has looked at what the service made of ${heldFor}`, [
+    ['changes list --state altered', 'shows what it altered'],
+    giveUp(changeId),
   ]);
 }
 

@@ -1,5 +1,6 @@
 import {UsageError} from '../errors.ts';
 import {type Account, listAccounts} from '../warehouse/accounts.ts';
+import {type KeptAlteration, readAlterations} from '../warehouse/alterations.ts';
 import type {Change} from '../warehouse/change.ts';
 import {
   type Attempt,
@@ -28,6 +29,8 @@ export interface ChangeStory {
   readonly waiting: {readonly count: number; readonly first: readonly string[]};
   readonly attempts: readonly Attempt[];
   readonly conflicts: readonly FieldConflict[];
+  /** What the service altered, and who has looked at it. */
+  readonly alterations: readonly KeptAlteration[];
   readonly next: NextStep | null;
   /** What would be sent; null where nothing is to be sent any more, or something was already. */
   readonly request: PlannedRequest | Unplannable | null;
@@ -43,7 +46,8 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
   const now = clock?.now ?? '';
   const blocker = change.waitsFor === null ? null : await readChange(db, change.waitsFor);
   const conflicts = await readConflicts(db, change.changeId);
-  const around = {account, blocker, conflicts, isOvertaken: await isOvertaken(db, change), now};
+  const alterations = await readAlterations(db, change.changeId);
+  const around = {account, blocker, conflicts, alterations, isOvertaken: await isOvertaken(db, change), now};
   return {
     change: maskChange(change),
     account: account.name,
@@ -52,6 +56,7 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
     waiting: await readWaiting(db, change.changeId),
     attempts: await readAttempts(db, change.changeId),
     conflicts,
+    alterations,
     next: tellNext(change, around),
     request: await planRequest(db, change, accounts),
   };

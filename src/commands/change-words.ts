@@ -13,6 +13,18 @@ export function nameChange({
   return `${operation} ${table}${number === null ? record : ` ${number}`}`;
 }
 
+/** The state in a word, and `altered` of what is done, though not as it was sent. */
+export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): string {
+  return state === 'done' && result?.altered !== undefined ? 'altered' : nameState(state);
+}
+
+/** Why it is in this state; of what the service altered, which fields. */
+export function tellReason({state, reason, result}: Pick<Change, 'state' | 'reason' | 'result'>): string {
+  const altered = Object.keys(result?.altered ?? {});
+  if (state === 'done' && altered.length > 0) return `the service altered ${altered.join(', ')}`;
+  return reason ?? '';
+}
+
 export function nameState(state: ChangeState): string {
   return state.replace('_', ' ');
 }

@@ -1,4 +1,4 @@
-// The verbs `changes retry|hold|release|cancel|resolve`: what a person decides is carried out by functions of the
+// The verbs `changes retry|hold|release|cancel|accept|resolve`: what a person decides is carried out by functions of the
 // warehouse, which anybody may call in SQL as well.
 
 import type {Config} from '../config.ts';
@@ -12,7 +12,7 @@ import {nameState} from './change-words.ts';
 import {print} from './report.ts';
 import {withWarehouse} from './world.ts';
 
-export type Verb = 'retry' | 'hold' | 'release' | 'cancel';
+export type Verb = 'retry' | 'hold' | 'release' | 'cancel' | 'accept';
 
 export interface ResolveOptions {
   readonly take?: 'service' | 'warehouse';
@@ -140,6 +140,7 @@ function finish(decided: readonly Decided[], {json}: {readonly json: boolean}): 
 }
 
 function tellAfter(state: ChangeState): string {
+  if (state === 'done') return ': accepted, and further changes of that kind go on';
   if (state === 'pending') return ': a worker sends it, or fieldmirror push';
   return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
 }

@@ -5,7 +5,7 @@ import {UsageError} from '../errors.ts';
 import {nearest} from '../nearest.ts';
 import {allWrites} from '../streams/all.ts';
 import {listAccounts} from '../warehouse/accounts.ts';
-import {type ChangeState, openStates} from '../warehouse/change.ts';
+import {openStates} from '../warehouse/change.ts';
 import {listChanges} from '../warehouse/change-log.ts';
 import {readStory} from './change-story.ts';
 import {maskChange} from './change-words.ts';
@@ -23,7 +23,7 @@ export interface ListOptions {
   readonly json: boolean;
 }
 
-const states: readonly ChangeState[] = [...openStates, 'done', 'rejected', 'cancelled'];
+const states = [...openStates, 'done', 'altered', 'rejected', 'cancelled'] as const;
 const tables = allWrites.map(({table}) => table.name);
 
 /**
@@ -56,7 +56,7 @@ export async function show(config: Config, id: string, options: {readonly json: 
 }
 
 /** States may be typed as they are printed: `in doubt`, or `in-doubt`. */
-function checkState(typed: string): ChangeState {
+function checkState(typed: string): (typeof states)[number] {
   const name = typed.toLowerCase().replaceAll(/[ -]/g, '_');
   const state = states.find((known) => known === name);
   if (state !== undefined) return state;

@@ -60,7 +60,9 @@ export function findConcerns(accounts: readonly AccountStatus[], now: string): C
 
 /** Whether it makes any `status` end with exit code 1, and not only `status --check`: records or changes were refused. */
 export function isRefusal({kind}: Concern): boolean {
-  return kind === 'failed' || kind === 'quarantine' || kind === 'change-rejected';
+  return (
+    kind === 'failed' || kind === 'quarantine' || kind === 'change-rejected' || kind === 'change-altered'
+  );
 }
 
 function concernsOfAccount({account}: AccountStatus): Concern[] {

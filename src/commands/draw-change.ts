@@ -1,10 +1,10 @@
 // How `changes show` looks: the story of one change, line by line.
 
-import type {Change} from '../warehouse/change.ts';
+import type {Change, ChangeValue} from '../warehouse/change.ts';
 import type {Attempt, FieldConflict} from '../warehouse/change-log.ts';
 import type {PlannedRequest, Unplannable} from './change-request.ts';
 import type {ChangeStory} from './change-story.ts';
-import {nameChange, nameState, showWanted} from './change-words.ts';
+import {nameChange, nameOutcome, nameState, showWanted, tellReason} from './change-words.ts';
 import {ago, showSecond} from './moments.ts';
 import {formatNumber} from './report.ts';
 import {wrap} from './wrap.ts';
@@ -69,9 +69,11 @@ function part(label: string, lines: readonly string[]): string[] {
   });
 }
 
-function describeState({state, reason, settledAt}: Change, now: string): string {
+function describeState(change: Change, now: string): string {
+  const {settledAt} = change;
+  const reason = tellReason(change);
   const since = settledAt === null ? '' : ` ${showSecond(settledAt)} (${ago(settledAt, now)})`;
-  return `${nameState(state)}${since}${reason === null ? '' : `: ${reason}`}`;
+  return `${nameOutcome(change)}${since}${reason === '' ? '' : `: ${reason}`}`;
 }
 
 function drawFields({operation, fields, base}: Change): string[] {
@@ -133,12 +135,12 @@ function drawConflict(conflict: FieldConflict): string[] {
 }
 
 function drawResult({result}: Change): string[] {
-  const {altered = {}, unsent = []} = result ?? {};
+  const {altered = {}, tidied = {}, unsent = []} = result ?? {};
+  const draw = ([field, {sent, got}]: [string, {sent: ChangeValue; got: ChangeValue}]) =>
+    `${field}: sent ${showWanted(field, sent)}, it keeps ${showWanted(field, got)}`;
   return [
-    ...Object.entries(altered).map(
-      ([field, {sent, got}]) =>
-        `${field}: sent ${showWanted(field, sent)}, it keeps ${showWanted(field, got)}`,
-    ),
+    ...Object.entries(altered).map(draw),
+    ...Object.entries(tidied).map((entry) => `${draw(entry)}, which says the same`),
     ...(unsent.length === 0 ? [] : [`not sent, for the service held it already: ${unsent.join(', ')}`]),
   ];
 }

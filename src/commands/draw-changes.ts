@@ -2,7 +2,7 @@
 
 import type {Account} from '../warehouse/accounts.ts';
 import type {Change} from '../warehouse/change.ts';
-import {nameChange, nameState} from './change-words.ts';
+import {nameChange, nameOutcome, tellReason} from './change-words.ts';
 import {drawTable, formatRoughly} from './report.ts';
 import {maxWidth} from './wrap.ts';
 
@@ -19,7 +19,7 @@ export function drawChanges(changes: readonly Change[], accounts: readonly Accou
     `${formatRoughly(Date.now() - Date.parse(change.requestedAt))} ago`,
     cut(`${accounts.length > 1 ? `${names.get(change.accountId)}: ` : ''}${nameChange(change)}`, longestName),
     nameFields(Object.keys(change.fields)),
-    nameState(change.state),
+    nameOutcome(change),
     tellWhy(change),
   ]);
   const room = maxWidth - widthBefore(rows);
@@ -48,11 +48,10 @@ function nameFields(names: readonly string[]): string {
   return shown.join(', ') + more;
 }
 
-function tellWhy({state, reason, waitsFor, result}: Change): string {
+function tellWhy(change: Change): string {
+  const {state, waitsFor} = change;
   if (waitsFor !== null && (state === 'pending' || state === 'held')) return `waits for change ${waitsFor}`;
-  const altered = Object.keys(result?.altered ?? {});
-  if (state === 'done' && altered.length > 0) return `the service altered ${altered.join(', ')}`;
-  return reason ?? '';
+  return tellReason(change);
 }
 
 function cut(text: string, width: number): string {

@@ -1,6 +1,6 @@
 import type {PushCounts} from '../sync/push/push-deps.ts';
 import type {Change, ChangeState} from '../warehouse/change.ts';
-import {nameChange, nameState} from './change-words.ts';
+import {nameChange, nameOutcome, nameState, tellReason} from './change-words.ts';
 import {formatNumber} from './report.ts';
 import {wrap} from './wrap.ts';
 
@@ -12,7 +12,7 @@ export interface Pushed {
     /** What is still under way, by state. */
     readonly open: readonly {readonly state: ChangeState; readonly count: number}[];
   })[];
-  /** Conflicts, and what the service refused just now. */
+  /** Conflicts, what the service refused just now, and what it altered. */
   readonly needy: readonly Change[];
 }
 
@@ -64,9 +64,9 @@ function tellCounts({
 }
 
 function drawNeedy(change: Change): string[] {
-  const {changeId, state, reason} = change;
+  const {changeId} = change;
   return [
-    wrap(`  change ${changeId}, ${nameChange(change)}, ${nameState(state)}: ${reason}`),
+    wrap(`  change ${changeId}, ${nameChange(change)}, ${nameOutcome(change)}: ${tellReason(change)}`),
     `    fieldmirror changes show ${changeId}`,
   ];
 }

@@ -22,7 +22,7 @@ export interface PushOptions {
 /**
  * Carries every change that is due, of one account or of all whose tokens are known here, in this process and without
  * the queue; or shows what would be sent.
- * @returns the exit code: 1 when the service refused one, or one needs a decision; 3 when an account could not be
+ * @returns the exit code: 1 when the service refused or altered one, or one needs a decision; 3 when an account could not be
  *   served
  */
 export async function push(config: Config, options: PushOptions, signal: AbortSignal): Promise<number> {

@@ -43,6 +43,8 @@ export interface Sending extends SentRequest {
   readonly claim: ChangeClaim;
   readonly narrowed: Narrowed | null;
   readonly clashes: readonly KeptClash[];
+  /** Of the values that it bears: it is not sent while one of them is stopped. */
+  readonly kinds: readonly string[];
 }
 
 /** What was noted of it. */
@@ -54,14 +56,14 @@ export interface Begun {
 
 /**
  * Notes that requests are about to be sent; commit before the first byte of any of them.
- * @returns for each what was noted; null for a change that is no longer ours
+ * @returns for each what was noted; null for a change that is no longer ours, or bears a kind of value that was stopped
  * @throws a violation of `onItsWay`: a create with the same content is on its way already
  */
 export async function beginSending(
   client: pg.ClientBase,
   sendings: readonly Sending[],
 ): Promise<(Begun | null)[]> {
-  const wanted = sendings.map(({claim, narrowed, method, path, request}) => {
+  const wanted = sendings.map(({claim, narrowed, method, path, request, kinds}) => {
     const {changeId, fence} = claim;
     return {
       change_id: changeId,
@@ -71,12 +73,13 @@ export async function beginSending(
       request,
       fields: narrowed?.fields,
       base: narrowed?.base,
+      kinds,
     };
   });
   const {rows} = await client.query<Begun & ChangeClaim>(
     `WITH wanted AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS wanted (
-         change_id bigint, fence integer, method text, path text, request text, fields jsonb, base jsonb)
+         change_id bigint, fence integer, method text, path text, request text, fields jsonb, base jsonb, kinds text[])
      ), begun AS (
        UPDATE sync.changes AS held
           SET state = 'sending', sent_at = clock_timestamp(), sends = sends + 1, looks = 0, reason = NULL,
@@ -85,6 +88,8 @@ export async function beginSending(
         WHERE held.change_id = wanted.change_id AND held.fence = wanted.fence
           AND state IN ('pending', CASE held.operation WHEN 'create' THEN 'pending' ELSE 'in_doubt' END)
           AND lease_until > clock_timestamp()
+          AND NOT EXISTS (SELECT FROM sync.alterations AS stop
+                           WHERE stop.account_id = held.account_id AND is_stop AND stop.kind = ANY (wanted.kinds))
     RETURNING held.change_id, held.fence, method, path, request)
      INSERT INTO sync.attempts (change_id, fence, method, path, request) SELECT * FROM begun
   RETURNING change_id AS "changeId", fence, attempt_id AS "attemptId", started_at AS "startedAt"`,

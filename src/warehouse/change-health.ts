@@ -13,7 +13,7 @@ export interface ChangeCount {
 }
 
 /** Why changes do not come to their end by themselves. */
-export type Lateness = 'untaken' | 'failing' | 'in-doubt' | 'conflict' | 'rejected' | 'held';
+export type Lateness = 'untaken' | 'failing' | 'in-doubt' | 'conflict' | 'altered' | 'rejected' | 'held';
 
 /** Changes of one account that need a person, for one reason. */
 export interface LateChanges {
@@ -32,11 +32,21 @@ const inDoubtAfter = "interval '1 hour'";
 const heldAfter = "interval '7 days'";
 /** A refusal is news for so long; longer where another change waits for the one that was refused. */
 const rejectedFor = "interval '7 days'";
+/** So is a value that the service altered; longer where further changes are held for it. */
+const alteredFor = "interval '7 days'";
 
 // As the partial indexes say it.
 const isOpen = `state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict')`;
 
-const order: readonly Lateness[] = ['conflict', 'rejected', 'in-doubt', 'failing', 'untaken', 'held'];
+const order: readonly Lateness[] = [
+  'conflict',
+  'altered',
+  'rejected',
+  'in-doubt',
+  'failing',
+  'untaken',
+  'held',
+];
 
 const isActive = `
   EXISTS (SELECT FROM sync.accounts AS account WHERE account.account_id = change.account_id AND account.state = 'active')`;
@@ -70,6 +80,7 @@ export async function countChanges(db: Queryable, accountIds: readonly string[])
  * - a conflict;
  * - what the service has refused in the last seven days, or at any time where another change waits for it, unless a later
  *   change of the same record came after it;
+ * - what the service altered in the last seven days, or at any time where others are held for it, until somebody accepts it;
  * - what was sent more than an hour ago and is still in doubt;
  * - what is due, and was for 15 minutes, and nobody takes it up; and what has failed again and again since then;
  * - what is held for more than seven days.
@@ -95,7 +106,13 @@ export async function listLateChanges(db: Queryable, accountIds: readonly string
        SELECT change_id, account_id, reason, 'rejected', settled_at
          FROM sync.changes AS change
         WHERE account_id = ANY ($1) AND state = 'rejected'
-          AND (settled_at > now() - ${rejectedFor} OR ${isWaitedFor}) AND NOT ${isOvertaken})
+          AND (settled_at > now() - ${rejectedFor} OR ${isWaitedFor}) AND NOT ${isOvertaken}
+        UNION ALL
+       SELECT change_id, account_id, string_agg(field, ', ') || CASE WHEN bool_or(is_stop) THEN '; further changes of ' || string_agg(kind, ', ') || ' are held' ELSE '' END,
+              'altered', min(found_at)
+         FROM sync.alterations
+        WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at > now() - ${alteredFor})
+        GROUP BY change_id, account_id)
      SELECT DISTINCT ON (account_id, lateness) account_id AS "accountId", lateness,
             (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason
        FROM late

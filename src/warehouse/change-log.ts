@@ -13,7 +13,8 @@ import type {Queryable} from './database.ts';
 /** Which changes to list; null leaves it open. */
 export interface ChangeFilter {
   readonly accountIds: readonly string[] | null;
-  readonly state: ChangeState | null;
+  /** `altered`: what is done, though the service holds something else. */
+  readonly state: ChangeState | 'altered' | null;
   readonly table: string | null;
   readonly limit: number;
 }
@@ -55,7 +56,7 @@ const isOpen = `state IN (${openStates.map((state) => `'${state}'`).join(', ')})
  */
 export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<Change[]> {
   const {accountIds, state, table, limit} = filter;
-  const isWanted = `($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR state = $2)
+  const isWanted = `($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR state = $2 OR $2 = 'altered' AND state = 'done' AND result ? 'altered')
                 AND ($3::text IS NULL OR table_name = $3)`;
   const {rows} = await db.query<Change>(
     `SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE ${isOpen} AND ${isWanted}
@@ -91,7 +92,7 @@ export async function listUnsent(
   return rows;
 }
 
-/** What a person must decide, and what the service has refused since a moment: the oldest first. */
+/** What a person must decide, what stops others, and what the service has refused or altered since a moment: the oldest first. */
 export async function listNeedy(
   db: Queryable,
   {accountIds, since}: {readonly accountIds: readonly string[]; readonly since: string},
@@ -99,6 +100,8 @@ export async function listNeedy(
   const {rows} = await db.query<Change>(
     `SELECT ${changeColumns} FROM sync.changes
       WHERE account_id = ANY ($1) AND (state = 'conflict' OR state = 'rejected' AND settled_at >= $2)
+         OR change_id IN (SELECT change_id FROM sync.alterations
+                           WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at >= $2))
       ORDER BY change_id`,
     [accountIds, since],
   );

@@ -40,6 +40,7 @@ export const changes = sync.table(
     state: text().notNull().default('pending'),
     reason: text(),
     waits_for: number(),
+    held_for: text(),
     fingerprint: bytea(),
     requested_at: instant().notNull().defaultNow(),
     requested_by: text().notNull().default(sql`session_user`),
@@ -139,6 +140,8 @@ export const changesTable = commentTable(
     reason: 'Why it is in this state, in words.',
     waits_for:
       'The change that must be settled first: an earlier one of the record, or the create of its parent.',
+    held_for:
+      'The kind of values whose further changes are held because the service altered one, until sync.accept_change; null otherwise.',
     fingerprint: 'Of a create: hash of its content and its parent.',
     requested_at: 'When it was made.',
     requested_by: 'Database user who made it.',
@@ -199,6 +202,53 @@ export const attemptsTable = commentTable(
     outcome: 'done, refused, not-sent (nothing was written) or in-doubt.',
     status: 'HTTP status of the answer.',
     answer: 'What the service said, in short.',
+  },
+);
+
+const alterations = sync.table(
+  'alterations',
+  {
+    alteration_id: number().primaryKey().generatedAlwaysAsIdentity(),
+    change_id: number()
+      .notNull()
+      .references(() => changes.change_id, {onDelete: 'cascade'}),
+    account_id: number().notNull(),
+    field: text().notNull(),
+    kind: text().notNull(),
+    sent: jsonb().notNull(),
+    got: jsonb().notNull(),
+    is_stop: boolean().notNull(),
+    found_at: instant().notNull().defaultNow(),
+    looked_at: instant(),
+    looked_by: text(),
+  },
+  (table) => [
+    check(
+      'alterations_looked_at_check',
+      sql`(${table.looked_at} IS NULL) = (${table.looked_by} IS NULL) AND NOT (${table.is_stop} AND ${table.looked_at} IS NOT NULL)`,
+    ),
+    index('alterations_change_id_idx').on(table.change_id),
+    index('alterations_kind_idx').on(table.account_id, table.kind),
+    index('alterations_stop_idx').on(table.account_id, table.kind).where(sql`is_stop`),
+    index('alterations_open_idx').on(table.account_id, table.found_at).where(sql`looked_at IS NULL`),
+  ],
+);
+
+export const alterationsTable = commentTable(
+  alterations,
+  'Values that came back from the service with another meaning than they were sent with.',
+  {
+    alteration_id: 'Number of the alteration.',
+    change_id: 'The change, which is done but for this.',
+    account_id: 'The account.',
+    field: 'The field.',
+    kind: 'What such values have in common: instant, decimal and so on; of a text its field, such as customers.name.',
+    sent: 'What was sent.',
+    got: 'What the service holds.',
+    is_stop: 'Further changes of this kind are held until somebody has looked.',
+    found_at: 'When it was found.',
+    looked_at: 'When somebody accepted it, by sync.accept_change.',
+    looked_by: 'Database user who did.',
   },
 );
 

@@ -11,8 +11,10 @@ export type ChangeValues = Readonly<Record<string, ChangeValue>>;
 
 /** What the service made of a change, where that is not what was asked for. */
 export interface ChangeResult {
-  /** Fields that came back otherwise than they were sent. */
+  /** Fields that came back with another meaning than they were sent with. */
   readonly altered?: Readonly<Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>>;
+  /** Fields that came back in another writing: trimmed, or their signs in another order. */
+  readonly tidied?: Readonly<Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>>;
   /** Fields that were not sent, for the service held them already. */
   readonly unsent?: readonly string[];
   /** Records that a create in doubt may have become. */
@@ -35,6 +37,8 @@ export interface Change {
   readonly state: ChangeState;
   readonly reason: string | null;
   readonly waitsFor: string | null;
+  /** The kind of values that it is held for, because the service altered one; null otherwise. */
+  readonly heldFor: string | null;
   readonly requestedAt: string;
   readonly requestedBy: string;
   readonly application: string | null;
@@ -53,5 +57,6 @@ export interface Change {
 export const changeColumns = `
   change_id AS "changeId", account_id AS "accountId", table_name AS "table", row_id AS "rowId", operation, number,
   parent_row_id AS "parentRowId", external_key AS "externalKey", fields, base, state, reason, waits_for AS "waitsFor",
+  held_for AS "heldFor",
   requested_at AS "requestedAt", requested_by AS "requestedBy", application, due_at AS "dueAt", fence,
   lease_until AS "leaseUntil", failures, sends, sent_at AS "sentAt", looks, result, settled_at AS "settledAt"`;

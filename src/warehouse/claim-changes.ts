@@ -15,6 +15,8 @@ export interface ClaimedChange extends Change {
    * requests was lost, and may arrive yet. Null when none was.
    */
   readonly sentAgainAgoMs: number | null;
+  /** Kinds of values that the service altered, and that nobody has looked at yet. */
+  readonly stoppedKinds: readonly string[];
   /** The service has answered that it is written; what it made of it is still to be read. */
   readonly isWritten: boolean;
 }
@@ -46,6 +48,7 @@ export async function claimChanges(
             (SELECT extract(epoch FROM now() - max(other.sent_at))::double precision * 1000 FROM sync.changes AS other
               WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name AND other.sends > 1
                 AND other.operation <> 'create' AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
+            ARRAY(SELECT DISTINCT kind FROM sync.alterations WHERE account_id = $1 AND is_stop) AS "stoppedKinds",
             state = 'in_doubt' AND EXISTS (
               SELECT FROM sync.attempts WHERE change_id = claimed.change_id AND outcome = 'done') AS "isWritten"
        FROM claimed ORDER BY change_id`,

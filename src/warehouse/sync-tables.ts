@@ -19,7 +19,13 @@ import {
 } from './access-tables.ts';
 import {accounts, accountsTable, sync} from './accounts-table.ts';
 import {bytea} from './bytea.ts';
-import {attemptsTable, changesTable, conflictsTable, writeRulesTable} from './change-tables.ts';
+import {
+  alterationsTable,
+  attemptsTable,
+  changesTable,
+  conflictsTable,
+  writeRulesTable,
+} from './change-tables.ts';
 import {type CommentedTable, commentTable} from './commented-table.ts';
 import {absentNumbersTable, sightingsTable, tombstonesTable} from './evidence-tables.ts';
 import {fieldEventsTable, fieldsTable} from './field-tables.ts';
@@ -162,6 +168,7 @@ export const syncTables: readonly CommentedTable[] = [
   fieldEventsTable,
   changesTable,
   attemptsTable,
+  alterationsTable,
   conflictsTable,
   writeRulesTable,
   doorKeysTable,

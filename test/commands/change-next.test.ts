@@ -22,6 +22,7 @@ function change(more: Partial<Change> = {}): Change {
     state: 'pending',
     reason: null,
     waitsFor: null,
+    heldFor: null,
     requestedAt: before,
     requestedBy: 'erp',
     application: null,
@@ -42,6 +43,7 @@ const calm: Circumstances = {
   account: {name: 'acme', state: 'active', stateReason: null, keyId: null},
   blocker: null,
   conflicts: [],
+  alterations: [],
   isOvertaken: false,
   now,
 };

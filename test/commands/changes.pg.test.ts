@@ -94,7 +94,7 @@ describe('changes list', () => {
       expect.stringMatching(/│ 3 +│ .* ago │ update customers 3 │ phone_number │ pending +│ +│/),
       expect.stringMatching(/│ 2 +│ .* ago │ update customers 2 │ .* │ rejected │ Phone number is invalid/),
       expect.stringMatching(
-        /│ 1 +│ .* ago │ update customers 1 │ .* │ done +│ the service altered phone_number/,
+        /│ 1 +│ .* ago │ update customers 1 │ .* │ altered +│ the service altered phone_number/,
       ),
     ]);
     expect((await told('list', '--limit', '1')).changes).toMatchObject([{changeId: fought}]);
@@ -175,7 +175,7 @@ describe('changes show', () => {
     const result = {altered: {phone_number: {sent: '555-0199 ', got: '555-0199'}}, unsent: ['fax']};
     await set(id, `state = 'done', settled_at = now(), looks = 3, result = '${JSON.stringify(result)}'`);
     const {stdout} = await changes('show', id);
-    expect(stdout).toMatch(/state +done \d{4}-/);
+    expect(stdout).toMatch(/state +altered \d{4}-/);
     expect(stdout).toMatch(
       /sent +2026-11-02 08:00:00 UTC {2}PUT \/customers\/1\.xml: 422, refused, after 1\.5 s\n +Phone number is odd\n +2026-11-02 08:05:00 UTC .*: its worker was lost\n/,
     );
@@ -242,6 +242,40 @@ describe('changes retry, hold, release, cancel', () => {
     expect((await changes('show', id)).stdout).toMatch(/state +cancelled .*: typed wrongly\n/);
     const {rows} = await pool.query('SELECT phone_number FROM warehouse.customers WHERE customer_number = 1');
     expect(rows).toEqual([{phone_number: '555-1'}]);
+  });
+});
+
+describe('changes accept', () => {
+  test('lets go on what was held for what the service altered; release does not', async () => {
+    const [altered, held] = [await editPhone(1), await editPhone(2)];
+    await set(
+      altered,
+      `state = 'done', settled_at = now(), result = '{"altered": {"phone_number": {"sent": "1", "got": "2"}}}'`,
+    );
+    await set(held, `state = 'held', held_for = 'customers.phone_number', reason = 'somebody looks first'`);
+    await pool.query(
+      `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
+       SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true FROM sync.changes WHERE change_id = $1`,
+      [altered],
+    );
+    const status = async () => await runCommand(['status'], {DATABASE_URL: database.url});
+    expect(await status()).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(`change ${altered} was altered by the service`),
+    });
+    expect((await changes('show', held)).stdout).toContain('fieldmirror changes list --state altered');
+    expect(await changes('release', held)).toMatchObject({
+      code: 2,
+      stderr: `change ${held}: somebody looks first; fieldmirror changes list --state altered\n`,
+    });
+    expect((await changes('show', altered)).stdout).toContain(`fieldmirror changes accept ${altered}`);
+    expect(await changes('accept', altered)).toMatchObject({
+      code: 0,
+      stdout: `change ${altered} is done: accepted, and further changes of that kind go on\n`,
+    });
+    expect(await stateOf(held)).toBe('pending');
+    expect(await status()).toMatchObject({code: 0});
+    expect(await changes('accept', held)).toMatchObject({code: 2});
   });
 });
 

@@ -99,8 +99,20 @@ describe('an author of one account', () => {
     await as(null, `UPDATE warehouse.customers SET name = 'new' WHERE account_id = ${accounts[1]}`);
     const [{change_id: id} = {}] = await world.changes('change_id');
     expect(await as(one, 'SELECT FROM sync.changes')).toEqual([]);
-    expect(await as(one, 'SELECT FROM sync.attempts UNION ALL SELECT FROM sync.conflicts')).toEqual([]);
-    for (const verb of ['hold_change', 'release_change', 'retry_change', 'cancel_change', 'wait'])
+    expect(
+      await as(
+        one,
+        'SELECT FROM sync.attempts UNION ALL SELECT FROM sync.alterations UNION ALL SELECT FROM sync.conflicts',
+      ),
+    ).toEqual([]);
+    for (const verb of [
+      'hold_change',
+      'release_change',
+      'retry_change',
+      'cancel_change',
+      'accept_change',
+      'wait',
+    ])
       await expect(as(one, `SELECT sync.${verb}(${id})`)).rejects.toThrow('there is none of that number');
     await expect(as(one, `SELECT sync.resolve_change(${id}, 'service')`)).rejects.toThrow(
       'there is none of that number',

@@ -26,6 +26,7 @@ test('a process that slept and took its own change up again may send it for the 
     path: '/customers.xml',
     request: '<customer/>',
     clashes: [],
+    kinds: [],
   };
   const begun = await inTransaction(pool, (client) =>
     beginSending(client, [

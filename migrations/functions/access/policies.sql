@@ -16,7 +16,7 @@ DECLARE
 BEGIN
   FOR target IN
     SELECT oid FROM pg_class
-     WHERE relkind = 'r' AND relnamespace = 'warehouse'::regnamespace OR oid IN ('sync.changes'::regclass, 'sync.attempts'::regclass, 'sync.conflicts'::regclass)
+     WHERE relkind = 'r' AND relnamespace = 'warehouse'::regnamespace OR oid IN ('sync.changes'::regclass, 'sync.attempts'::regclass, 'sync.conflicts'::regclass, 'sync.alterations'::regclass)
   LOOP
     IF NOT (SELECT relrowsecurity FROM pg_class WHERE oid = target) THEN
       EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
@@ -27,7 +27,7 @@ BEGIN
     IF to_regrole('fieldmirror_worker') IS NOT NULL THEN
       PERFORM sync.make_policy(target, 'worker', 'TO fieldmirror_worker USING (true)');
     END IF;
-    IF to_regrole('fieldmirror_reader') IS NOT NULL AND target NOT IN ('sync.changes'::regclass, 'sync.attempts'::regclass, 'sync.conflicts'::regclass) THEN
+    IF to_regrole('fieldmirror_reader') IS NOT NULL AND target NOT IN ('sync.changes'::regclass, 'sync.attempts'::regclass, 'sync.conflicts'::regclass, 'sync.alterations'::regclass) THEN
       PERFORM sync.make_policy(target, 'reader', 'FOR SELECT TO fieldmirror_reader USING (true)');
     END IF;
   END LOOP;

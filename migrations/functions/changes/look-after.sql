@@ -29,9 +29,15 @@ END
 $$;
 COMMENT ON FUNCTION sync.hold_change IS 'Holds a pending change until it is released; gives its state.';
 
+-- What is held for a kind of value would be held again: somebody looks at what the service makes of that kind first.
 CREATE OR REPLACE FUNCTION sync.release_change(wanted bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  change sync.changes := sync.lock_change(wanted, '{held}', 'release it');
 BEGIN
-  PERFORM sync.lock_change(wanted, '{held}', 'release it');
+  IF change.held_for IS NOT NULL THEN
+    RAISE EXCEPTION 'change %: %', wanted, change.reason
+      USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'fieldmirror changes list --state altered';
+  END IF;
   UPDATE sync.changes SET state = 'pending', reason = NULL, due_at = now() WHERE change_id = wanted;
   RETURN 'pending';
 END

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import {parentColumnOf} from '../../streams/stream.ts';
 import {learnEmployee} from '../../warehouse/accounts.ts';
+import {type Alteration, keepAlterations} from '../../warehouse/alterations.ts';
 import {
   type AssignedJob,
   giveNumber,
@@ -15,6 +16,7 @@ import {type KeptClash, keepClashes, type Settlement, settleChanges} from '../..
 import {inSweepTransaction} from '../../warehouse/database.ts';
 import {forgetKnown} from '../../warehouse/known-records.ts';
 import {Batcher} from './batcher.ts';
+import {kindOf, type Stops} from './kinds.ts';
 import {type PushRun, pass} from './push-run.ts';
 import type {Truth} from './truth.ts';
 import {writeTruth} from './write-truth.ts';
@@ -34,17 +36,21 @@ export interface Ending {
 
 export type Ends = Batcher<Ending, true>;
 
-export function endTogether(pool: pg.Pool): Ends {
+/** @param stops - told of the kinds of values that are stopped by what was altered */
+export function endTogether(pool: pg.Pool, stops: Stops): Ends {
   return new Batcher(async (endings) => {
-    await inSweepTransaction(pool, async (client) => {
-      await writeEndings(client, endings);
+    const stopped = await inSweepTransaction(pool, async (client) => {
+      const kinds = await writeEndings(client, endings);
       for (const {run} of endings) await pass(run, 'end-written');
+      return kinds;
     });
+    stops.add(stopped);
     return endings.map(() => true as const);
   });
 }
 
-async function writeEndings(client: pg.ClientBase, endings: readonly Ending[]): Promise<void> {
+/** @returns the kinds of values that are stopped by it */
+async function writeEndings(client: pg.ClientBase, endings: readonly Ending[]): Promise<string[]> {
   const byTable = [...Map.groupBy(endings, ({run}) => run.writes.table)].sort(([one], [other]) =>
     one.name < other.name ? -1 : 1,
   );
@@ -58,6 +64,7 @@ async function writeEndings(client: pg.ClientBase, endings: readonly Ending[]): 
     client,
     endings.map(({settlement}) => settlement),
   );
+  const stopped = await keepAlterations(client, endings.flatMap(alterationsOf));
   for (const ending of endings) await writeOwn(client, ending);
   const assigned = endings.flatMap(assignedJobOf);
   await settleAssignments(client, assigned);
@@ -65,6 +72,19 @@ async function writeEndings(client: pg.ClientBase, endings: readonly Ending[]): 
   await writeTruth(client, reads);
   await stampUnassigned(client, assigned);
   for (const ending of endings) if (ending.isGone) await markRowDeleted(client, ending);
+  return stopped;
+}
+
+function alterationsOf({run, settlement}: Ending): Alteration[] {
+  const {changeId, accountId} = run.change;
+  return Object.entries(settlement.result?.altered ?? {}).map(([field, {sent, got}]) => ({
+    changeId,
+    accountId,
+    field,
+    kind: kindOf(run, field),
+    sent,
+    got,
+  }));
 }
 
 function assignedJobOf({run, settlement}: Ending): AssignedJob[] {

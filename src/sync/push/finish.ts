@@ -7,7 +7,7 @@ import {endAttempt, leaveToPerson, rejectChange} from '../../warehouse/carry-cha
 import type {ChangeResult, ChangeValues} from '../../warehouse/change.ts';
 import {inSweepTransaction} from '../../warehouse/database.ts';
 import {type PushEnd, type PushRun, pass} from './push-run.ts';
-import {isSameValue} from './same-value.ts';
+import {isSameValue, saysTheSame} from './same-value.ts';
 import {findTrueRow, type Truth} from './truth.ts';
 import {writeTruth} from './write-truth.ts';
 
@@ -87,15 +87,22 @@ async function inEnd(
 }
 
 function resultOf({rules}: PushRun, {sent, unsent = []}: Done, got: ChangeValues): ChangeResult | null {
-  const altered = Object.entries(sent).flatMap(([name, value]) => {
-    const kind = rules.get(name)?.kind ?? 'text';
-    const came = got[name];
+  const others = Object.entries(sent).flatMap(([field, value]) => {
+    const kind = rules.get(field)?.kind ?? 'text';
+    const came = got[field];
     if (came === undefined || isSameValue(kind, value, came)) return [];
-    return [[name, {sent: value, got: came}] as const];
+    return [{field, isTidied: saysTheSame({field, kind}, value, came), values: {sent: value, got: came}}];
   });
-  if (altered.length === 0 && unsent.length === 0) return null;
-  return {
-    ...(altered.length === 0 ? {} : {altered: Object.fromEntries(altered)}),
+  const pick = (isTidied: boolean) =>
+    Object.fromEntries(
+      others.flatMap((each) => (each.isTidied === isTidied ? [[each.field, each.values]] : [])),
+    );
+  const altered = pick(false);
+  const tidied = pick(true);
+  const result = {
+    ...(Object.keys(altered).length === 0 ? {} : {altered}),
+    ...(Object.keys(tidied).length === 0 ? {} : {tidied}),
     ...(unsent.length === 0 ? {} : {unsent}),
   };
+  return Object.keys(result).length === 0 ? null : result;
 }

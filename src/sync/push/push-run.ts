@@ -5,6 +5,7 @@ import type {FieldRule} from '../../warehouse/write-rules.ts';
 import type {AccountApi} from '../sweep-deps.ts';
 import type {Beginnings} from './begin-together.ts';
 import type {Ends} from './end-together.ts';
+import type {Stops} from './kinds.ts';
 import type {Lease} from './lease.ts';
 import type {PushDeps, SettlePolicy} from './push-deps.ts';
 import type {PushStep} from './push-step.ts';
@@ -25,6 +26,8 @@ export interface PushRun {
   /** Where requests are noted before they are sent, and changes settled, together with others. */
   readonly beginnings: Beginnings;
   readonly ends: Ends;
+  /** Kinds of values that were stopped meanwhile. */
+  readonly stops: Stops;
   /** Aborts at shutdown, and when the change is no longer ours. */
   readonly signal: AbortSignal;
 }

@@ -15,9 +15,10 @@ import {carryUpdate} from './carry-update.ts';
 import {Claims, type Held} from './claims.ts';
 import {endTogether} from './end-together.ts';
 import {finishConflict} from './finish.ts';
+import {kindsOf, Stops} from './kinds.ts';
 import {defaultSettlePolicy, type PushCounts, type PushDeps} from './push-deps.ts';
 import {type PushEnd, type PushRun, pass} from './push-run.ts';
-import {waitForCalm} from './send.ts';
+import {holdStopped, waitForCalm} from './send.ts';
 import {settleDoubt} from './settle-doubt.ts';
 
 /** The account's own measure says how many requests run at once; so many changes are in hand for it. */
@@ -37,7 +38,14 @@ export async function pushAccount(
   const counts = {done: 0, rejected: 0, conflict: 0, postponed: 0, inDoubt: 0};
   const stopping = new AbortController();
   const claims = new Claims(deps, accountId, {inHand, signal: AbortSignal.any([signal, stopping.signal])});
-  const together = {rules, signal, beginnings: beginTogether(deps.pool), ends: endTogether(deps.pool)};
+  const stops = new Stops();
+  const together = {
+    rules,
+    signal,
+    stops,
+    beginnings: beginTogether(deps.pool),
+    ends: endTogether(deps.pool, stops),
+  };
   const work = async () => {
     for (let held = await claims.next(); held !== null; held = await claims.next()) {
       const {change} = held;
@@ -64,7 +72,7 @@ export async function pushAccount(
 }
 
 /** What the changes in hand share. */
-interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'signal'> {
+interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'stops' | 'signal'> {
   readonly rules: Awaited<ReturnType<typeof readRules>>;
 }
 
@@ -90,6 +98,9 @@ async function carry(
   await pass(run, 'claimed');
   try {
     if (change.state === 'in_doubt') return await settleDoubt(run);
+    run.stops.learn(change);
+    const stopped = kindsOf(run, change.fields).find((kind) => change.stoppedKinds.includes(kind));
+    if (stopped !== undefined) return await holdStopped(run, stopped);
     const calmMs = run.settle.quarantineMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
     if (calmMs > 0) return await waitForCalm(run, calmMs);
     if (change.operation === 'create') return await carryCreate(run);

@@ -22,6 +22,26 @@ export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: Change
   return loosen(sent) === loosen(got);
 }
 
+/**
+ * Whether what came back says the same to a person. Blanks and line ends do not count, nor an empty text for none, nor the
+ * case of an e-mail address, nor anything but digits in a telephone number. Every other letter, digit and sign does.
+ */
+export function saysTheSame(
+  {field, kind}: {readonly field: string; readonly kind: WriteRule['kind']},
+  sent: ChangeValue,
+  got: ChangeValue,
+): boolean {
+  if (kind !== 'text') return isSameValue(kind, sent, got);
+  return plain(field, sent) === plain(field, got);
+}
+
+function plain(field: string, value: ChangeValue): string {
+  const text = typeof value === 'string' ? value.normalize('NFC').trim().replaceAll(/\s+/g, ' ') : '';
+  if (field === 'email_address') return text.toLowerCase();
+  if (field !== 'phone_number' && field !== 'fax') return text;
+  return text.replaceAll(/\D/g, '') || text;
+}
+
 function meaning(kind: WriteRule['kind'], value: string): string {
   return kind === 'ids' || kind === 'secret' ? value : meaningOf(kind, value);
 }

@@ -3,6 +3,7 @@
 
 import {sendWrite, type WriteResult} from '../../api/operations.ts';
 import {AccessError, RetryableError} from '../../errors.ts';
+import {holdForKind} from '../../warehouse/alterations.ts';
 import {
   type Begun,
   doubtChange,
@@ -14,6 +15,7 @@ import {
 import type {ChangeValues} from '../../warehouse/change.ts';
 import {backOffMs} from './back-off.ts';
 import {type EndedAttempt, finishRejected} from './finish.ts';
+import {kindsOf} from './kinds.ts';
 import {type PushEnd, type PushRun, pass} from './push-run.ts';
 import {composeRequest, type Subject} from './request.ts';
 import {formsOfPassword, stopForNewToken, unmask} from './send-password.ts';
@@ -53,13 +55,16 @@ export async function send(run: PushRun, sending: Sending): Promise<PushEnd> {
     composeRequest(writes, sending.subject, {fields: given, timeZone: account.timeZone});
   const request = compose(fields);
   const {narrowed = null, clashes = []} = sending;
+  const kinds = kindsOf(run, fields);
   const {method, path, body: document = null} = password === null ? request : compose(shown);
   const begun = await run.beginnings.do({
     run,
-    sending: {claim: change, method, path, request: document, narrowed, clashes},
+    sending: {claim: change, method, path, request: document, narrowed, clashes, kinds},
   });
   if (begun === 'lost')
-    throw new RetryableError(`change ${change.changeId}: another worker has taken it over`);
+    throw new RetryableError(
+      `change ${change.changeId}: another worker has taken it over, or the service has just altered such a value`,
+    );
   if (begun === 'twin') {
     const reason = 'another create with the same content is on its way';
     await postponeChange(deps.pool, change, {delayMs: twinDelayMs, isFailure: false, reason});
@@ -70,7 +75,10 @@ export async function send(run: PushRun, sending: Sending): Promise<PushEnd> {
   const hidden = formsOfPassword(password);
   const names = {list, item: resource};
   // It may wait long for its turn, behind others or while the process sleeps. By then another may have sent the change again.
-  const guard = {onTurn: () => pass(run, 'turn'), mayStart: () => run.lease.isHeld()};
+  const guard = {
+    onTurn: () => pass(run, 'turn'),
+    mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds),
+  };
   const result = await sendWrite(account.api.transport, {...request, ...guard, signal, hidden}, names);
   await pass(run, 'answered');
   if (result.outcome === 'done' && password !== null && (await stopForNewToken(run))) {
@@ -136,6 +144,13 @@ export async function tryLater(
 ): Promise<PushEnd> {
   const delayMs = Math.max(backOffMs(change.failures), retryAfterMs ?? 0);
   await postponeChange(deps.pool, change, {delayMs, isFailure: true, reason});
+  return 'postponed';
+}
+
+/** The service altered such a value, and nobody has looked yet: what is sent like that might be altered, too. */
+export async function holdStopped({deps, change}: PushRun, kind: string): Promise<PushEnd> {
+  const reason = `the service altered what was sent (${kind}): somebody looks at that first (fieldmirror changes list --state altered)`;
+  await holdForKind(deps.pool, change, {kind, reason});
   return 'postponed';
 }
 

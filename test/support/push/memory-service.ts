@@ -54,6 +54,8 @@ interface Place {
 export class MemoryService {
   readonly store: MemoryStore;
   readonly token: string;
+  /** What it makes of a value that it was sent, without a word. */
+  misread: (field: string, value: string) => string = (_, value) => value;
   readonly #time: AccountTime;
   readonly #writer: XmlWriter;
   readonly #pageSize: number;
@@ -154,7 +156,10 @@ export class MemoryService {
     }
     const given = readRequest(body, resource.element);
     const problems = new Problems();
-    const changes = takeChanges(resource, given, {time: this.#time, problems});
+    const taken = takeChanges(resource, given, {time: this.#time, problems});
+    const changes = Object.fromEntries(
+      Object.entries(taken).map(([name, value]) => [name, value === null ? null : this.misread(name, value)]),
+    );
     const employeeIds = this.#readIds(resource, given.get('employee_ids'), problems);
     const held = method === 'PUT' ? this.#findOne(place) : null;
     problems.requirePresence({...held?.fields, ...changes}, ...(required[resource.table] ?? []));

@@ -1,8 +1,9 @@
 // A service whose clock and whose line are the test's, an empty warehouse, workers one after the other, and time that passes
 // when the test says so.
 
-import {type Client, createClient} from '../../../src/api/client.ts';
+import {createClient} from '../../../src/api/client.ts';
 import {createTransport, type Transport, type TransportOptions} from '../../../src/api/transport.ts';
+import type {pushAll} from '../../../src/commands/push.ts';
 import {createLogger} from '../../../src/log.ts';
 import {Secret} from '../../../src/secret.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
@@ -22,6 +23,8 @@ export interface ScriptedPlace extends CaptureWorld {
   /** Carries and lets time pass until nothing is due any more. @returns the seconds that it took */
   rest(): Promise<number>;
   openTransport(options?: Partial<TransportOptions>): Transport;
+  /** What `pushAll` stands on. */
+  world(transport?: Transport): Parameters<typeof pushAll>[0] & PushDeps;
 }
 
 export async function openScriptedPlace(clock?: ServiceClock): Promise<ScriptedPlace> {
@@ -56,14 +59,22 @@ export async function openScriptedPlace(clock?: ServiceClock): Promise<ScriptedP
     service,
     mischief,
     openTransport,
-    push: async (deps = {}, transport = own) => {
-      const api: Client = createClient(transport);
+    world: (transport = own) => {
+      const api = createClient(transport);
       const log = createLogger({level: 'silent', secrets: []});
-      const openAccount = async () => ({api, timeZone});
       const clocks = () => [performance.now() + passed * 1_000];
-      const all = {pool: world.pool, databaseUrl: world.url, openAccount, log, clocks, ...deps};
-      return await pushAccount(all, world.accountId, new AbortController().signal);
+      const openAccount = async () => ({api, timeZone});
+      return {
+        pool: world.pool,
+        databaseUrl: world.url,
+        openAccount,
+        openPassword: async () => null,
+        log,
+        clocks,
+      };
     },
+    push: async (deps = {}, transport = own) =>
+      await pushAccount({...place.world(transport), ...deps}, world.accountId, new AbortController().signal),
     pass: async (seconds) => {
       passed += seconds;
       const shiftService = (past: number) => service.store.shift(past);

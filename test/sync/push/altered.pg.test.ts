@@ -1,0 +1,138 @@
+// A service that takes a value for something else says nothing of it. The reading afterwards does: the change is told as
+// altered, and the first of its kind stops the others until somebody has looked.
+
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {readStory} from '../../../src/commands/change-story.ts';
+import {drawChange} from '../../../src/commands/draw-change.ts';
+import {drawChanges} from '../../../src/commands/draw-changes.ts';
+import {pushAll} from '../../../src/commands/push.ts';
+import {listAccounts} from '../../../src/warehouse/accounts.ts';
+import {listLateChanges} from '../../../src/warehouse/change-health.ts';
+import {listChanges} from '../../../src/warehouse/change-log.ts';
+import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
+
+let place: ScriptedPlace;
+
+beforeEach(async () => {
+  place = await openScriptedPlace();
+});
+afterEach(async () => await place.close());
+
+/** 2027-03-01 becomes 2027-01-03. */
+const swap = (field: string, value: string) =>
+  field.endsWith('_at') ? value.replace(/-(\d\d)-(\d\d)T/, '-$2-$1T') : value;
+const addTask = (name: string, at: string | null = null) =>
+  place.author('INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ($1, $2)', [name, at]);
+const states = () => place.changes('state, held_for');
+const list = async (state: 'altered' | null) => {
+  const filter = {accountIds: null, state, table: null, limit: 20};
+  return drawChanges(await listChanges(place.pool, filter), await listAccounts(place.pool));
+};
+
+describe('dates that the service reads the other way round', () => {
+  beforeEach(async () => {
+    place.service.misread = swap;
+    await addTask('first', '2027-03-01T15:00:00Z');
+    await place.rest();
+    await addTask('second', '2027-03-02T15:00:00Z');
+    await addTask('no date');
+    await place.rest();
+  });
+
+  test('stop what comes after it with a date, and nothing else', async () => {
+    expect(await states()).toEqual([
+      {state: 'done', held_for: null},
+      {state: 'held', held_for: 'instant'},
+      {state: 'done', held_for: null},
+    ]);
+    expect(await place.author('SELECT kind, field, is_stop, sent, got FROM sync.alterations')).toEqual([
+      {
+        kind: 'instant',
+        field: 'scheduled_at',
+        is_stop: true,
+        sent: '2027-03-01T15:00:00+00:00',
+        got: expect.stringMatching(/^2027-01-03T/),
+      },
+    ]);
+  });
+
+  test('are told by the list, by the story of the change, by status and by the exit code of push', async () => {
+    expect(await list(null)).toMatch(/│ altered +│ the service altered scheduled_at/);
+    expect(await list('altered')).not.toContain('held');
+    const story = drawChange(await readStory(place.pool, '1'));
+    expect(story).toContain('altered');
+    expect(story).toMatch(/scheduled_at: sent .*2027-03-01.*, it keeps .*2027-01-03/);
+    expect(story).toContain('fieldmirror changes accept 1');
+    expect(drawChange(await readStory(place.pool, '2'))).toContain('changes list --state altered');
+    expect(await listLateChanges(place.pool, [place.accountId])).toMatchObject([
+      {lateness: 'altered', changeId: '1', reason: 'scheduled_at; further changes of instant are held'},
+    ]);
+    const {needy} = await pushAll(
+      place.world(),
+      await listAccounts(place.pool),
+      new AbortController().signal,
+    );
+    expect(needy.map(({changeId}) => changeId)).toEqual(['1']);
+  });
+
+  test('go on when somebody has looked, and stop nothing more', async () => {
+    await expect(place.author('SELECT sync.release_change(2)')).rejects.toThrow(
+      'somebody looks at that first',
+    );
+    expect(await place.author('SELECT sync.accept_change(1) AS state')).toEqual([{state: 'done'}]);
+    await place.rest();
+    await addTask('third', '2027-03-04T15:00:00Z');
+    await place.rest();
+    expect((await states()).map(({state}) => state)).toEqual(['done', 'done', 'done', 'done']);
+    // What is altered after that is told all the same.
+    expect(await listLateChanges(place.pool, [place.accountId])).toMatchObject([
+      {lateness: 'altered', count: 2},
+    ]);
+    await expect(place.author('SELECT sync.accept_change(1)')).rejects.toThrow('nobody has accepted yet');
+    await place.author('SELECT sync.accept_change(2); SELECT sync.accept_change(4)');
+    expect(await listLateChanges(place.pool, [place.accountId])).toEqual([]);
+  });
+});
+
+test('of many on their way beside each other none is sent once the first was read back', async () => {
+  place.service.misread = swap;
+  for (let at = 1; at <= 40; at++) await addTask(`task ${at}`, '2027-03-01T15:00:00Z');
+  await place.push({}, place.openTransport({throttle: {initial: 1, max: 1}}));
+  await place.rest();
+  const counted = await place.author(
+    'SELECT state, count(*)::integer FROM sync.changes GROUP BY state ORDER BY state',
+  );
+  expect(counted.find(({state}) => state === 'held')?.count).toBeGreaterThan(0);
+  await place.author('SELECT sync.accept_change(min(change_id)) FROM sync.alterations');
+  await place.rest();
+  expect(await place.author('SELECT DISTINCT state FROM sync.changes')).toEqual([{state: 'done'}]);
+});
+
+test.each([
+  ['blanks and line ends', 'name', '  Ada \r\n Example ', 'Ada Example', true],
+  ['the signs of a telephone number', 'phone_number', '555.010-0', '(555) 0100', true],
+  ['the case of an e-mail address', 'email_address', 'Ada@Example.com', 'ada@example.com', true],
+  ['the case of a name', 'name', 'McExample', 'Mcexample', false],
+  ['the end of a text', 'billing_address', '1 Long Street, Rear', '1 Long Str', false],
+  ['a digit of a telephone number', 'phone_number', '555-0100', '555-0101', false],
+] as const)(
+  'that the service changes %s (%s) is told where it changes what it says',
+  async (_, field, sent, got, isSame) => {
+    place.service.misread = (name, value) => (name === field ? got : value);
+    const fields = field === 'name' ? {name: sent} : {name: 'Ada', [field]: sent};
+    await place.author(
+      `INSERT INTO warehouse.customers (${Object.keys(fields).join(', ')}) VALUES (${Object.keys(fields)
+        .map((_name, at) => `$${at + 1}`)
+        .join(', ')})`,
+      Object.values(fields),
+    );
+    await place.rest();
+    const values = {[field]: {sent: expect.any(String), got}};
+    expect(await place.changes('state, result')).toEqual([
+      {state: 'done', result: isSame ? {tidied: values} : {altered: values}},
+    ]);
+    expect(await place.author('SELECT kind FROM sync.alterations')).toEqual(
+      isSame ? [] : [{kind: `customers.${field}`}],
+    );
+  },
+);
