@@ -59,6 +59,7 @@ const past: Rights = all(
 );
 const asOf = all('EXECUTE', ...each('history.*_as_of(timestamp with time zone)'));
 const deciding = [
+  'sync.accept_change(bigint)',
   'sync.cancel_change(bigint,text)',
   'sync.hold_change(bigint)',
   'sync.last_change()',
@@ -103,7 +104,7 @@ const expected: Readonly<Record<string, Given>> = {
     table: {
       ...all(read, ...each('warehouse.*')),
       ...all('DELETE, SELECT', ...Object.keys(written).map((name) => `warehouse.${name}`)),
-      ...all(read, 'sync.attempts', 'sync.changes', 'sync.conflicts', 'sync.write_rules'),
+      ...all(read, 'sync.alterations', 'sync.attempts', 'sync.changes', 'sync.conflicts', 'sync.write_rules'),
     },
     function: all('EXECUTE', ...deciding),
   },
@@ -126,6 +127,7 @@ const expected: Readonly<Record<string, Given>> = {
       ...all(
         'INSERT, SELECT, UPDATE',
         'sync.accounts',
+        'sync.alterations',
         'sync.attempts',
         'sync.door_keys',
         'sync.fields',
@@ -141,6 +143,7 @@ const expected: Readonly<Record<string, Given>> = {
       read,
       ...each('warehouse.*_row_id_seq'),
       'sync.accounts_account_id_seq',
+      'sync.alterations_alteration_id_seq',
       'sync.attempts_attempt_id_seq',
       'sync.changes_change_id_seq',
       'sync.conflicts_conflict_id_seq',
@@ -265,7 +268,13 @@ test('no role is a member of another of them, and none may log in, or more', asy
 });
 
 describe('row-level security', () => {
-  const confined = [...each('warehouse.*'), 'sync.attempts', 'sync.changes', 'sync.conflicts'];
+  const confined = [
+    ...each('warehouse.*'),
+    'sync.alterations',
+    'sync.attempts',
+    'sync.changes',
+    'sync.conflicts',
+  ];
 
   test('holds for every table that an author may read and that bears an account', async () => {
     const rows = await world.author(
