@@ -36,7 +36,8 @@ function buildProgram(): Command {
     .command('sync')
     .description('sweep now, here, with progress; all streams unless some are named')
     .argument('[stream...]', 'customers, jobs, employees, tasks')
-    .option('--window <name>', 'only what a filter lets through: today, in_progress, …')
+    .option('--window <name>', 'only what a filter lets through: today, in_progress, scheduled=next_week, …')
+    .option('--filter <name=value>', 'and of that only this: employee_number=3; may be repeated', addWord, [])
     .option('--record <number>', 'only one record, by its number')
     .option('--account <name>', 'which account, where there are several')
     .action((streams, given) =>
@@ -301,6 +302,10 @@ Exit codes: 0 done · 1 done, but some records or changes were refused · 2 wron
 
 function config() {
   return loadConfig(process.env);
+}
+
+function addWord(word: string, words: readonly string[]): readonly string[] {
+  return [...words, word];
 }
 
 function readPort(text: string): number {

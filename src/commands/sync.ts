@@ -1,9 +1,9 @@
 import {reportOutcome} from '../../jobs/outcome.ts';
 import type {Config} from '../config.ts';
 import {UsageError} from '../errors.ts';
-import {nearest} from '../nearest.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
+import {nameWindow} from '../streams/windows.ts';
 import {runSweep} from '../sync/sweep.ts';
 import type {SweepDeps} from '../sync/sweep-deps.ts';
 import type {Sweep} from '../warehouse/sweep.ts';
@@ -17,7 +17,10 @@ import {askForSweep, watchSweeps} from './watch-sweeps.ts';
 import {withWorld} from './world.ts';
 
 export interface SyncOptions {
+  /** A window's name, or a filter as `name=value`. */
   readonly window?: string;
+  /** More filters; all of them hold. */
+  readonly filter?: readonly string[];
   readonly record?: string;
   readonly account?: string;
   readonly json: boolean;
@@ -27,7 +30,7 @@ export interface SyncOptions {
  * Sweeps now, in this process, without the queue; a sweep that a worker has under way is waited for.
  * @param names - streams; none means all
  * @returns the exit code
- * @throws {UsageError} an unknown stream, window or number
+ * @throws {UsageError} an unknown stream, window, filter or number
  */
 export async function sync(
   config: Config,
@@ -42,8 +45,9 @@ export async function sync(
     const progress = watchProgress(run.json);
     const carry = carryHere({...world, onProgress: progress.advance}, run.signal);
     const sweeps: Sweep[] = [];
-    for (const {name: stream} of streams) {
-      const sweepId = await askForSweep(world, {...kindOf(run), accountId, stream}, progress);
+    for (const stream of streams) {
+      const asked = {...kindOf(stream, run), accountId, stream: stream.name};
+      const sweepId = await askForSweep(world, asked, progress);
       sweeps.push(...(await watchSweeps(world, [sweepId], {progress, signal: run.signal, carry})));
     }
     progress.close();
@@ -63,31 +67,34 @@ export function carryHere(deps: SweepDeps, signal: AbortSignal): (sweepId: strin
 
 function chooseStreams(names: readonly string[], run: SyncOptions): readonly Stream[] {
   const streams = names.length === 0 ? allStreams : names.map(findStream);
-  checkWindow(streams, run);
   checkRecord(names, run);
+  for (const stream of streams) kindOf(stream, run);
   return streams;
 }
 
-function checkWindow(streams: readonly Stream[], {window}: SyncOptions): void {
-  if (window === undefined) return;
-  for (const {name, windows} of streams) {
-    const known = Object.keys(windows);
-    if (known.includes(window)) continue;
-    const choice = known.length > 0 ? `there are ${known.join(', ')}` : 'it has none';
-    throw new UsageError(`sync: ${name} has no window "${window}"${nearest(window, known)}; ${choice}`);
-  }
-}
-
-function checkRecord(names: readonly string[], {window, record}: SyncOptions): void {
+function checkRecord(names: readonly string[], {record, ...run}: SyncOptions): void {
   if (record === undefined) return;
-  if (window !== undefined) throw new UsageError('sync: expected --window or --record, got both');
+  if (termsOf(run).length > 0)
+    throw new UsageError('sync: expected --window and --filter, or --record, got both');
   if (names.length !== 1)
     throw new UsageError(`sync: --record needs one stream, got ${names.length}: sync jobs --record 4711`);
   if (!/^[1-9]\d{0,17}$/.test(record))
     throw new UsageError(`sync: --record: expected a number, got "${record}"`);
 }
 
-function kindOf({window, record}: SyncOptions): Pick<SweepRequest, 'mode' | 'windowName' | 'recordNumber'> {
-  if (window !== undefined) return {mode: 'window', windowName: window};
+/** @throws {UsageError} the stream has no such window or filter */
+function kindOf(
+  stream: Stream,
+  run: SyncOptions,
+): Pick<SweepRequest, 'mode' | 'windowName' | 'recordNumber'> {
+  const terms = termsOf(run);
+  if (terms.length > 0) return {mode: 'window', windowName: nameWindow(stream, terms)};
+  const {record} = run;
   return record === undefined ? {mode: 'full'} : {mode: 'record', recordNumber: record};
+}
+
+function termsOf({window, filter = []}: Pick<SyncOptions, 'window' | 'filter'>): readonly string[] {
+  const bare = filter.find((term) => !term.includes('='));
+  if (bare !== undefined) throw new UsageError(`sync: --filter: expected name=value, got "${bare}"`);
+  return [...(window === undefined ? [] : [window]), ...filter];
 }

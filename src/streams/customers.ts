@@ -6,10 +6,10 @@ import type {Stream} from './stream.ts';
 import {taxEntities} from './tax-entities.ts';
 import type {Writes} from './writes.ts';
 
+const addressOf = (where: 'service' | 'billing') =>
+  ['address', 'city', 'zip_code', 'state', 'country'].map((part) => `${where}_${part}`);
 const address = (where: 'service' | 'billing') =>
-  ['address', 'city', 'zip_code', 'state', 'country'].map((part) =>
-    writable(`${where}_${part}`, 'text', `${where} address`),
-  );
+  addressOf(where).map((name) => writable(name, 'text', `${where} address`));
 
 // No column: the 40 custom fields, and what only QuickBooks understands (list ids, edit sequences, full names of its
 // references). They are in `attributes`. See wire-facts 2.1.
@@ -162,6 +162,14 @@ export const customers: Stream = {
   // Sub-customers are rows of the list too; jobs and tasks have streams of their own.
   ignored: ['children', 'jobs', 'tasks'],
   derived: {},
+  filters: {
+    customer_number: 'number',
+    ...Object.fromEntries(
+      ['name', 'phone_number', 'fax', 'email_address', ...addressOf('service'), ...addressOf('billing')].map(
+        (name) => [name, 'text' as const],
+      ),
+    ),
+  },
   windows: {},
 };
 

@@ -64,6 +64,7 @@ export const employees: Stream = {
   children: [],
   ignored: [],
   derived: {},
+  filters: {},
   windows: {},
 };
 

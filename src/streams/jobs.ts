@@ -9,6 +9,7 @@ import {jobNotes} from './notes.ts';
 import type {Stream} from './stream.ts';
 import {taxEntities} from './tax-entities.ts';
 import {timeEntries} from './time-entries.ts';
+import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
 
 // No column: the 40 custom fields, and what only QuickBooks understands (transaction ids, edit sequences, names of its
@@ -148,6 +149,13 @@ export const jobs: Stream = {
   ],
   ignored: ['customer'],
   derived: {customer_number: ['customer', 'customer_number']},
+  filters: {
+    scheduled: spans,
+    state: ['in_progress', 'completed', 'uncompleted'],
+    employee_number: 'number',
+    job_type_id: 'number',
+    job_status_id: 'number',
+  },
   windows: {
     today: {scheduled: 'today'},
     tomorrow: {scheduled: 'tomorrow'},

@@ -1,4 +1,5 @@
 import type {MirrorTable} from '../warehouse/mirror-table.ts';
+import type {Filter} from './windows.ts';
 
 export type StreamName = 'customers' | 'jobs' | 'employees' | 'tasks';
 
@@ -31,7 +32,9 @@ export interface Stream {
   readonly ignored: readonly string[];
   /** Columns filled from a record embedded in this one: column to [element, field in it]. */
   readonly derived: Readonly<Record<string, readonly [string, string]>>;
-  /** Named filters for fresh data between full sweeps. */
+  /** What its list can be filtered by, in the order in which a window's name has them. */
+  readonly filters: Readonly<Record<string, Filter>>;
+  /** Windows that come round by themselves, by name. */
   readonly windows: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 

@@ -2,6 +2,7 @@ import {TIME_SHAPES} from '../api/times.ts';
 import {mirrorTable} from '../warehouse/mirror-table.ts';
 import {required, writable} from '../warehouse/write-rules.ts';
 import type {Stream} from './stream.ts';
+import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
 
 // A task may bring excerpts of its job, customer and employees: those are in `attributes`. See wire-facts 2.6.
@@ -55,6 +56,7 @@ export const tasks: Stream = {
   children: [],
   ignored: [],
   derived: {job_number: ['job', 'job_number'], customer_number: ['customer', 'customer_number']},
+  filters: {scheduled_at: spans, completed: ['true', 'false'], employee_number: 'number'},
   windows: {
     open: {completed: 'false'},
     today: {scheduled_at: 'today'},

@@ -1,5 +1,6 @@
 import {FatalError} from '../errors.ts';
 import type {Stream} from '../streams/stream.ts';
+import {readWindow, type Window} from '../streams/windows.ts';
 import type {SweepTarget} from '../warehouse/sweep.ts';
 
 /** The query that asks for the related data of a stream. */
@@ -14,9 +15,17 @@ export function queryOf(
 ): Record<string, string> {
   const include = includeOf(stream);
   if (windowName === null) return include;
-  const filter = stream.windows[windowName];
-  if (filter === undefined) throw new FatalError(`${stream.name}: there is no window "${windowName}"`);
-  return {...include, ...filter};
+  return {...include, ...readScheduled(stream, windowName)};
+}
+
+/** A command has checked its window; a schedule is a row that anybody may have written. */
+function readScheduled(stream: Stream, windowName: string): Window {
+  try {
+    return readWindow(stream, windowName);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new FatalError(`${why}; mend window_name in sync.schedules`, {cause});
+  }
 }
 
 /** The query of its second pass: the numbers and nothing else, where the list can be asked for single fields. */

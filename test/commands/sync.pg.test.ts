@@ -39,3 +39,58 @@ describe('one record by its number', () => {
     expect(shown.stdout).toContain('the service has none of that number: 400 "Invalid job."');
   });
 });
+
+describe('what a filter lets through', () => {
+  /** How many jobs a filter lets through, as the service itself says. */
+  const ask = async (query: string): Promise<number> => {
+    const {url, token} = place.service;
+    const authorization = `Basic ${Buffer.from(`${token}:${token}`).toString('base64')}`;
+    for (let page = 1, sum = 0; ; page++) {
+      const answer = await fetch(`${url}/jobs.xml?${query}&only=job_number&page=${page}`, {
+        headers: {authorization},
+      });
+      const found = (await answer.text()).split('<job-number').length - 1;
+      if (found === 0) return sum;
+      sum += found;
+    }
+  };
+
+  test('a window and filters hold together, in one sweep that proves nothing of the rest', async () => {
+    const all = await ask('state=completed');
+    let [employee, records] = [0, 0];
+    while (records === 0 || records === all)
+      records = await ask(`state=completed&employee_number=${++employee}`);
+    const filters = ['--filter', `employee_number=${employee}`];
+    const ended = await sync('jobs', '--window', 'state=completed', ...filters, '--json');
+    expect(JSON.parse(ended.stdout)).toMatchObject({streams: [{state: 'refreshed', records}]});
+    const listed = await runCommand(['sweeps', 'list', '--json', '--limit', '1'], place.env);
+    const windowName = `state=completed&employee_number=${employee}`;
+    expect(JSON.parse(listed.stdout).sweeps).toMatchObject([{mode: 'window', windowName}]);
+    // What another filter lets through is no less there.
+    const other = await sync('jobs', '--window', 'uncompleted', '--json');
+    expect(JSON.parse(other.stdout)).toMatchObject({streams: [{tombstoned: 0}]});
+    const again = await sync('jobs', ...filters, '--filter', 'state=completed', '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({streams: [{inserted: 0, tombstoned: 0, records}]});
+  });
+
+  test('a text goes as it is typed', async () => {
+    const ended = await sync('customers', '--filter', 'name=Harbor & Sons + 100 %', '--json');
+    expect(JSON.parse(ended.stdout)).toMatchObject({streams: [{state: 'refreshed', records: 0}]});
+  });
+
+  test.each([
+    [
+      ['jobs', '--filter', 'employee_nummer=3'],
+      'jobs has no filter "employee_nummer" (did you mean employee_number?)',
+    ],
+    [['jobs', '--window', 'scheduled=nextweek'], '(did you mean next_week?)'],
+    [['jobs', '--filter', 'today'], '--filter: expected name=value, got "today"'],
+    [['--window', 'today'], 'employees has no window "today"'],
+    [
+      ['jobs', '--record', '7', '--filter', 'state=completed'],
+      '--window and --filter, or --record, got both',
+    ],
+  ])('%j is refused with exit code 2', async (args, words) => {
+    expect(await sync(...args)).toMatchObject({code: 2, stdout: '', stderr: expect.stringContaining(words)});
+  });
+});

@@ -110,6 +110,19 @@ test('a window brings fresh records and infers nothing from absence', async () =
   expect(await count(`SELECT count(*) FROM sync.sweeps WHERE mode = 'window' AND reasons <> '{}'`)).toBe(0);
 });
 
+test('a schedule may have filters; one that is no window fails its sweep with the word that was probably meant', async () => {
+  expect(await world.sweep('jobs', {windowName: 'scheduled=this_month&state=completed'})).toMatchObject({
+    outcome: 'ended',
+    state: 'refreshed',
+  });
+  expect(await world.sweep('jobs', {windowName: 'shceduled=today'})).toMatchObject({
+    outcome: 'failed',
+    error: {
+      message: expect.stringMatching(/\(did you mean scheduled\?\).*; mend window_name in sync.schedules/),
+    },
+  });
+});
+
 test('one record can be asked for by its number', async () => {
   await world.sweep('jobs');
   const {rows} = await world.pool.query('SELECT job_number FROM warehouse.jobs ORDER BY 1 LIMIT 1');
