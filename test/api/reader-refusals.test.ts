@@ -87,10 +87,12 @@ describe('a document that is not whole and right is an error, never a shorter li
   });
 
   test('a DOCTYPE bomb is refused before it is parsed', () => {
-    const bomb = `<!DOCTYPE a [${Array.from({length: 100_000}, (_, n) => `<!ENTITY e${n} "&e${n - 1};&e${n - 1};">`).join('')}]><jobs/>`;
-    const started = performance.now();
-    failureOf(bomb);
-    expect(performance.now() - started).toBeLessThan(50);
+    const entities = Array.from({length: 100_000}, (_, n) => `<!ENTITY e${n} "&e${n - 1};&e${n - 1};">`).join(
+      '',
+    );
+    // A parser would meet the broken end, and say so.
+    for (const end of [']><jobs/>', '', '</nothing>'])
+      expect(failureOf(`<!DOCTYPE a [${entities}${end}`).message).toMatch(/a DOCTYPE, which is never taken/);
   });
 
   test('more records than the limit need a person', () => {

@@ -214,7 +214,7 @@ describe('the drawing', () => {
     expect(draw([account('acme')])).toMatch(/Nothing needs a person\.$/);
     const streams = [stream('jobs', {quarantined: 1})];
     expect(draw([account('acme', {streams})])).toMatch(
-      /Needs a person:\n {2}acme, jobs: 1 record in quarantine\n {4}what is wrong .*$/,
+      /Needs a person:\n {2}acme, jobs: 1 record in quarantine\n {4}fieldmirror quarantine list .*$/,
     );
   });
 
