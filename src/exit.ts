@@ -2,6 +2,7 @@
 
 import {CommanderError} from 'commander';
 import {FatalError, RetryableError, UsageError} from './errors.ts';
+import {tellAside} from './terminal.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
 
@@ -9,7 +10,7 @@ const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
 export function reportError(error: unknown): number {
   const exitCode = exitCodeOf(error);
   // Commander has said it already.
-  if (!(error instanceof CommanderError)) process.stderr.write(`${describe(error, exitCode)}\n`);
+  if (!(error instanceof CommanderError)) tellAside(`${describe(error, exitCode)}\n`);
   return exitCode;
 }
 

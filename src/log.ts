@@ -4,6 +4,7 @@
 import {type DestinationStream, type Logger, pino} from 'pino';
 import pretty from 'pino-pretty';
 import type {Secret} from './secret.ts';
+import {toPrintable} from './terminal.ts';
 
 export type {Logger} from 'pino';
 
@@ -29,9 +30,10 @@ export function createLogger(options: LogOptions): Logger {
     return forms;
   };
   const destination = options.destination ?? chooseDestination(options.isPretty ?? false);
+  const print = options.isPretty === true ? printTexts : toPrintable;
   const scrubbed = {
     write: (line: string) =>
-      destination.write(listForms().reduce((text, form) => text.replaceAll(form, '[secret]'), line)),
+      destination.write(print(listForms().reduce((text, form) => text.replaceAll(form, '[secret]'), line))),
   };
   return pino({level: options.level, base: null}, scrubbed);
 }
@@ -39,6 +41,14 @@ export function createLogger(options: LogOptions): Logger {
 function chooseDestination(isPretty: boolean): DestinationStream {
   if (!isPretty) return pino.destination({dest: 2, sync: true});
   return pretty({destination: 2, sync: true, translateTime: 'HH:MM:ss', colorize: process.stderr.isTTY});
+}
+
+/** For the one who reads JSON and prints the texts in it: they are printable then. */
+function printTexts(line: string): string {
+  const readable = JSON.parse(line, (_name, value) =>
+    typeof value === 'string' ? toPrintable(value) : value,
+  );
+  return `${JSON.stringify(readable)}\n`;
 }
 
 function formsOf(secret: string): string[] {

@@ -8,6 +8,7 @@ import {Command, InvalidArgumentError, Option} from 'commander';
 import {loadConfig} from './config.ts';
 import {exit, exitCodeOf, exitOnStrayErrors, reportError} from './exit.ts';
 import {awaitStop} from './stop.ts';
+import {tell, tellAside} from './terminal.ts';
 
 enableCompileCache();
 exitOnStrayErrors();
@@ -20,6 +21,7 @@ function buildProgram(): Command {
     .showSuggestionAfterError()
     .showHelpAfterError('(fieldmirror --help lists the verbs and their options)')
     .exitOverride()
+    .configureOutput({writeOut: tell, writeErr: tellAside})
     .addHelpText('after', helpEnd);
   const json = () => ({json: program.opts().json === true});
 

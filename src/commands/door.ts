@@ -3,6 +3,7 @@ import {isIP} from 'node:net';
 import type {Config} from '../config.ts';
 import {openDoorPools} from '../door/pools.ts';
 import {openDoor} from '../door/server.ts';
+import {tellAside} from '../terminal.ts';
 import {print} from './report.ts';
 import {withWarehouse} from './world.ts';
 
@@ -26,7 +27,7 @@ export async function door(
     });
     try {
       if (!isLoopback(host))
-        process.stderr.write(
+        tellAside(
           `door: ${host} can be reached by other machines, and what comes and goes there, keys too, can be read on the way: put TLS in front of it\n`,
         );
       const {url} = running;

@@ -1,4 +1,5 @@
 import cliProgress from 'cli-progress';
+import {tell, toPrintable} from '../terminal.ts';
 import {formatNumber} from './report.ts';
 import {tellStep} from './tell-step.ts';
 
@@ -32,7 +33,7 @@ function printLines(): Progress {
   return {
     begin: (stream) => tellStep(`sweeping ${stream}`),
     advance: () => {},
-    end: (_stream, line) => process.stdout.write(`${line}\n`),
+    end: (_stream, line) => tell(`${line}\n`),
     close: () => {},
   };
 }
@@ -60,7 +61,7 @@ export function drawBars(terminal: NodeJS.WritableStream): Progress {
 
 /** Of a stream that was never swept the total is unknown: no bar, for an empty or a full one would be a claim. */
 function drawLine(records: number, {stream, expected, end}: Facts): string {
-  if (end !== null) return end;
+  if (end !== null) return toPrintable(end);
   const name = stream.padEnd(10);
   if (expected === 0) return `${name} ${formatNumber(records)} records so far`;
   const filled = Math.min(barWidth, Math.floor((records / expected) * barWidth));

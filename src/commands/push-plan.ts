@@ -1,5 +1,6 @@
 // What `push --dry-run` prints: every request that a push would send some day, to the byte.
 
+import {tell} from '../terminal.ts';
 import type {Account} from '../warehouse/accounts.ts';
 import type {Change} from '../warehouse/change.ts';
 import {listUnsent} from '../warehouse/change-log.ts';
@@ -21,7 +22,7 @@ export async function printPlan(db: Queryable, accounts: readonly Account[], isJ
   for await (const batch of readPlans(db, accounts)) {
     count += batch.length;
     if (isJson) plans.push(...batch);
-    else process.stdout.write(batch.map(drawOne).join(''));
+    else tell(batch.map(drawOne).join(''));
   }
   const requests = count === 1 ? '1 request' : `${formatNumber(count)} requests`;
   const text = count === 0 ? 'nothing waits to be sent' : `${requests}; nothing was sent`;

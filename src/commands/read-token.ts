@@ -3,6 +3,7 @@ import {Writable} from 'node:stream';
 import {text} from 'node:stream/consumers';
 import {UsageError} from '../errors.ts';
 import {Secret} from '../secret.ts';
+import {tellAside} from '../terminal.ts';
 
 /**
  * Reads a token from standard input: a prompt that shows nothing on a terminal, else all there is. Never an argument:
@@ -18,7 +19,7 @@ export async function readToken(question: string): Promise<Secret> {
 }
 
 async function askHidden(question: string): Promise<string> {
-  process.stderr.write(question);
+  tellAside(question);
   const nowhere = new Writable({write: (_chunk, _encoding, done) => done()});
   const lines = createInterface({input: process.stdin, output: nowhere, terminal: true});
   try {
@@ -26,6 +27,6 @@ async function askHidden(question: string): Promise<string> {
     return await Promise.race([lines.question(''), cancelled]);
   } finally {
     lines.close();
-    process.stderr.write('\n');
+    tellAside('\n');
   }
 }

@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import {tell} from '../terminal.ts';
 
 /** Rows of a table for a person: numbers to the right, no colours where nobody sees them. */
 export function drawTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
@@ -43,5 +44,5 @@ export function formatAgo(instant: string): string {
 
 /** Prints for a person, or one JSON document for a program. */
 export function print(isJson: boolean, output: {readonly json: unknown; readonly text: string}): void {
-  process.stdout.write(isJson ? `${JSON.stringify(output.json, null, 2)}\n` : `${output.text}\n`);
+  tell(isJson ? `${JSON.stringify(output.json, null, 2)}\n` : `${output.text}\n`);
 }

@@ -8,6 +8,7 @@ import type {Config} from '../config.ts';
 import {FatalError} from '../errors.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/begin-account.ts';
+import {tell} from '../terminal.ts';
 import type {Account} from '../warehouse/accounts.ts';
 import {readVersion} from '../warehouse/read-source.ts';
 import {listSchedules, type Schedule} from '../warehouse/schedules.ts';
@@ -39,7 +40,7 @@ const streamNames = allStreams.map(({name}) => name);
 const plainLines: Progress = {
   begin: () => {},
   advance: () => {},
-  end: (_stream, line) => process.stdout.write(`${line}\n`),
+  end: (_stream, line) => tell(`${line}\n`),
   close: () => {},
 };
 /** More than these are told in one line each. */
@@ -60,7 +61,7 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl, log});
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
     const run = {...options, ...served, progress, signal};
-    if (!options.json) process.stdout.write(`${describe(world, served, backend.kind)}\n\n`);
+    if (!options.json) tell(`${describe(world, served, backend.kind)}\n\n`);
     if (options.once && active.length === 0) throw new FatalError(describeNone(known));
     if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
@@ -124,7 +125,7 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
   await workers.ringDue();
   const ended: {readonly account: Account; readonly sweeps: Sweep[]}[] = [];
   for (const [account, sweepIds] of asked) {
-    if (asked.size > 1 && !run.json) process.stdout.write(`\naccount ${account.name}\n`);
+    if (asked.size > 1 && !run.json) tell(`\naccount ${account.name}\n`);
     const sweeps = await Promise.race([watchSweeps(world, sweepIds, run), workers.broken]);
     ended.push({account, sweeps});
   }
@@ -168,8 +169,7 @@ async function stay(world: World, workers: Workers, run: Run): Promise<number> {
   ];
   print(run.json, {json: {schedules, unopened: run.unopened}, text: text.join('\n')});
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
-  if (!run.json)
-    process.stdout.write('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
+  if (!run.json) tell('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
   return 0;
 }
 

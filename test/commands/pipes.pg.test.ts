@@ -4,6 +4,7 @@ import PQueue from 'p-queue';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {type Ended, runCommand} from '../support/command.ts';
+import {commandsOfTerminal} from '../support/commands-of-terminal.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {runIntoPipe} from '../support/slow-pipe.ts';
@@ -92,17 +93,20 @@ afterAll(async () => {
   await empty.drop();
 });
 
+/** As the service may send it: it begins a sequence, turns a line round, ends it. */
+const hostile = `E'\\u009b31m \\u202e \\u2028 \\u2066 '`;
+
 const statements = [
   `UPDATE sync.accounts SET name = 'own'`,
-  `UPDATE warehouse.customers SET service_address = repeat('Ring twice. ', 100000) WHERE customer_number = 1`,
+  `UPDATE warehouse.customers SET service_address = ${hostile} || repeat('Ring twice. ', 100000) WHERE customer_number = 1`,
   `INSERT INTO warehouse.customers (name, service_address)
-   SELECT 'Customer ' || n, repeat('Roofs and more ', 20) FROM generate_series(1, 4000) AS n`,
+   SELECT 'Customer ' || ${hostile} || n, repeat('Roofs and more ', 20) FROM generate_series(1, 4000) AS n`,
   `INSERT INTO sync.accounts (name, api_url, time_zone, state, state_reason)
-   SELECT 'account-' || n, 'https://example.com/' || n, 'UTC', 'paused', 'not yet' FROM generate_series(1, ${accounts}) AS n`,
+   SELECT 'account-' || n, 'https://example.com/' || n, 'UTC', 'paused', ${hostile} FROM generate_series(1, ${accounts}) AS n`,
   `INSERT INTO sync.sweeps (account_id, stream, mode, record_number, state, requested_by, error, ended_at)
-   SELECT 1, 'jobs', 'record', n, 'failed', 'command', 'no answer', now() FROM generate_series(1, 3000) AS n`,
+   SELECT 1, 'jobs', 'record', n, 'failed', 'command', ${hostile}, now() FROM generate_series(1, 3000) AS n`,
   `INSERT INTO sync.quarantine (account_id, stream, number, reason, xml, xml_hash)
-   SELECT 1, 'jobs', 2000000 + n, repeat('no name ', 30), repeat('<job/>', CASE n WHEN 1 THEN 200000 ELSE 1 END), n::text::bytea
+   SELECT 1, 'jobs', 2000000 + n, ${hostile} || repeat('no name ', 30), ${hostile} || repeat('<job/>', CASE n WHEN 1 THEN 200000 ELSE 1 END), n::text::bytea
      FROM generate_series(1, 3000) AS n`,
   `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream)
    SELECT 1, n, 1, 'customers' FROM generate_series(1000000, 1008000) AS n`,
@@ -131,6 +135,7 @@ describe('--json through a slow pipe is one whole document, and the exit code is
     expect(held, stderr.slice(0, 1_000)).toEqual({code});
     if (bytes > 0 || code !== 2) expect(JSON.parse(stdout)).toBeTypeOf('object');
     expect(stdout.length).toBeGreaterThanOrEqual(bytes);
+    expect(stdout + stderr, 'what a terminal must not get').not.toMatch(commandsOfTerminal);
   });
 });
 

@@ -6,7 +6,10 @@ import {createDatabase} from '../support/postgres.ts';
 import {job, list, scriptService} from '../support/scripted-service.ts';
 import {timeZone} from '../support/world.ts';
 
-const bad = job(2, '<subtotal type="decimal">a lot</subtotal><api-token>canary</api-token>');
+const bad = job(
+  2,
+  '<subtotal type="decimal">a lot</subtotal><api-token>canary</api-token><po-number>\u009b31m\u202e</po-number>',
+);
 const unnumbered = '<job><name>Job without a number</name></job>';
 const closers: (() => Promise<void>)[] = [];
 let env: Readonly<Record<string, string>>;
@@ -67,6 +70,7 @@ test('what could not be read is listed, shown without its secrets, asked for aga
   const {stdout} = await runCommand(['quarantine', 'show', entry], env);
   expect(stdout).toContain('<subtotal type="decimal">a lot</subtotal>');
   expect(stdout).not.toContain('canary');
+  expect(stdout).toContain('<po-number>\\u009b31m\\u202e</po-number>');
   expect((await runCommand(['quarantine', 'list'], env)).stdout).toMatch(/jobs 2[\s\S]*subtotal/);
   expect((await run('status')).json.concerns).toContainEqual(
     expect.objectContaining({kind: 'quarantine', text: expect.stringContaining('2 records in quarantine')}),

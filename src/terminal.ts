@@ -1,0 +1,23 @@
+// The one place through which text goes before a terminal may draw it. Names, notes, error words and addresses come from
+// elsewhere, and some characters are commands to a terminal or turn what is read around: U+009B begins a sequence as
+// ESC [ does, U+202E reverses a line, U+2028 ends one.
+
+/** Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new line and a tab. */
+const unsafe = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
+
+/** The text with `\u202e` in place of what a terminal must not get. In JSON that is the same character, escaped. */
+export function toPrintable(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replaceAll(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** Writes to standard output: what was asked for. */
+export function tell(text: string): void {
+  process.stdout.write(toPrintable(text));
+}
+
+/** Writes to standard error: what goes beside it. */
+export function tellAside(text: string): void {
+  process.stderr.write(toPrintable(text));
+}

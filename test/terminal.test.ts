@@ -1,0 +1,83 @@
+// What a terminal takes for a command, or what turns a line round, never reaches it from a text that came from elsewhere.
+
+import {readdirSync, readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {PassThrough} from 'node:stream';
+import {expect, test} from 'vitest';
+import {drawBars} from '../src/commands/progress.ts';
+import {createLogger} from '../src/log.ts';
+import {toPrintable} from '../src/terminal.ts';
+import {commandsOfTerminal} from './support/commands-of-terminal.ts';
+
+const root = join(import.meta.dirname, '..');
+const all = Array.from({length: 0x3000}, (_, code) => String.fromCharCode(code)).join('');
+
+test.each<[string, string]>([
+  ['ESC', '\u001b'],
+  ['a backspace', '\b'],
+  ['a lone carriage return', '\r'],
+  ['DEL', '\u007f'],
+  ['a control of C1', '\u009b'],
+  ['a new line of C1', '\u0085'],
+  ['an override of direction', '\u202e'],
+  ['an isolate', '\u2066'],
+  ['a mark of direction', '\u200f'],
+  ['the Arabic one', '\u061c'],
+  ['a line separator', '\u2028'],
+  ['a paragraph separator', '\u2029'],
+])('%s is shown by its number', (_, character) => {
+  const number = character.charCodeAt(0).toString(16).padStart(4, '0');
+  expect(toPrintable(`a${character}b`)).toBe(`a\\u${number}b`);
+});
+
+test('nothing else changes', () => {
+  const text = 'Söhne & Co. 株式会社 שלום 👩‍🔧 \t\n│─┐ “x”';
+  expect(toPrintable(text)).toBe(text);
+  expect(toPrintable('one\r\ntwo')).toBe('one\ntwo');
+  expect(toPrintable(all)).not.toMatch(commandsOfTerminal);
+});
+
+test('JSON stays what it was', () => {
+  const json = JSON.stringify({[all]: all}, null, 2);
+  const printed = toPrintable(json);
+  expect(printed).not.toMatch(commandsOfTerminal);
+  expect(JSON.parse(printed)).toEqual({[all]: all});
+});
+
+test('all that the program prints goes through one place', () => {
+  const files = ['src', 'jobs'].flatMap((folder) =>
+    readdirSync(join(root, folder), {recursive: true, encoding: 'utf8'}).map((name) => join(folder, name)),
+  );
+  const writers = files
+    .filter((name) => name.endsWith('.ts'))
+    .filter((name) =>
+      /(?:stdout|stderr)\.write\(|console\.\w+\(/.test(readFileSync(join(root, name), 'utf8')),
+    );
+  expect(writers).toEqual([join('src', 'terminal.ts')]);
+});
+
+test.each([false, true])('the log escapes it, for a person: %s', async (isPretty) => {
+  const lines: string[] = [];
+  const log = createLogger({
+    level: 'info',
+    secrets: [],
+    isPretty,
+    destination: {write: (line) => lines.push(line)},
+  });
+  log.warn({reason: all}, `refused: ${all}`);
+  const [line = ''] = lines;
+  expect(line).not.toMatch(commandsOfTerminal);
+  const read = JSON.parse(line);
+  // What reads JSON for a person prints the texts in it as they are.
+  if (isPretty) expect(read).toMatchObject({reason: toPrintable(all), msg: `refused: ${toPrintable(all)}`});
+  else expect(read).toMatchObject({reason: all, msg: `refused: ${all}`});
+});
+
+test('so do the bars', () => {
+  const terminal = new PassThrough();
+  const progress = drawBars(terminal);
+  progress.begin('jobs', 0);
+  progress.end('jobs', `jobs failed: \u009b31m \u202e`);
+  progress.close();
+  expect(String(terminal.read() ?? '')).not.toMatch(/[\u009b\u202e]/);
+});
