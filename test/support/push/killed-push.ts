@@ -1,4 +1,4 @@
-import {spawn} from 'node:child_process';
+import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -14,7 +14,13 @@ const workerFile = join(import.meta.dirname, 'push-worker.ts');
  * @returns whether it was killed on the way
  */
 export async function carryAndDie(work: Work, clockOffMs = 0): Promise<boolean> {
-  const worker = spawn(process.execPath, ['--import', clockFile, workerFile], {
+  const [, signal] = await once(carryElsewhere(work, clockOffMs), 'exit');
+  return signal === 'SIGKILL';
+}
+
+/** The same, and leaves the process to the caller. */
+export function carryElsewhere(work: Work, clockOffMs = 0): ChildProcess {
+  return spawn(process.execPath, ['--import', clockFile, workerFile], {
     env: {
       PATH: process.env.PATH ?? '',
       NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
@@ -23,6 +29,4 @@ export async function carryAndDie(work: Work, clockOffMs = 0): Promise<boolean> 
     },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  const [, signal] = await once(worker, 'exit');
-  return signal === 'SIGKILL';
 }

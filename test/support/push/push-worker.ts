@@ -1,6 +1,7 @@
-// A worker in a process of its own that ends itself as by kill -9 when a change comes by a named step. What it is to do
-// stands in the environment variable WORK, as JSON.
+// A worker in a process of its own that ends itself as by kill -9, or stops until it is continued, when a change comes by
+// a named step. What it is to do stands in the environment variable WORK, as JSON.
 
+import {setImmediate} from 'node:timers/promises';
 import {createClient} from '../../../src/api/client.ts';
 import {createTransport} from '../../../src/api/transport.ts';
 import {createLogger} from '../../../src/log.ts';
@@ -17,11 +18,14 @@ export interface Work {
   readonly timeZone: string;
   /** Null: it lives. */
   readonly diesAt: PushStep | null;
+  /** SIGKILL when not given. */
+  readonly signal?: 'SIGKILL' | 'SIGSTOP';
+  readonly leaseMs?: number;
   readonly settle?: PushDeps['settle'];
 }
 
 const work: Work = JSON.parse(process.env.WORK ?? '');
-const {databaseUrl, accountId, service, timeZone, diesAt, settle = {}} = work;
+const {databaseUrl, accountId, service, timeZone, diesAt, settle = {}, signal = 'SIGKILL', leaseMs} = work;
 const transport = createTransport({
   baseUrl: service.url,
   token: new Secret(service.token),
@@ -30,16 +34,19 @@ const transport = createTransport({
 const account = {api: createClient(transport), timeZone};
 const pool = openPool(databaseUrl, {max: 6, applicationName: 'push worker'});
 
+let isOver = false;
+
 async function onStep(step: PushStep): Promise<void> {
-  if (step !== diesAt) return;
-  process.kill(process.pid, 'SIGKILL');
+  if (step !== diesAt || isOver) return;
+  isOver = true;
+  process.kill(process.pid, signal);
   // The signal arrives at once, but not before the next line.
-  await new Promise(() => {});
+  await (signal === 'SIGKILL' ? new Promise(() => {}) : setImmediate());
 }
 
 const log = createLogger({level: 'silent', secrets: []});
 await pushAccount(
-  {pool, databaseUrl, openAccount: async () => account, log, onStep, settle},
+  {pool, databaseUrl, openAccount: async () => account, log, onStep, settle, ...(leaseMs && {leaseMs})},
   accountId,
   new AbortController().signal,
 );
