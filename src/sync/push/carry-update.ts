@@ -1,3 +1,4 @@
+import {readDate} from '../../api/http-date.ts';
 import {isGone} from '../../api/verdict.ts';
 import type {ChangeValues} from '../../warehouse/change.ts';
 import {type EndedAttempt, finishConflict, finishDone} from './finish.ts';
@@ -32,7 +33,7 @@ export async function sendUpdate(
   {subject, truth, row}: {readonly subject: Known; readonly truth: Truth; readonly row: TrueRow},
 ): Promise<PushEnd> {
   const {number} = subject;
-  const merge = mergeFields(sidesOf(run, row));
+  const merge = mergeFields(sidesOf(run, truth, row));
   const undecided = merge.clashes.filter(({winner}) => winner === null);
   if (undecided.length > 0) {
     const names = undecided.map(({field}) => field).join(', ');
@@ -83,14 +84,26 @@ export async function readBack(run: PushRun, number: string): Promise<Truth | nu
   }
 }
 
-function sidesOf({change, rules, writes}: PushRun, {values}: TrueRow) {
-  const {updated_at: at} = values;
-  const isServiceNewer = typeof at === 'string' ? Date.parse(at) > Date.parse(change.requestedAt) : null;
+/**
+ * Whether the service's record was changed after the wish was made: its `updated_at` against the `Date` of the document that
+ * shows it, less the time since the wish. Null where it does not tell both.
+ */
+function isServiceNewer(run: PushRun, truth: Truth, {updated_at: at}: ChangeValues): boolean | null {
+  const {change, claimedMs} = run;
+  const shownMs = readDate(truth.dateHeader);
+  if (typeof at !== 'string' || shownMs === null) return null;
+  const wishedAgoMs =
+    Date.parse(change.claimedAt) - Date.parse(change.requestedAt) + truth.askedAt - claimedMs;
+  return Date.parse(at) > shownMs - wishedAgoMs;
+}
+
+function sidesOf(run: PushRun, truth: Truth, {values}: TrueRow) {
+  const {change, rules, writes} = run;
   return {
     fields: change.fields,
     base: change.base,
     truth: values,
-    isServiceNewer,
+    isServiceNewer: isServiceNewer(run, truth, values),
     rules,
     together: writes.together ?? [],
   };

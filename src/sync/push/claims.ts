@@ -10,6 +10,8 @@ const defaultLeaseMs = 30_000;
 export interface Held {
   readonly change: ClaimedChange;
   readonly lease: Lease;
+  /** Before it was taken up, by the clock of this process that never goes back. */
+  readonly claimedMs: number;
 }
 
 /** The changes that this process has in hand, taken up some at a time, and kept until they end. */
@@ -75,10 +77,11 @@ export class Claims {
   async #claim(): Promise<void> {
     const leaseMs = this.#leaseMs;
     const since = this.#clocks();
+    const claimedMs = performance.now();
     try {
       const claimed = await claimChanges(this.#deps.pool, this.#accountId, {limit: this.#inHand, leaseMs});
       for (const change of claimed)
-        this.#ready.push({change, lease: new Lease(this.#clocks, {since, leaseMs})});
+        this.#ready.push({change, claimedMs, lease: new Lease(this.#clocks, {since, leaseMs})});
     } finally {
       this.#refill = null;
     }

@@ -16,6 +16,8 @@ export interface PushRun {
   readonly change: ClaimedChange;
   /** How long the change is certainly ours. */
   readonly lease: Lease;
+  /** Before it was taken up, by the clock of this process that never goes back. */
+  readonly claimedMs: number;
   readonly writes: Writes;
   /** Whose record tells what became of it: its own stream's, or its parent's. */
   readonly stream: Stream;

@@ -78,7 +78,7 @@ interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'stops' | 'sign
 
 async function carry(
   deps: PushDeps,
-  {change, lease}: Held,
+  {change, lease, claimedMs}: Held,
   {rules, signal, ...together}: Together,
 ): Promise<PushEnd> {
   const writes = findWrites(change.table);
@@ -87,6 +87,7 @@ async function carry(
     deps,
     change,
     lease,
+    claimedMs,
     writes,
     stream: findStream(writes.stream),
     account,
