@@ -42,6 +42,8 @@ const workers = 3;
 const betweenActsMs = 900;
 const betweenEditsMs = 1_500;
 const sampleMs = 2_000;
+/** What ends the torture ends all that it runs. */
+const signals = ['SIGINT', 'SIGTERM'] as const;
 const rules = ['service', 'warehouse', 'newest'] as const;
 
 export async function runChaos(
@@ -49,6 +51,8 @@ export async function runChaos(
   log: (line: string) => void,
 ): Promise<Result> {
   const place = await openPlace({seed: String(seed), queue, workers, customers});
+  const stop = () => void place.close().finally(() => process.exit(1));
+  for (const signal of signals) process.once(signal, stop);
   try {
     const pool = await openLedger(place.databaseUrl, 4);
     try {
@@ -57,6 +61,7 @@ export async function runChaos(
       await pool.end();
     }
   } finally {
+    for (const signal of signals) process.off(signal, stop);
     await place.close();
   }
 }

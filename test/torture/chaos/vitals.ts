@@ -2,7 +2,7 @@
 
 import {readdir, readFile} from 'node:fs/promises';
 
-interface Sample {
+export interface Sample {
   readonly atMs: number;
   readonly megabytes: number;
   readonly descriptors: number;
@@ -46,7 +46,7 @@ export class VitalSigns {
       const name = key.replace(/ \d+$/, '');
       if (lengthOf(samples) >= lengthOf(longest.get(name) ?? [])) longest.set(name, samples);
     }
-    return [...longest].map(([name, samples]) => describe(name, samples));
+    return [...longest].map(([name, samples]) => describeLife(name, samples));
   }
 }
 
@@ -62,7 +62,8 @@ export function findGrowth({name, minutes, megabytes, descriptors}: Vitals): str
   return grown.length === 0 ? null : `${name} grows by ${grown.join(' and ')} a minute`;
 }
 
-function describe(name: string, samples: readonly Sample[]): Vitals {
+/** @param samples - in order, from its first moment */
+export function describeLife(name: string, samples: readonly Sample[]): Vitals {
   const bornAt = samples[0]?.atMs ?? 0;
   const warm = samples.filter(({atMs}) => atMs - bornAt >= warmUpMs);
   const told = warm.length > 1 ? warm : samples;

@@ -1,0 +1,51 @@
+// What chaos makes of memory and file descriptors: it tells a slope from a wave, and says nothing of a life too short.
+
+import {expect, test} from 'vitest';
+import {describeLife, findGrowth, mostAMinute, tellingMinutes} from './vitals.ts';
+
+const everyMs = 2_000;
+/** What the first minute takes is kept, and is no growth. */
+const warmMinutes = 1;
+
+/** A life of so many warm minutes, sampled as the torture does. */
+function live(
+  minutes: number,
+  megabytesAt: (minute: number) => number,
+  descriptorsAt = (_minute: number) => 40,
+) {
+  const samples = Array.from({length: ((warmMinutes + minutes) * 60_000) / everyMs + 1}, (_, at) => {
+    const minute = (at * everyMs) / 60_000;
+    return {atMs: at * everyMs, megabytes: megabytesAt(minute), descriptors: descriptorsAt(minute)};
+  });
+  return describeLife('worker', samples);
+}
+
+test('a heap that comes and goes does not grow', () => {
+  expect(findGrowth(live(20, (minute) => 250 + 60 * Math.sin(minute * 3)))).toBeNull();
+});
+
+test('what the first minute takes does not count', () => {
+  const life = live(20, (minute) => (minute < warmMinutes ? 50 + 200 * minute : 250));
+  expect(life.megabytes).toMatchObject({first: 250, last: 250});
+  expect(findGrowth(life)).toBeNull();
+});
+
+test('memory that grows beyond the bound is told, and so are descriptors', () => {
+  const steep = 2 * mostAMinute.megabytes;
+  expect(findGrowth(live(20, (minute) => 250 + steep * minute))).toBe(
+    `worker grows by ${steep.toFixed(1)} MB a minute`,
+  );
+  expect(
+    findGrowth(
+      live(
+        20,
+        () => 250,
+        (minute) => 40 + Math.floor(minute),
+      ),
+    ),
+  ).toMatch(/^worker grows by 1\.0 descriptors a minute$/);
+});
+
+test('of a life too short nothing is told', () => {
+  expect(findGrowth(live(tellingMinutes - 1, (minute) => 250 + 100 * minute))).toBeNull();
+});
