@@ -125,7 +125,7 @@ function drawSweep(sweep: Sweep, tombstones: readonly Tombstone[]): string {
 }
 
 function drawEvidence({evidence}: Sweep): string[] {
-  const {firstPass, secondPass, missed, lost, unseen, quarantined, gaps, edges, absent} = evidence;
+  const {firstPass, sample, secondPass, missed, lost, unseen, quarantined, gaps, edges, absent} = evidence;
   const questions: [string, Asked | undefined][] = [
     ['numbers that only the second pass saw', missed],
     ['numbers that only the first pass saw', lost],
@@ -142,6 +142,11 @@ function drawEvidence({evidence}: Sweep): string[] {
       ? []
       : [
           `first pass: ${formatNumber(firstPass.numbers)} records up to page ${formatNumber(firstPass.lastPage)}, ${endings[firstPass.endedBy]}`,
+        ]),
+    ...(sample === undefined || sample.records === 0
+      ? []
+      : [
+          `compared by what rows hold: ${formatNumber(sample.records)} known records${sample.isWhole ? ', all there are' : ''}; ${formatNumber(sample.altered)} rows held something else, and were put right`,
         ]),
     ...(secondPass === undefined
       ? []

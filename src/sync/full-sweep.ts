@@ -18,6 +18,7 @@ import {markGone} from './write-tombstones.ts';
 /** The larger of the two is how many tombstones one sweep may write without a person. */
 const tombstonesAlwaysAllowed = 50;
 const tombstoneShare = 0.02;
+const noSample = {records: 0, altered: 0, isWhole: false};
 
 /**
  * Carries a full sweep to its end and writes that end.
@@ -29,6 +30,7 @@ export async function sweepFull(run: SweepRun): Promise<Ended> {
   const limit = Math.max(tombstonesAlwaysAllowed, Math.floor(held.live.length * tombstoneShare));
   const about: Evidence = {
     firstPass: {lastPage: first.lastPage, endedBy: first.endedBy, numbers: first.seen.size},
+    sample: first.sample,
     liveRows: held.live.length,
     tombstoneLimit: limit,
   };
@@ -50,8 +52,9 @@ export async function sweepFull(run: SweepRun): Promise<Ended> {
 
 /** The first pass, when another run of this sweep has made it. */
 async function recallList(run: SweepRun): Promise<FirstPass> {
-  const {lastPage = 1, endedBy = 'nothing-new'} = run.sweep.evidence.firstPass ?? {};
-  return {seen: await readSeen(run), pages: new Map(), lastPage, endedBy};
+  const {firstPass, sample = noSample} = run.sweep.evidence;
+  const {lastPage = 1, endedBy = 'nothing-new'} = firstPass ?? {};
+  return {seen: await readSeen(run), pages: new Map(), lastPage, endedBy, sample};
 }
 
 function describe(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {

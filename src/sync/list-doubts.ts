@@ -4,7 +4,7 @@ import type {SweepRun} from './sweep-run.ts';
 /** What keeps a list from having been read as a whole: where it ends is not known, or records in it were refused. */
 export function doubtsOfList(
   {tally, stream}: Pick<SweepRun, 'tally' | 'stream'>,
-  {endedBy, lastPage}: Pick<FirstPass, 'endedBy' | 'lastPage'>,
+  {endedBy, lastPage, sample}: Pick<FirstPass, 'endedBy' | 'lastPage' | 'sample'>,
 ): string[] {
   const {quarantined} = tally.counts;
   return [
@@ -13,6 +13,11 @@ export function doubtsOfList(
       : []),
     ...(endedBy === 'nothing-new'
       ? [`the list went on, up to page ${lastPage}, with records that were known already`]
+      : []),
+    ...(sample.altered > 0 && !sample.isWhole
+      ? [
+          `${sample.altered} rows of a sample of ${sample.records} records held something else than the service had sent, though nothing had said that they were changed: they hold it again, and the next sweep compares all`,
+        ]
       : []),
     ...(quarantined > 0
       ? [`${quarantined} records of ${stream.name} could not be read or taken: fieldmirror quarantine list`]

@@ -5,11 +5,12 @@ import type pg from 'pg';
 import {fetchPages, type Page} from '../api/pages.ts';
 import {inSweepTransaction} from '../warehouse/database.ts';
 import {insertSightings, readSightings} from '../warehouse/sightings.ts';
-import type {ListEnd} from '../warehouse/sweep.ts';
-import {readKnownPages, saveCheckpoint} from '../warehouse/sweeps.ts';
+import type {ListEnd, Sample} from '../warehouse/sweep.ts';
+import {readLastPass, saveCheckpoint} from '../warehouse/sweeps.ts';
 import {decodeNumbers, encodeNumbers} from './number-codec.ts';
 import {queryOf} from './query.ts';
 import {type CutPage, cutPage, type ReadBatch, readBatch} from './read-batch.ts';
+import {SpotCheck} from './spot-check.ts';
 import {callOf, pass, type SweepRun} from './sweep-run.ts';
 import {Tally} from './tally.ts';
 import {writeBatch} from './write-batch.ts';
@@ -22,6 +23,7 @@ export interface FirstPass {
   /** The page that ended it. */
   readonly lastPage: number;
   readonly endedBy: ListEnd;
+  readonly sample: Sample;
 }
 
 const batchRecords = 300;
@@ -37,9 +39,10 @@ const checkpointMs = 5_000;
  * @throws {RetryableError} the service or the database failed in passing; what was committed stays
  */
 export async function readList(run: SweepRun): Promise<FirstPass> {
-  const reading = new ListReading(run, await readSeen(run));
+  const last = await readLastPass(run.deps.pool, run.sweep);
+  const reading = new ListReading(run, await readSeen(run), new SpotCheck(run, last));
   try {
-    for await (const answer of askFor(run)) {
+    for await (const answer of askFor(run, last.pages)) {
       if (await reading.add(answer)) break;
     }
     return await reading.finish();
@@ -55,15 +58,14 @@ export async function readSeen({deps, sweep}: SweepRun): Promise<Set<string>> {
   return new Set((await readSightings(deps.pool, sweep.sweepId)).flatMap(decodeNumbers));
 }
 
-async function* askFor(run: SweepRun): AsyncGenerator<Page> {
-  const {deps, sweep, stream, account} = run;
+async function* askFor(run: SweepRun, knownPages: number | null): AsyncGenerator<Page> {
+  const {sweep, stream, account} = run;
   const query = queryOf(stream, sweep);
   const {signal, ...call} = callOf(run);
   if (!stream.isPaged) {
     yield {page: 1, ...(await account.api.fetchPage(stream.path, query, {signal, ...call}))};
     return;
   }
-  const knownPages = await readKnownPages(deps.pool, sweep);
   const list = {path: stream.path, query, fromPage: sweep.nextPage, inFlight: pagesInFlight, knownPages};
   yield* fetchPages(account.api, {...list, ...call}, signal);
 }
@@ -78,6 +80,7 @@ interface Reading {
 class ListReading {
   readonly #run: SweepRun;
   readonly #seen: Set<string>;
+  readonly #check: SpotCheck;
   readonly #pages = new Map<number, readonly string[]>();
   /** Seen since the last checkpoint. */
   #unsaved: string[] = [];
@@ -90,9 +93,10 @@ class ListReading {
   #writing: Promise<void> = Promise.resolve();
   #checkpointAt = performance.now();
 
-  constructor(run: SweepRun, seen: Set<string>) {
+  constructor(run: SweepRun, seen: Set<string>, check: SpotCheck) {
     this.#run = run;
     this.#seen = seen;
+    this.#check = check;
     this.#endedBy = run.stream.isPaged ? 'nothing-new' : 'whole-answer';
   }
 
@@ -122,13 +126,14 @@ class ListReading {
     const {deps, sweep, tally} = this.#run;
     const lastPage = this.#last?.page ?? 1;
     const firstPass = {lastPage, endedBy: this.#endedBy, numbers: this.#seen.size};
+    const {sample} = this.#check;
     await inSweepTransaction(deps.pool, async (client) => {
       await this.#noteSightings(client, this.#unsaved, lastPage + 1);
-      const done = {nextPage: lastPage, counts: tally.counts, evidence: {firstPass}};
+      const done = {nextPage: lastPage, counts: tally.counts, evidence: {firstPass, sample}};
       await saveCheckpoint(client, sweep, sweep.mode === 'full' ? {...done, stage: 'verify'} : done);
     });
     await pass(this.#run, 'list-read');
-    return {seen: this.#seen, pages: this.#pages, lastPage, endedBy: this.#endedBy};
+    return {seen: this.#seen, pages: this.#pages, lastPage, endedBy: this.#endedBy, sample};
   }
 
   /** Waits for the write under way, however it ends. */
@@ -174,7 +179,7 @@ class ListReading {
       known: batch.known,
     });
     await this.#writing;
-    this.#writing = this.#write(batch, (reading.pages.at(-1)?.page ?? 0) + 1);
+    this.#writing = this.#write(batch, reading.pages);
     this.#writing.catch(() => {});
     deps.onProgress?.({
       accountId: sweep.accountId,
@@ -207,7 +212,13 @@ class ListReading {
     return this.#unsaved.length - before;
   }
 
-  async #write(batch: ReadBatch, nextPage: number): Promise<void> {
+  async #write(batch: ReadBatch, pages: readonly CutPage[]): Promise<void> {
+    await this.#writeBatch(batch, (pages.at(-1)?.page ?? 0) + 1);
+    // What was parsed just now holds what was sent.
+    if (batch.known > 0) await this.#check.compare(pages);
+  }
+
+  async #writeBatch(batch: ReadBatch, nextPage: number): Promise<void> {
     const isUnchanged = batch.rowSets.length === 0 && batch.bad.length === 0;
     if (isUnchanged && performance.now() - this.#checkpointAt < checkpointMs) return;
     this.#checkpointAt = performance.now();

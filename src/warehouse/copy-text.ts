@@ -20,3 +20,16 @@ function escapeField(field: string): string {
   // Nearly every field needs nothing, and a test is cheaper than a replacement that finds nothing.
   return special.test(field) ? field.replaceAll(specials, (found) => escapes[found] ?? found) : field;
 }
+
+const escaped = /\\(.)/g;
+const meant: Readonly<Record<string, string>> = {n: '\n', r: '\r', t: '\t'};
+
+/** The fields of such a line again. */
+export function decodeCopyRow(line: string): (string | null)[] {
+  return line
+    .slice(0, -1)
+    .split('\t')
+    .map((field) =>
+      field === '\\N' ? null : field.replaceAll(escaped, (_, sign: string) => meant[sign] ?? sign),
+    );
+}

@@ -14,6 +14,8 @@ export interface Batch {
   readonly since?: string | null;
   /** What each row was read back for, where changes write. */
   readonly readBackOf?: ReadonlyMap<EncodedRow, ReadBack>;
+  /** Rows that hold something else than their hash stands for. */
+  readonly altered?: ReadonlySet<EncodedRow>;
 }
 
 /** The reading of what a change has done. */
@@ -34,7 +36,7 @@ export interface LoadCounts {
 }
 
 /** The children of some parents, as the service lists them now. */
-export interface Family extends Omit<Batch, 'readBackOf'> {
+export interface Family extends Omit<Batch, 'readBackOf' | 'altered'> {
   /** Column of the child table that names the parent. */
   readonly parentColumn: string;
   readonly parents: readonly string[];
@@ -82,7 +84,7 @@ export async function loadRows(
   const found = await probeHeld(client, table, {rows: came, batch: asked});
   const {given, held, batch} = recallRows({rows: came, batch: asked}, found);
   const fresh = given.filter((_, at) => !held.has(at));
-  const stale = given.filter((_, at) => needsWrite(held.get(at), batch));
+  const stale = given.filter((row, at) => needsWrite(row, held.get(at), batch));
   const isInserted = await insertRows(client, table, {rows: fresh, batch});
   await mergeRows(client, table, {rows: isInserted ? stale : [...fresh, ...stale], batch});
   const revived = [...held.values()].filter((row) => row.isDeleted && !row.isFresher).length;
@@ -118,9 +120,14 @@ function recallRows(
 }
 
 // What a settled change wanted may stand in the row though the hash is what it was.
-function needsWrite(held: Held | undefined, {readBackOf}: Batch): boolean {
+function needsWrite(row: EncodedRow, held: Held | undefined, {readBackOf, altered}: Batch): boolean {
   if (held === undefined || held.isFresher) return false;
-  return held.isDeleted || !held.isSame || (held.isPending && readBackOf !== undefined);
+  return (
+    held.isDeleted ||
+    !held.isSame ||
+    altered?.has(row) === true ||
+    (held.isPending && readBackOf !== undefined)
+  );
 }
 
 /**

@@ -36,7 +36,17 @@ export interface Asked {
 }
 
 /** What a sweep saw and asked: what its end state rests on. */
+export interface Sample {
+  readonly records: number;
+  /** Rows that held something else, though nothing had said that they were changed. */
+  readonly altered: number;
+  /** Whether every known record was in it. */
+  readonly isWhole: boolean;
+}
+
 export interface Evidence {
+  /** Known records that were parsed all the same, to compare what their rows hold. */
+  readonly sample?: Sample;
   readonly firstPass?: {readonly lastPage: number; readonly endedBy: ListEnd; readonly numbers: number};
   readonly secondPass?: {
     readonly pages: number;

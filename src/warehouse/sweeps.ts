@@ -6,6 +6,7 @@ import {
   countNames,
   type Evidence,
   isLatestOpinion,
+  type Sample,
   type Sweep,
   type SweepCounts,
   type SweepEnd,
@@ -195,18 +196,19 @@ export async function listDueSweeps(
   return rows;
 }
 
-/**
- * How many pages the list had when the same was last swept to its end; null when that is not known.
- */
-export async function readKnownPages(db: Queryable, sweep: SweepTarget): Promise<number | null> {
-  const {rows} = await db.query<{pages: number | null}>(
-    `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages FROM sync.sweeps
+/** What the last pass over the same list came to: how many pages it had, and its sample; null where nothing is known. */
+export async function readLastPass(
+  db: Queryable,
+  sweep: SweepTarget,
+): Promise<{readonly pages: number | null; readonly sample: Sample | null}> {
+  const {rows} = await db.query<{pages: number | null; sample: Sample | null}>(
+    `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages, evidence->'sample' AS sample FROM sync.sweeps
       WHERE account_id = $1 AND stream = $2 AND mode = $3 AND window_name IS NOT DISTINCT FROM $4
         AND state IN ('certified', 'refreshed', 'uncertified')
       ORDER BY sweep_id DESC LIMIT 1`,
     [sweep.accountId, sweep.stream, sweep.mode, sweep.windowName],
   );
-  return rows[0]?.pages ?? null;
+  return rows[0] ?? {pages: null, sample: null};
 }
 
 /**

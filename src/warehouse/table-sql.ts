@@ -17,7 +17,7 @@ export interface TableSql {
   readonly markVanished: (parentColumn: string) => string;
 }
 
-const sqlTypes: Readonly<Record<ColumnType, string>> = {
+export const sqlTypes: Readonly<Record<ColumnType, string>> = {
   text: 'text',
   integer: 'bigint',
   decimal: 'numeric',
