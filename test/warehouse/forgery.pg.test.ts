@@ -68,7 +68,7 @@ const claims = ['sweep', 'repair'].flatMap((word) => {
     ],
     [
       'in ON CONFLICT',
-      `INSERT INTO warehouse.customers AS c (external_key) VALUES ('K') ON CONFLICT DO NOTHING RETURNING ${claim}; UPDATE warehouse.customers SET name = 'FORGED'`,
+      `INSERT INTO warehouse.customers AS c (name, external_key) VALUES ('x', 'K') ON CONFLICT DO NOTHING RETURNING ${claim}; UPDATE warehouse.customers SET name = 'FORGED'`,
     ],
     ['before it', `SELECT ${claim}; UPDATE warehouse.customers SET name = 'FORGED'`],
   ].map(([place, text]) => ({word, place, text: String(text)}));
