@@ -43,6 +43,7 @@ const cases: Readonly<Record<string, Case>> = {
   'changes hold': {args: ['2001']},
   'changes release': {args: ['2002'], code: 2},
   'changes cancel': {args: ['2003']},
+  'changes accept': {args: ['2005'], code: 2},
   'changes resolve': {args: ['2004', '--take', 'service'], code: 2},
   'sweeps list': {args: ['--limit', '3600'], bytes: megabyte},
   'sweeps show': {args: ['1'], bytes: megabyte},
