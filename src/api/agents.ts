@@ -11,7 +11,7 @@ export interface AgentOptions {
 /**
  * The connections of one account: pooled and kept alive for reads, a fresh one for every write. A write on a connection
  * that the server is just closing fails after it arrived: 50 of 50 in our measurement.
- * @see hazards 1.6; 2.3: U1, U7. No certificate check can be switched off, and HTTP/2 is not spoken: one dead connection
+ * @see docs/traps.md "The HTTP client". No certificate check can be switched off, and HTTP/2 is not spoken: one dead connection
  *   would fail all the requests on it
  */
 export function createAgents({ca, lookup}: AgentOptions): {readonly reads: Agent; readonly writes: Agent} {

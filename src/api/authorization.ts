@@ -4,7 +4,7 @@ import {Secret} from '../secret.ts';
 /**
  * The `Authorization` header for a token: Basic, with the token as user and as password.
  * @throws {UsageError} a token that cannot be one: empty, with blanks, or with a colon, which would end the user name
- * @see spec "Authentication"
+ * @see docs/service.md "Authentication"
  */
 export function toAuthorization(token: Secret): Secret {
   if (!/^[!-9;-~]+$/.test(token.reveal())) {

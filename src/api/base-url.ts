@@ -7,7 +7,7 @@ const HINT = 'give it as https://HOST/ACCOUNT';
  * @param allowHttp - http to another machine shows the token to everyone between; only for a test network
  * @throws {UsageError} not a URL, another scheme, user info, a query or a fragment; it never repeats the address itself,
  *   which may hold a password
- * @see hazards 4.4; wire-facts 3 "Hosts"
+ * @see docs/traps.md "Addresses"; docs/service.md "Errors and headers"
  */
 export function parseBaseUrl(text: string, {allowHttp = false}: {readonly allowHttp?: boolean} = {}): URL {
   if (!URL.canParse(text)) throw refuse('a URL', 'something else');

@@ -78,7 +78,7 @@ export type Call = Asking;
 /** What every write takes: a write is always urgent, and sent once. */
 export type WriteCall = Pick<Asking, 'signal'>;
 
-/** @see spec "Common list parameters" */
+/** @see docs/service.md "Filters" */
 export interface ListCall<Filters, Include> extends Call {
   /** From 1; the first when absent. How many records a page holds is the service's affair. */
   readonly page?: number;

@@ -15,7 +15,7 @@ const BANG = 0x21;
  *   opening tag (with or without `type="array"`), records with white space between them, and the closing tag; also
  *   when it holds a comment, CDATA or a DOCTYPE, a record tag with an attribute, or an element named like the record inside one.
  *   Null means: read it the strict way. It says nothing of what is inside the slices, which may be malformed
- * @see architecture, "The pull engine" 3
+ * @see docs/traps.md "The XML parser"
  */
 export function cutList(body: Buffer, {list, item}: ElementNames): Buffer[] | null {
   if (hasMarkup(body)) return null;

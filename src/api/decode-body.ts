@@ -26,7 +26,7 @@ export class BadCoding extends Error {
 /**
  * Unpacks a body by its `Content-Encoding`. Only gzip and none are taken; never more memory than the caps allow.
  * @throws {BadCoding}
- * @see hazards 2.3, U5
+ * @see docs/traps.md "The HTTP client"
  */
 export async function decodeBody(body: Buffer, coding: string, limits: BodyLimits): Promise<Buffer> {
   const name = coding.trim().toLowerCase();

@@ -11,7 +11,7 @@ export class NotText extends Error {
  * are refused, because U+FFFD in a name would be written back to the service one day.
  * @param contentType - the header as sent; null where there was none
  * @throws {NotText} an unknown encoding, or bytes that are not of it
- * @see hazards 2.4, reader (1)
+ * @see docs/traps.md "The XML parser"
  */
 export function decodeText(body: Buffer, contentType: string | null): string {
   if (startsWith(body, 0xef, 0xbb, 0xbf)) return decodeUtf8(body.subarray(3));

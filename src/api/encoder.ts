@@ -16,7 +16,7 @@ export type Fields = Readonly<Record<string, FieldValue>>;
  * @returns the document, UTF-8 when written to the wire. Line ends are sent as LF: every XML reader makes them so
  * @throws {RecordError} a field that may not be written, a text that is not of its field's kind, or a character that
  *   XML 1.0 does not have. It names the field and the character, never the text
- * @see spec "General rules" 3; hazards 2.4, last row
+ * @see docs/service.md "Endpoints"; docs/traps.md "The XML parser"
  */
 export function encodeDocument(root: Resource, fields: Fields): string {
   const writable = WRITABLE_FIELDS[root];

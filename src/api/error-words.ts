@@ -19,7 +19,7 @@ const EMPTY_ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?\/>$/;
  * Reads the body of an answer that is no success, whatever it is: `<errors><error>`, plain text labelled XML, an HTML
  * page, nothing. Never throws.
  * @param hidden - texts that must not come back in the words: an answer can hold what was sent
- * @see wire-facts 3
+ * @see docs/service.md "Errors and headers"
  */
 export function readErrorWords(
   body: Buffer,

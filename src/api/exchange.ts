@@ -56,7 +56,7 @@ interface Begin {
 /**
  * Sends one request and gathers its answer.
  * @throws {ExchangeError} never with undici's own error inside: that can hold pieces of the answer
- * @see hazards 2.3: U4 (a deadline for the whole), U5 (caps)
+ * @see docs/traps.md "The HTTP client": a deadline for the whole, and caps
  */
 export async function exchange(
   agent: Agent,

@@ -4,7 +4,7 @@ const ISO_INSTANT =
 /**
  * True for a moment as the service writes it, `2031-07-04T09:00:00-04:00`: a day that exists, a time of 24 hours, an
  * offset. Lives on the path of every record, so it makes no object of the date: 25 of these come with every job.
- * @see wire-facts 1.5
+ * @see docs/service.md "Times"
  */
 export function isIsoInstant(text: string): boolean {
   if (!ISO_INSTANT.test(text)) return false;

@@ -1,4 +1,4 @@
-/** The query of a list; what is not given is not asked. @see spec "Common list parameters" */
+/** The query of a list; what is not given is not asked. @see docs/service.md "Filters" */
 export function queryOf({
   page,
   only,

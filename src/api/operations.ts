@@ -88,7 +88,7 @@ export async function writeRecord(
 /**
  * Sends a writing request, once. A success is believed when its body is empty, or the record that was written; any
  * other body leaves it in doubt.
- * @see wire-facts 1.1: 200, 201 or 204, with or without a body; hazards 3.3
+ * @see docs/service.md "Envelopes": 200, 201 or 204, with or without a body; docs/traps.md "Answers that were lost"
  */
 export async function sendWrite(
   transport: Transport,

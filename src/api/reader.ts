@@ -45,7 +45,7 @@ export interface BadRecord {
  *   XML forbids, an unknown entity, a value too long
  * @throws {RetryableError} what came is not a whole list of this name: it says what came instead
  * @throws {FatalError} more records, elements or the like than the limit: a person must raise it
- * @see hazards 2.4; wire-facts 1
+ * @see docs/traps.md "The XML parser"; docs/service.md "Envelopes"
  */
 export function readList(
   body: Buffer,
@@ -59,7 +59,7 @@ export function readList(
  * Reads one record: `<job>` or, as the service answers for customers, `<customers>` with the fields right inside.
  * @throws {RetryableError} what came is not one whole record of this name
  * @throws {RecordError} it is, but one of its values cannot be taken
- * @see wire-facts 1.1: a list says `type="array"`, a record does not
+ * @see docs/service.md "Envelopes": a list says `type="array"`, a record does not
  */
 export function readOne(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
   return guard(`one whole <${names.item}>`, body, meta, (text) => parseOne(text, names, meta));

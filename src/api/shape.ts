@@ -1,4 +1,4 @@
-// Records of one list nearly all have the same fields in the same order (wire-facts 1.2), so their lists of names are
+// Records of one list nearly all have the same fields in the same order (docs/service.md "Names"), so their lists of names are
 // one and the same object: made once, compared by identity, and a hundred pushes per record saved.
 
 /** Beyond this many children an element is a list, not a record: its names are kept as they come. */

@@ -1,5 +1,5 @@
-// The service answers with offsets and takes local text without one (wire-facts 1.5). Written by hand, both ways: JS
-// and Postgres disagree about which of two 1:30s is meant and about the year of "69" (hazards 3.5).
+// The service answers with offsets and takes local text without one (docs/service.md "Times"). Written by hand, both ways: JS
+// and Postgres disagree about which of two 1:30s is meant and about the year of "69" (docs/traps.md "Time").
 
 import {Temporal} from 'temporal-polyfill';
 import {RecordError} from '../errors.ts';
@@ -8,7 +8,7 @@ import {daysInMonth, isIsoInstant} from './iso-instant.ts';
 /** The textual shapes of the specification, and ISO with the offset of the account's zone. */
 export type TimeShape = 'M/D/YY hh:mmam' | 'MM/DD/YYYY hh:mmam' | 'M/D/YYYY hh:mmam' | 'iso';
 
-/** Which shape each resource takes. @see spec "Resources and their fields" */
+/** Which shape each resource takes. @see docs/service.md "Fields that may be written" */
 export const TIME_SHAPES = {
   job: 'M/D/YY hh:mmam',
   timeEntry: 'MM/DD/YYYY hh:mmam',

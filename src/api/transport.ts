@@ -108,7 +108,7 @@ export interface Transport {
 /**
  * Opens the way to one account. No redirects, no HTTP/2, no cookies; errors carry neither bodies nor the token.
  * @throws {UsageError} a base address or a token that cannot be right
- * @see hazards 2.3, 3.3, 4.3, 4.4
+ * @see docs/traps.md "The HTTP client"; docs/traps.md "Answers that were lost"
  */
 export function createTransport(options: TransportOptions): Transport {
   return new HttpTransport(options);

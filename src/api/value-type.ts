@@ -30,7 +30,7 @@ for (const type of valueTypes) if (type.name === 'dateTime') byAttribute.set('da
 /**
  * Reads a `type` attribute. A type that starts with a capital is a class name (`type="Customer"`), no type of data;
  * one that we do not know promises nothing.
- * @see wire-facts 1.3, 1.6
+ * @see docs/service.md "Types and nil"; docs/service.md "Nested records"
  */
 export function readValueType(attribute: string): ValueType {
   return byAttribute.get(attribute) ?? TEXT;

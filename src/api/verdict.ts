@@ -48,7 +48,7 @@ const UNKNOWN_RECORD = /^Invalid (?:customer|job|employee|task|(?:customer |job 
 /**
  * True when the service says that there is no such record: 400 with its `Invalid job.`, or 404 or 410. A page of HTML
  * under these numbers is some proxy's, and proves nothing.
- * @see wire-facts 3, 6; hazards 3.2
+ * @see docs/service.md "Errors and headers"; docs/service.md "Deletes and identifiers"; docs/traps.md "Absence"
  */
 export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words'>): boolean {
   if (words.isHtml) return false;
@@ -74,7 +74,7 @@ export function toReadError(refusal: Refusal): Error {
 /**
  * The error for a write that the service definitely refused; null when the answer proves nothing and the write is in
  * doubt. A 503 counts where the service itself says why: a gateway's does not know what became of the request.
- * @see hazards 3.3
+ * @see docs/traps.md "Answers that were lost"
  */
 export function toWriteError(refusal: Refusal): Error | null {
   const {thing, status, words, retryAfterMs} = refusal;

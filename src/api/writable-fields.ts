@@ -7,7 +7,7 @@ export type Resource = 'customer' | 'job' | 'job_charge' | 'employee' | 'time_en
  * The fields that a request may hold, by resource: those of the specification, and those that the newer description
  * names as writable. What a stream lets users write is its own matter; this list keeps anything else off the wire.
  * `customer_number`, ids and totals are the service's and missing here on purpose.
- * @see spec "Resources and their fields"; wire-facts 2 ("Writable per SWG")
+ * @see docs/service.md "Fields"
  */
 export const WRITABLE_FIELDS: Readonly<Record<Resource, ReadonlyMap<string, FieldKind>>> = {
   customer: makeFields({

@@ -5,7 +5,7 @@ import {type Answer, isUnknownRecord, type Refusal, toWriteError} from './verdic
 /**
  * What became of a write. `refused` and `not-sent` are certain: nothing was written. `in-doubt` is not: whoever gets it
  * finds out by reading, and never sends again blindly.
- * @see hazards 3.3
+ * @see docs/traps.md "Answers that were lost"
  */
 export type WriteOutcome =
   | {readonly outcome: 'done'; readonly answer: Answer}

@@ -64,7 +64,7 @@ export class AccountTime {
     return toUtc(this.#nowMs());
   }
 
-  /** `2031-01-04T09:00:00-05:00`: local time with the offset of that date, never `Z` (wire-facts 1.5). */
+  /** `2031-01-04T09:00:00-05:00`: local time with the offset of that date, never `Z` (docs/service.md "Times"). */
   writeIso(utc: string): string {
     const hour = utc.slice(0, 13);
     const known = this.#hours.get(hour);

@@ -6,7 +6,7 @@ import type {Field, Fields} from './field.ts';
 import type {Resource} from './resource.ts';
 import {escapeText} from './xml-text.ts';
 
-/** `observed`: as the real service was recorded (wire-facts 1). `documented`: as the specification reads. */
+/** `observed`: as the real service was recorded (docs/service.md "Envelopes"). `documented`: as the specification reads. */
 export type DialectName = 'observed' | 'documented';
 
 /** What a column may draw on when it is written. */
@@ -84,7 +84,7 @@ export class Dialect {
     return null;
   }
 
-  /** Percent shares of the house and of each employee (wire-facts 1.7). Their type follows the value, row by row. */
+  /** Percent shares of the house and of each employee (docs/service.md "Nested records"). Their type follows the value, row by row. */
   #writeAllocations({employeeIds, fields}: Writable, indent: string): string {
     // 5 of 167 recorded amounts were integers: a reader must not take the type for granted.
     const isWhole = Number(fields.id) % 33 === 0;

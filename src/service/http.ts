@@ -43,7 +43,7 @@ const MAX_BODY_BYTES = 1_048_576;
 const MIN_GZIP_BYTES = 1024;
 const allMethods: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** As recorded in 2018: no ETag, no Last-Modified, nothing about pages or rates (wire-facts 3). */
+/** As recorded in 2018: no ETag, no Last-Modified, nothing about pages or rates (docs/service.md "Errors and headers"). */
 const recordedHeaders = {
   'cache-control': 'no-cache, no-store, max-age=0, must-revalidate',
   pragma: 'no-cache',

@@ -40,7 +40,7 @@ const taxEntity: Association = {
   className: 'Tax',
 };
 
-/** Sub-customers come without being asked for, last (wire-facts 1.6). */
+/** Sub-customers come without being asked for, last (docs/service.md "Nested records"). */
 const children: Association = {
   name: 'children',
   resource: customers,

@@ -23,7 +23,7 @@ const customerFilters = [
   ),
 ];
 
-/** By the status of the job. A job on hold is still scheduled (wire-facts 2.2). */
+/** By the status of the job. A job on hold is still scheduled (docs/service.md "Fields"). */
 const states: Readonly<Record<string, readonly string[]>> = {
   in_progress: ['in_progress'],
   completed: ['complete'],
@@ -105,7 +105,7 @@ function bySpan(
   ];
 }
 
-/** Several states mean any of them: a public client asks for `uncompleted in_progress` (wire-facts 4.4). */
+/** Several states mean any of them: a public client asks for `uncompleted in_progress` (docs/service.md "Filters"). */
 function byState(value: string | undefined): readonly Condition[] {
   if (value === undefined) return [];
   const statuses = [...readNames(value)].flatMap((name) => {

@@ -82,7 +82,7 @@ export function answerRecords(
   return {body: service.writer.writeList(resource, nodes, null)};
 }
 
-/** One record; customers and jobs take `only` and `include` here too (wire-facts 4.6). */
+/** One record; customers and jobs take `only` and `include` here too (docs/service.md "Only and include"). */
 export async function answerRecord(
   service: Service,
   resource: Resource,
@@ -98,7 +98,7 @@ export async function answerRecord(
 
 /**
  * Runs the effects of a request in one transaction, and answers 200 with the record that they leave: the real
- * service's next version does so for creates, updates and deletes alike (wire-facts 1.1).
+ * service's next version does so for creates, updates and deletes alike (docs/service.md "Envelopes").
  */
 export async function answerEffects(
   service: Service,

@@ -1,4 +1,4 @@
-// The resources of the service as data: what a record of each holds, in the recorded order of columns (wire-facts 2),
+// The resources of the service as data: what a record of each holds, in the recorded order of columns (docs/service.md "Fields"),
 // and what a request may set. A new field is one word here.
 
 import {customTexts, customTriples, type Field, readFields} from './field.ts';

@@ -24,7 +24,7 @@ export async function isPassword(password: string, hash: string): Promise<boolea
 }
 
 /**
- * What the real service hands out with every employee (wire-facts 2.4), made up: nothing can be learned from it. It is
+ * What the real service hands out with every employee (docs/service.md "Fields"), made up: nothing can be learned from it. It is
  * there so that a client can be proven to drop it.
  * @param origin - changes with the password, and so do these; it cannot be reckoned back from them
  */

@@ -42,7 +42,7 @@ interface Columns {
 
 const HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n';
 
-/** Writes answers as Ruby's Builder does: two blanks of indent, line breaks raw (wire-facts 1.4). */
+/** Writes answers as Ruby's Builder does: two blanks of indent, line breaks raw (docs/service.md "Text and white space"). */
 export class XmlWriter {
   readonly #dialect: Dialect;
   readonly #columns = new Map<string, Columns>();

@@ -1,6 +1,6 @@
 import {mirrorTable} from '../warehouse/mirror-table.ts';
 
-/** People to talk to at a customer. No recording shows one: what else comes is in `attributes` (wire-facts 2.8). */
+/** People to talk to at a customer. No recording shows one: what else comes is in `attributes` (docs/service.md "Fields"). */
 export const contacts = mirrorTable('contacts', {
   comment: 'People to talk to at a customer.',
   key: ['id'],

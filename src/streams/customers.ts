@@ -12,7 +12,7 @@ const address = (where: 'service' | 'billing') =>
   addressOf(where).map((name) => writable(name, 'text', `${where} address`));
 
 // No column: the 40 custom fields, and what only QuickBooks understands (list ids, edit sequences, full names of its
-// references). They are in `attributes`. See wire-facts 2.1.
+// references). They are in `attributes`. See docs/service.md "Fields".
 const table = mirrorTable('customers', {
   comment: 'Customers of the account: people and companies that jobs are done for, sub-customers among them.',
   key: ['customer_number'],
@@ -127,7 +127,7 @@ const table = mirrorTable('customers', {
   ],
 });
 
-/** @see spec "Customer"; wire-facts 2.1 */
+/** @see docs/service.md "Fields" */
 export const customers: Stream = {
   name: 'customers',
   path: '/customers.xml',
@@ -173,7 +173,7 @@ export const customers: Stream = {
   windows: {},
 };
 
-/** @see spec "Customer" */
+/** @see docs/service.md "Fields that may be written" */
 export const customerWrites: Writes = {
   table,
   resource: 'customer',

@@ -4,7 +4,7 @@ import type {Stream} from './stream.ts';
 import type {Writes} from './writes.ts';
 
 // The service hands out password hashes and tokens with its employees: those are dropped by name (secrets.ts).
-// Custom fields and QuickBooks ids are in `attributes`. See wire-facts 2.4.
+// Custom fields and QuickBooks ids are in `attributes`. See docs/service.md "Fields".
 const table = mirrorTable('employees', {
   comment: 'Employees of the account; one is made inactive, never deleted.',
   key: ['employee_number'],
@@ -47,7 +47,7 @@ const table = mirrorTable('employees', {
   ],
 });
 
-/** @see spec "Employee"; wire-facts 2.4 */
+/** @see docs/service.md "Fields" */
 export const employees: Stream = {
   name: 'employees',
   path: '/employees.xml',
@@ -68,7 +68,7 @@ export const employees: Stream = {
   windows: {},
 };
 
-/** The login goes by sync.set_employee_login alone, which seals the password. @see spec "Employee" */
+/** The login goes by sync.set_employee_login alone, which seals the password. @see docs/service.md "Fields that may be written" */
 export const employeeWrites: Writes = {
   table,
   resource: 'employee',

@@ -6,7 +6,7 @@ import {daysInMonth} from '../api/iso-instant.ts';
 /**
  * Seconds since 1970 of an instant in the very shape of the wire, `2031-01-04T09:00:00-05:00`; NaN for any other
  * text, and for a day or a time of day that does not exist.
- * @see wire-facts 1.5
+ * @see docs/service.md "Times"
  */
 export function epochSeconds(text: string): number {
   if (text.length !== 25 || !hasSeparators(text)) return Number.NaN;

@@ -2,7 +2,7 @@ import {mirrorTable} from '../warehouse/mirror-table.ts';
 import {writable} from '../warehouse/write-rules.ts';
 import type {Writes} from './writes.ts';
 
-/** What a job is billed for. The QuickBooks line ids and the embedded item are in `attributes` (wire-facts 2.3). */
+/** What a job is billed for. The QuickBooks line ids and the embedded item are in `attributes` (docs/service.md "Fields"). */
 export const jobCharges = mirrorTable('job_charges', {
   comment: 'Lines of a job: what is charged, how much of it, at which price.',
   key: ['id'],
@@ -36,7 +36,7 @@ export const jobCharges = mirrorTable('job_charges', {
   ],
 });
 
-/** A charge can only be created. @see spec "Job charges" */
+/** A charge can only be created. @see docs/service.md "Endpoints" */
 export const jobChargeWrites: Writes = {
   table: jobCharges,
   resource: 'job_charge',

@@ -1,6 +1,6 @@
 import {mirrorTable} from '../warehouse/mirror-table.ts';
 
-/** Categories of jobs, as jobs embed them. No recording shows one (wire-facts 2.8). */
+/** Categories of jobs, as jobs embed them. No recording shows one (docs/service.md "Fields"). */
 export const jobTypes = mirrorTable('job_types', {
   comment: 'Categories of jobs; the service calls them services as well.',
   key: ['id'],

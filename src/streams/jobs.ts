@@ -13,7 +13,7 @@ import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
 
 // No column: the 40 custom fields, and what only QuickBooks understands (transaction ids, edit sequences, names of its
-// references). They are in `attributes`. See wire-facts 2.2.
+// references). They are in `attributes`. See docs/service.md "Fields".
 const table = mirrorTable('jobs', {
   comment: 'Jobs: work for a customer, planned, under way or done, with its money.',
   key: ['job_number'],
@@ -100,7 +100,7 @@ const table = mirrorTable('jobs', {
 
 const parentColumns = {job_number: 'job_number', job_id: 'id'};
 
-/** @see spec "Job"; wire-facts 2.2 */
+/** @see docs/service.md "Fields" */
 export const jobs: Stream = {
   name: 'jobs',
   path: '/jobs.xml',
@@ -164,7 +164,7 @@ export const jobs: Stream = {
   },
 };
 
-/** Who is assigned is written with the job, and kept in rows of job_employees. @see spec "Job" */
+/** Who is assigned is written with the job, and kept in rows of job_employees. @see docs/service.md "Fields that may be written" */
 export const jobWrites: Writes = {
   table,
   resource: 'job',

@@ -20,7 +20,7 @@ const layouts = new WeakMap<readonly string[], NestedLayout>();
 /**
  * An element with others inside as JSON text, keys sorted, secrets dropped, nil and empty elements left out; null when
  * nothing is left. An array where the service said so, or where the names say so: the documented dialect only has names.
- * Leaves stay texts: whether `5` is a number differs between the dialects, and between two rows (wire-facts 1.3).
+ * Leaves stay texts: whether `5` is a number differs between the dialects, and between two rows (docs/service.md "Types and nil").
  * @param name - the element's own, underscored
  * @throws {RecordError} a name twice beside others, a text that Postgres does not keep
  */
@@ -91,7 +91,7 @@ function isListOf({onlyName}: NestedLayout, list: string, length: number): boole
   return length > 1 || isSingularOf(onlyName, list);
 }
 
-/** True when Rails would name an item of the list so. @see wire-facts 1.6 */
+/** True when Rails would name an item of the list so. @see docs/service.md "Nested records" */
 function isSingularOf(item: string, list: string): boolean {
   if (item === list || `${item}s` === list || `${item}es` === list) return true;
   if (item.endsWith('y')) return `${item.slice(0, -1)}ies` === list;

@@ -19,7 +19,7 @@ const columns: readonly Column[] = [
   {name: 'deleted_at', type: 'instant', comment: 'When the service marked the note deleted.'},
 ];
 
-/** @see spec "Note"; wire-facts 2.7 */
+/** @see docs/service.md "Fields" */
 export const customerNotes = mirrorTable('customer_notes', {
   comment: 'Notes on customers.',
   key: ['id'],
@@ -33,7 +33,7 @@ export const customerNotes = mirrorTable('customer_notes', {
   ],
 });
 
-/** @see spec "Note"; wire-facts 2.7 */
+/** @see docs/service.md "Fields" */
 export const jobNotes = mirrorTable('job_notes', {
   comment: 'Notes on jobs.',
   key: ['id'],
@@ -56,7 +56,7 @@ const noteWrites = {
   timeShape: null,
 } as const satisfies Partial<Writes>;
 
-/** @see spec "Customer notes" */
+/** @see docs/service.md "Endpoints" */
 export const customerNoteWrites: Writes = {
   ...noteWrites,
   table: customerNotes,
@@ -64,7 +64,7 @@ export const customerNoteWrites: Writes = {
   parent: {table: 'customers', numberColumn: 'customer_number'},
 };
 
-/** @see spec "Job notes" */
+/** @see docs/service.md "Endpoints" */
 export const jobNoteWrites: Writes = {
   ...noteWrites,
   table: jobNotes,

@@ -22,7 +22,7 @@ export interface RowSet {
  * @param options.timeZone - the account's IANA zone, for times that name no offset
  * @throws {RecordError} the record cannot be taken: no number, a field twice, a value that its column refuses, a
  *   child without its key or with a parent of its own
- * @see wire-facts 1 and 2
+ * @see docs/service.md "Envelopes"; docs/service.md "Fields"
  */
 export function readRows(stream: Stream, record: FieldRecord, options: {readonly timeZone: string}): RowSet {
   const reading: Reading = {stream: stream.name, number: null, child: null, timeZone: options.timeZone};

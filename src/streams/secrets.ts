@@ -21,7 +21,7 @@ interface Tag {
 /**
  * True for the name of an element that holds a credential, or may: better a field lost than one leaked.
  * @param name - dashed or underscored
- * @see wire-facts 2.1, 2.4
+ * @see docs/service.md "Fields"
  */
 export function isSecret(name: string): boolean {
   return SECRET.test(name);

@@ -5,7 +5,7 @@ import type {Stream} from './stream.ts';
 import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
 
-// A task may bring excerpts of its job, customer and employees: those are in `attributes`. See wire-facts 2.6.
+// A task may bring excerpts of its job, customer and employees: those are in `attributes`. See docs/service.md "Fields".
 const table = mirrorTable('tasks', {
   comment: 'Entries of the schedule: appointments and things to do.',
   key: ['id'],
@@ -39,7 +39,7 @@ const table = mirrorTable('tasks', {
   ],
 });
 
-/** @see spec "Task"; wire-facts 2.6 */
+/** @see docs/service.md "Fields" */
 export const tasks: Stream = {
   name: 'tasks',
   path: '/tasks.xml',
@@ -64,7 +64,7 @@ export const tasks: Stream = {
   },
 };
 
-/** Whether it is done can be changed, not given to a new one. @see spec "Tasks" */
+/** Whether it is done can be changed, not given to a new one. @see docs/service.md "Filters" */
 export const taskWrites: Writes = {
   table,
   resource: 'task',

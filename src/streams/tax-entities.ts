@@ -1,6 +1,6 @@
 import {mirrorTable} from '../warehouse/mirror-table.ts';
 
-/** Taxes, as customers and jobs embed them. No recording shows one (wire-facts 2.8). */
+/** Taxes, as customers and jobs embed them. No recording shows one (docs/service.md "Fields"). */
 export const taxEntities = mirrorTable('tax_entities', {
   comment: 'Taxes that apply to customers and jobs.',
   key: ['id'],

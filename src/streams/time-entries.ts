@@ -3,7 +3,7 @@ import {mirrorTable} from '../warehouse/mirror-table.ts';
 import {required} from '../warehouse/write-rules.ts';
 import type {Writes} from './writes.ts';
 
-/** @see spec "Time entry"; wire-facts 2.5 */
+/** @see docs/service.md "Fields" */
 export const timeEntries = mirrorTable('time_entries', {
   comment: 'Hours that employees worked on a job.',
   key: ['id'],
@@ -33,7 +33,7 @@ export const timeEntries = mirrorTable('time_entries', {
   ],
 });
 
-/** @see spec "Time entries" */
+/** @see docs/service.md "Endpoints" */
 export const timeEntryWrites: Writes = {
   table: timeEntries,
   resource: 'time_entry',

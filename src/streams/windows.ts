@@ -10,7 +10,7 @@ import type {Stream} from './stream.ts';
 /** What a filter takes: one of some words, the number of a record, or a text. */
 export type Filter = readonly string[] | 'number' | 'text';
 
-/** The spans of time that lists of jobs and tasks can be asked for. @see spec "Job list query parameters", "Tasks" */
+/** The spans of time that lists of jobs and tasks can be asked for. @see docs/service.md "Filters" */
 export const spans: Filter = [
   ...['today', 'tomorrow', 'yesterday'],
   ...['this_week', 'next_week', 'last_week'],

@@ -152,7 +152,7 @@ async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord
 
 /**
  * "Invalid customer." to a question for a job says nothing of the job.
- * @see wire-facts 3; hazards 3.2
+ * @see docs/service.md "Errors and headers"; docs/traps.md "Absence"
  */
 function isAboutRecord({item}: Stream, {status, words}: {status: number; words: string}): boolean {
   return status !== 400 || words.toLowerCase() === `invalid ${item}.`;

@@ -1,4 +1,4 @@
-// From the bytes of some pages to rows. What is known byte for byte is never parsed (architecture, "The pull engine" 3).
+// From the bytes of some pages to rows. What is known byte for byte is never parsed (docs/traps.md "The XML parser").
 
 import type pg from 'pg';
 import {cutList, hashSlice} from '../api/cut.ts';

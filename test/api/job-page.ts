@@ -1,4 +1,4 @@
-// A page of jobs as the service was recorded to send it (wire-facts 1 and 2.2), with invented values: the fixture of
+// A page of jobs as the service was recorded to send it (docs/service.md "Envelopes"; docs/service.md "Fields"), with invented values: the fixture of
 // the reader's and the cutter's tests, in both dialects.
 
 type Kind = 'integer' | 'decimal' | 'boolean' | 'dateTime' | 'float' | 'text';

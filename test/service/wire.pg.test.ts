@@ -1,4 +1,4 @@
-// The bytes of answers in both dialects, against wire-facts 1.
+// The bytes of answers in both dialects, against docs/service.md "Envelopes".
 
 import {gunzipSync} from 'node:zlib';
 import {Agent, request} from 'undici';

@@ -19,7 +19,7 @@ const tableOf = (name: string): MirrorTable => {
 };
 const columnsOf = (name: string) => tableOf(name).columns.map((column) => column.name);
 
-/** The specification's fields, and those of wire-facts that a person would look for by name. */
+/** The specification's fields, and others that a person would look for by name. */
 const SPECIFIED: Readonly<Record<string, string>> = {
   customers: `customer_number name phone_number fax email_address service_address service_city service_zip_code
     service_state service_country billing_address billing_city billing_zip_code billing_state billing_country id

@@ -104,7 +104,7 @@ class Pages {
   }
 
   one(standing: Standing): string {
-    // One customer comes under the name of the list, see wire-facts 1.1.
+    // One customer comes under the name of the list, see docs/service.md "Envelopes".
     const root = this.#resource === 'customers' ? 'customers' : items[this.#resource];
     return `<?xml version="1.0" encoding="UTF-8"?>\n<${root}>${this.#fields(standing)}</${root}>\n`;
   }

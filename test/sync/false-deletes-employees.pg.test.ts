@@ -1,4 +1,4 @@
-// An employee is made inactive and never deleted, and the list may leave out who is (wire-facts 6).
+// An employee is made inactive and never deleted, and the list may leave out who is (docs/service.md "Deletes and identifiers").
 
 import {expect, test} from 'vitest';
 import {refuse, words} from '../support/adversary-script.ts';
@@ -12,7 +12,7 @@ test.each([
   ['half of them', [1, 2, 3]],
   ['all of them', []],
 ])(
-  'wire-facts 6, the list may leave out the inactive: %s missing and denied by number, none is marked deleted',
+  'the list may leave out the inactive: %s missing and denied by number, none is marked deleted',
   async (_, left) => {
     let listed: readonly number[] = [1, 2, 3, 4, 5, 6];
     const service = await scriptService(({url}, response) => {

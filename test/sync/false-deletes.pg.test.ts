@@ -1,4 +1,4 @@
-// Ways to take a live record for a deleted one (hazards 3.2), one by one as others met them.
+// Ways to take a live record for a deleted one (docs/traps.md "Absence"), one by one as others met them.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {FatalError} from '../../src/errors.ts';
@@ -142,7 +142,7 @@ describe('the breaker', () => {
     expect(await place.deleted()).toEqual(range(1, 50));
   });
 
-  test('hazards 3.2: a role that sees less, half of the list gone and denied by number, marks nothing and asks a person', async () => {
+  test('a role that sees less, half of the list gone and denied by number, marks nothing and asks a person', async () => {
     place = await openHeld(120);
     leave(range(61, 120));
     expect(await place.sweep()).toMatchObject({outcome: 'ended', state: 'stopped', counts: {tombstoned: 0}});
@@ -203,7 +203,7 @@ describe('sweeps that may not delete', () => {
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('hazards 3.1, filtered lists hide states: a window proves nothing of what it leaves out', async () => {
+  test('filtered lists hide states: a window proves nothing of what it leaves out', async () => {
     place = await openHeld(40);
     leave(range(1, 3));
     expect(await place.world.sweep('jobs', {windowName: 'in_progress'})).toMatchObject({

@@ -1,4 +1,4 @@
-// Ways to read a list and miss what is in it (hazards 3.1), one by one as others met them.
+// Ways to read a list and miss what is in it (docs/traps.md "Pages without a cursor"), one by one as others met them.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
@@ -42,7 +42,7 @@ describe('records that move between pages', () => {
     expect((await place.descriptions())['65']).toBe('edited');
   });
 
-  test('wire-facts 4.1: a record that jumps to page 1 in both passes is asked for by its number', async () => {
+  test('a record that jumps to page 1 in both passes is asked for by its number', async () => {
     place = await openHeld(inPages(range(1, 70), 30));
     const withoutIt = [...range(1, 64), ...range(66, 70)];
     place.script.pages = inPages(withoutIt, 30);
@@ -107,7 +107,7 @@ describe('records that move between pages', () => {
 });
 
 describe('pages that are not what they seem', () => {
-  test('wire-facts 4.2: a short page in the middle is not the end', async () => {
+  test('a short page in the middle is not the end', async () => {
     place = await openScript([range(1, 30), [31], range(32, 61), range(62, 63), range(64, 70)]);
     expect(await place.sweep()).toMatchObject({state: 'certified', counts: {records: 70}});
     expect(await place.live()).toEqual(range(1, 70));

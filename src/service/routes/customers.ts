@@ -132,7 +132,7 @@ async function check(
   problems.refuse();
 }
 
-/** Fields that the service keeps equal to others (wire-facts 2.1). */
+/** Fields that the service keeps equal to others (docs/service.md "Fields"). */
 function derive(fields: Fields): Fields {
   return {
     full_name: fields.name ?? null,

@@ -27,7 +27,7 @@ const defaults: Fields = {
 
 /**
  * Employees are never deleted; `active` false makes one inactive, and its token is refused from then on. The list holds
- * both. Which field makes an employee inactive is not in the specification: wire-facts 2.4.
+ * both. Which field makes an employee inactive is not in the specification: docs/service.md "Fields".
  */
 export const employeeRoutes: readonly Route[] = [
   {

@@ -21,7 +21,7 @@ import type {Given} from '../xml-read.ts';
 
 const statuses = new Set(['scheduled', 'in_progress', 'complete']);
 
-/** What is never nil in any recorded job (wire-facts 2.2). */
+/** What is never nil in any recorded job (docs/service.md "Fields"). */
 const defaults: Fields = {
   description: '',
   status: 'scheduled',
@@ -81,7 +81,7 @@ export const jobRoutes: readonly Route[] = [
   },
 ];
 
-/** A task is an entry of a job's schedule (wire-facts 2.6), so a job takes its tasks along. Our decision. */
+/** A task is an entry of a job's schedule (docs/service.md "Fields"), so a job takes its tasks along. Our decision. */
 export async function deleteJob(effects: Effects, job: StoredRecord): Promise<StoredRecord> {
   const id = idOf(job.fields);
   const deleted = await deleteRecord(effects, jobs, job);

@@ -11,7 +11,7 @@ export interface SettlePolicy {
   readonly quarantineMs: number;
 }
 
-/** Looks at 2 s, 10 s, 1, 5, 10 and 15 minutes. @see hazards 3.3 */
+/** Looks at 2 s, 10 s, 1, 5, 10 and 15 minutes. @see docs/traps.md "Answers that were lost" */
 export const defaultSettlePolicy: SettlePolicy = {
   lookDelaysMs: [2_000, 8_000, 50_000, 240_000, 300_000, 300_000],
   quarantineMs: 900_000,

@@ -25,7 +25,7 @@ const unknown = '…';
  * @param fields - what to send, as the change keeps it: instants in UTC, numbers as text
  * @param timeZone - the account's IANA zone, in which times are written
  * @throws {RecordError} a value that cannot be written
- * @see spec "Endpoints"
+ * @see docs/service.md "Endpoints"
  */
 export function composeRequest(
   writes: Writes,

@@ -1,4 +1,4 @@
-// Both sides edit the same records, in any order, under any rules (hazards 3.4). More of the same: npm run torture -- converge.
+// Both sides edit the same records, in any order, under any rules (docs/traps.md "Both sides change"). More of the same: npm run torture -- converge.
 
 import {afterAll, expect, inject, test} from 'vitest';
 import {PageReader} from '../../../src/sync/page-reader.ts';

@@ -1,5 +1,5 @@
 // A worker that is killed at every step, the reference service in place of the quick one, and a product that is broken on
-// purpose (faults 2).
+// purpose.
 
 import {afterAll, describe, expect, test} from 'vitest';
 import {PageReader} from '../../../src/sync/page-reader.ts';

@@ -1,5 +1,5 @@
 // Changes carried by workers that die and stall, over a line that loses, delays, cuts and garbles, each judged by what
-// became of it (hazards 3.3, faults 2). More of the same: npm run torture -- push.
+// became of it (docs/traps.md "Answers that were lost"). More of the same: npm run torture -- push.
 
 import {afterAll, expect, test} from 'vitest';
 import {PageReader} from '../../../src/sync/page-reader.ts';
