@@ -26,7 +26,9 @@ export const allTables: readonly WarehouseTable[] = [
 
 function findOrigin(table: MirrorTable): Origin {
   const places = allStreams.flatMap((stream) =>
-    stream.children.filter((child) => child.table === table).map((child) => ({stream, child})),
+    stream.children
+      .filter((child) => child.table === table && child.isOfStream !== true)
+      .map((child) => ({stream, child})),
   );
   const owned = places.find(({child}) => child.isOwned);
   return {

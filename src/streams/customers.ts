@@ -158,9 +158,10 @@ export const customers: Stream = {
       hasPath: true,
     },
     {element: 'tax_entity', item: null, table: taxEntities, parentColumns: {}, isOwned: false},
+    {element: 'children', item: 'child', table, parentColumns: {}, isOwned: false, isOfStream: true},
   ],
-  // Sub-customers are rows of the list too; jobs and tasks have streams of their own.
-  ignored: ['children', 'jobs', 'tasks'],
+  // Jobs and tasks have streams of their own.
+  ignored: ['jobs', 'tasks'],
   derived: {},
   filters: {
     customer_number: 'number',

@@ -1,5 +1,6 @@
 import {crc32} from 'node:zlib';
 import type {Element, FieldRecord, Value} from '../api/record.ts';
+import {RecordError} from '../errors.ts';
 import type {Row} from '../warehouse/row.ts';
 import {elementAt, type Layout, layoutOf} from './layout.ts';
 import {toNumber} from './number-of.ts';
@@ -33,7 +34,7 @@ export function readRows(stream: Stream, record: FieldRecord, options: {readonly
   const row = readRow(plan.part, {record, layout, given: readDerived(plan, record, layout)}, reading);
   const children: {element: string; rows: Row[]}[] = [];
   for (const [at, childPlan] of plan.children.entries()) {
-    const rows = readChildren(childPlan, elementAt(record, layout.elements[at]), {row, reading});
+    const rows = readKin(childPlan, elementAt(record, layout.elements[at]), {row, reading});
     if (rows !== null) children.push({element: childPlan.child.element, rows});
   }
   return {number, row, children};
@@ -62,6 +63,19 @@ function readDerived({children, derivedFields}: Plan, record: Element, layout: L
     if (typeof embedded !== 'object' || embedded === null) return null;
     return elementAt(embedded, embedded.names.indexOf(field)) ?? null;
   });
+}
+
+/** As `readChildren`; but what other records say of themselves in full keeps nobody out where it cannot be read. */
+function readKin(...args: Parameters<typeof readChildren>): Row[] | null {
+  const [plan, , {reading}] = args;
+  if (plan.child.isOfStream !== true) return readChildren(...args);
+  try {
+    return readChildren(...args);
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    reading.child = null;
+    return null;
+  }
 }
 
 /** Rows of one kind of child; null when the record does not speak of it. */

@@ -53,6 +53,11 @@ export interface Child {
   readonly isLink?: boolean;
   /** True where they exist only in their parent and vanish from its list; false for look-ups that many records share. */
   readonly isOwned: boolean;
+  /**
+   * True where they are records of the stream itself, such as the sub-customers inside a customer. Most stand in the list
+   * as well, which brings all of them: what stands here makes known those that are nowhere else, and changes none.
+   */
+  readonly isOfStream?: boolean;
   /** True where a path below the record lists them: /jobs/7/notes.xml. */
   readonly hasPath?: boolean;
 }

@@ -68,7 +68,9 @@ export class SpotCheck {
 
   #sentBy(rowSets: readonly EncodedRowSet[]): Sent[] {
     const {stream} = this.#run;
-    const children = stream.children.map(({table, element}) => ({
+    // Of records of the stream itself the list alone counts, not what stands of them inside others.
+    const others = stream.children.filter(({isOfStream}) => isOfStream !== true);
+    const children = others.map(({table, element}) => ({
       table,
       rows: rowSets.flatMap((rowSet) => listOf(rowSet, element) ?? []),
     }));

@@ -66,10 +66,14 @@ export async function writeRowSets(
   const numbers = rowSets.map((rowSet) => rowSet.number);
   const came = {accountId: batch.accountId, stream: stream.name, numbers};
   const rows = rowSets.map((rowSet) => rowSet.row);
-  const {inserted, updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
+  const {updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
+  let {inserted, fresher} = own;
   let vanished = 0;
-  let fresher = own.fresher;
   for (const child of stream.children) {
+    if (child.isOfStream === true) {
+      inserted += await insertKin(client, {child, rowSets}, batch);
+      continue;
+    }
     const written = await writeChildren(client, {child, rowSets}, batch);
     vanished += written.vanished;
     fresher += written.fresher;
@@ -77,6 +81,17 @@ export async function writeRowSets(
   if (inserted > 0) await forgetAbsent(client, came);
   if (revived > 0) await undoTombstones(client, came);
   return {inserted, updated, revived, vanished, fresher};
+}
+
+/** Records of the stream that stand inside others: what is known of them already stays. @returns how many were not known */
+async function insertKin(
+  client: pg.ClientBase,
+  {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
+  batch: Batch,
+): Promise<number> {
+  const inside = rowSets.flatMap(({children}) => children.filter(({element}) => element === child.element));
+  const rows = inside.flatMap((found) => found.rows);
+  return (await loadRows(client, child.table, rows, {...batch, insertsOnly: true})).inserted;
 }
 
 /** @returns how many were marked deleted because their parent no longer holds them, and how many were left alone */

@@ -12,6 +12,8 @@ export interface Batch {
   readonly sweepId: string | null;
   /** When the sweep began, by the database's clock. Not given, every row is taken. */
   readonly since?: string | null;
+  /** True where what is held stays as it is, and only what is new goes in. */
+  readonly insertsOnly?: boolean;
   /** What each row was read back for, where changes write. */
   readonly readBackOf?: ReadonlyMap<EncodedRow, ReadBack>;
   /** Rows that hold something else than their hash stands for. */
@@ -84,7 +86,8 @@ export async function loadRows(
   const found = await probeHeld(client, table, {rows: came, batch: asked});
   const {given, held, batch} = recallRows({rows: came, batch: asked}, found);
   const fresh = given.filter((_, at) => !held.has(at));
-  const stale = given.filter((row, at) => needsWrite(row, held.get(at), batch));
+  const stale =
+    batch.insertsOnly === true ? [] : given.filter((row, at) => needsWrite(row, held.get(at), batch));
   const isInserted = await insertRows(client, table, {rows: fresh, batch});
   await mergeRows(client, table, {rows: isInserted ? stale : [...fresh, ...stale], batch});
   const revived = [...held.values()].filter((row) => row.isDeleted && !row.isFresher).length;

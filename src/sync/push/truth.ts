@@ -58,6 +58,7 @@ export async function readTruth(run: PushRun, number: string): Promise<Truth | G
 
 /** The element of a record that holds what the change is about; null where it is about the record itself. */
 function elementOf({writes, stream}: Pick<PushRun, 'writes' | 'stream'>): string | null {
+  if (stream.table === writes.table) return null;
   return stream.children.find(({table}) => table === writes.table)?.element ?? null;
 }
 
