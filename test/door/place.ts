@@ -60,7 +60,8 @@ export const rowsOfService = [
   `INSERT INTO warehouse.tasks (account_id, id, name, completed, _sweep_id) VALUES ($1, 61, 'Call', false, 1)`,
 ] as const;
 
-export async function openPlace(): Promise<Place> {
+/** @param limits - how long a write waits for a lock */
+export async function openPlace({lockTimeoutMs = 1_000} = {}): Promise<Place> {
   const database = await createDatabase(inject('warehouseTemplate'));
   const pool = openPool(database.url, {max: 12, applicationName: 'test'});
   const account = await upsertAccount(pool, {name: 'acme', apiUrl: 'https://example.com/acme', timeZone});
@@ -76,7 +77,7 @@ export async function openPlace(): Promise<Place> {
   const logged: string[] = [];
   const destination = {write: (line: string) => logged.push(line)};
   const log = createLogger({level: 'debug', secrets: [], destination});
-  const pools = openDoorPools(database.url, {lockTimeoutMs: 1_000});
+  const pools = openDoorPools(database.url, {lockTimeoutMs});
   const door = await openDoor({pools, log, host: '127.0.0.1', port: 0});
   const call = async (method: string, path: string, {body, key = keys.writer, headers = {}}: Call) => {
     const answer = await fetch(door.url + path, {
