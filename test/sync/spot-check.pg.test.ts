@@ -75,7 +75,7 @@ test.each(allStreams.map(({name}) => name))(
 /** One text of each table that a stream fills. */
 const textsOf = (stream: string) => {
   const {table, children} = findStream(stream);
-  return [table, ...children.map((child) => child.table)].flatMap(({name, columns, key}) => {
+  return [...new Set([table, ...children.map((child) => child.table)])].flatMap(({name, columns, key}) => {
     const column = columns.find(({type, name: column}) => type === 'text' && !key.includes(column));
     return column === undefined ? [] : [{place: `warehouse.${name}`, column: column.name}];
   });
