@@ -1,11 +1,16 @@
-// A real disk that is nearly full: a tmpfs with a tablespace on it. Mounting takes rights that not every machine gives.
+// A real disk that is nearly full: a tmpfs with a tablespace on it, of a Postgres of its own. On the one that all tests
+// share no checkpoint would succeed while the disk is full. Mounting takes rights that not every machine gives.
 
 import {execFileSync} from 'node:child_process';
-import {mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync} from 'node:fs';
+import {chownSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
-import {inject} from 'vitest';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {openPool} from '../../src/warehouse/database.ts';
+import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
+import {migrate} from '../../src/warehouse/migrate.ts';
+import {forgoDurability} from './forgo-durability.ts';
 import type {TestDatabase} from './postgres.ts';
 
 export interface SmallDisk {
@@ -21,30 +26,28 @@ const sizeMb = 96;
 /** @returns null where nothing can be mounted */
 export async function openSmallDisk(): Promise<SmallDisk | null> {
   const folder = mkdtempSync(join(tmpdir(), 'fieldmirror-disk-'));
-  const adminUrl = inject('postgresUrl');
-  const [data] = await run<{folder: string}>(adminUrl, `SELECT current_setting('data_directory') AS folder`);
-  const owner = statSync(data?.folder ?? '/').uid;
-  if (!mount(folder, owner)) {
+  if (!mount(folder)) {
     rmSync(folder, {recursive: true});
     return null;
   }
-  const place = join(folder, 'tablespace');
-  mkdirSync(place);
-  execFileSync('chown', [String(owner), place]);
-  const name = `small_${process.pid}_${Date.now()}`;
-  await run(adminUrl, `CREATE TABLESPACE ${name} LOCATION '${place}'`);
-  await run(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${inject('warehouseTemplate')} TABLESPACE ${name}`);
-  const url = new URL(adminUrl);
-  url.pathname = `/${name}`;
+  const home = mkdtempSync(join(tmpdir(), 'fieldmirror-home-'));
+  const postgres = await openEmbeddedPostgres(home);
+  const adminUrl = await postgres.url('postgres');
+  await forgoDurability(adminUrl);
+  await makeTablespace(adminUrl, join(folder, 'tablespace'));
+  await run(adminUrl, 'CREATE DATABASE warehouse TABLESPACE small');
+  const url = await postgres.url('warehouse');
+  const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
+  await migrate(pool, allTables);
+  await pool.end();
   const ballast = join(folder, 'ballast');
   const drop = async () => {
-    await run(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`);
-    await run(adminUrl, `DROP TABLESPACE ${name}`);
+    await postgres.leave();
     execFileSync('umount', [folder]);
-    rmSync(folder, {recursive: true});
+    for (const gone of [folder, home]) rmSync(gone, {recursive: true});
   };
   return {
-    database: {url: url.href, drop},
+    database: {url, drop},
     fill: (leftBytes) => {
       const {bavail, bsize} = statfsSync(folder);
       writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)));
@@ -53,11 +56,18 @@ export async function openSmallDisk(): Promise<SmallDisk | null> {
   };
 }
 
-function mount(folder: string, owner: number): boolean {
+async function makeTablespace(adminUrl: string, place: string): Promise<void> {
+  const [data] = await run<{folder: string}>(adminUrl, `SELECT current_setting('data_directory') AS folder`);
+  const {uid, gid} = statSync(data?.folder ?? '/');
+  mkdirSync(place);
+  chownSync(place, uid, gid);
+  chownSync(join(place, '..'), uid, gid);
+  await run(adminUrl, `CREATE TABLESPACE small LOCATION '${place}'`);
+}
+
+function mount(folder: string): boolean {
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMb}m,uid=${owner}`, 'tmpfs', folder], {
-      stdio: 'ignore',
-    });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMb}m`, 'tmpfs', folder], {stdio: 'ignore'});
     return true;
   } catch {
     return false;
