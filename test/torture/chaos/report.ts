@@ -44,6 +44,7 @@ export function drawResult(result: Result, {queue, minutes, seed}: Options): str
     ['lost', verdict.lost.length],
     ['duplicated', verdict.duplicated.length],
     ['fields different', result.different.length + verdict.diverged.length],
+    ['edits at the service between our reading and our writing', result.unseeable],
     ['in doubt at the end', quiet.after.in_doubt ?? 0],
     ['left to a person', verdict.leftToPerson.length],
     [

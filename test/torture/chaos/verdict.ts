@@ -23,6 +23,8 @@ export interface Outcome {
   readonly changes: readonly FinalChange[];
   /** Of every field of every record, but of those with a change that waits for a person. */
   readonly different: readonly string[];
+  /** Edits at the service that were written over though no reading could have shown them. */
+  readonly unseeable: number;
 }
 
 const isOver = new Set(['done', 'rejected', 'cancelled']);
@@ -38,14 +40,15 @@ export async function judgeChaos(
     readonly lines: readonly string[];
   },
 ): Promise<Outcome> {
-  const {pool, intents, editor} = told;
+  const {pool, intents} = told;
   const service = {url: place.serviceUrl, token: place.token};
   const changes = await readChanges(pool);
   const journal = await readJournal(place.serviceDatabaseUrl);
+  const {entries, unseeable} = addBefore(journal, {...told, requests: await readRequests(pool)});
   const secrets = [place.token, Buffer.from(`${place.token}:${place.token}`).toString('base64')];
   const verdict = judge({
     intents,
-    effects: toEffects(addBefore(journal, told.records, editor)),
+    effects: toEffects(entries),
     changes,
     conflicts: await readConflicts(pool),
     rows: await readFinalRows(pool),
@@ -62,39 +65,85 @@ export async function judgeChaos(
     const records = await readTruth(service, stream);
     different.push(...(await findDifferences(pool, stream, records, {leavesOut})));
   }
-  return {verdict, changes, different};
+  return {verdict, changes, different, unseeable};
 }
 
 /** Without what the entries of the reference service do not tell: whose they are, and what the fields held. */
-type Entry = Omit<JournalEntry, 'before' | 'isOurs'>;
+type Entry = Omit<JournalEntry, 'before' | 'isOurs'> & {readonly at: Date};
+
+/** A PUT of ours, as it was noted before its first byte. */
+interface Noted {
+  readonly path: string;
+  readonly startedAt: Date;
+  /** Null while its answer is unknown. */
+  readonly endedAt: Date | null;
+}
 
 async function readJournal(url: string): Promise<Entry[]> {
   const client = new pg.Client(url);
   await client.connect();
   const {rows} = await client.query<Entry>(
-    'SELECT id::integer, method, path, resource, number::text, kind, changed FROM service.journal ORDER BY id',
+    'SELECT id::integer, at, method, path, resource, number::text, kind, changed FROM service.journal ORDER BY id',
   );
   await client.end();
   return rows;
 }
 
-/** Goes through the journal from the beginning: what a field held before is what was last written to it. */
+async function readRequests(pool: pg.Pool): Promise<Noted[]> {
+  const {rows} = await pool.query<Noted>(
+    `SELECT path, started_at AS "startedAt", CASE WHEN outcome <> 'in-doubt' THEN ended_at END AS "endedAt"
+       FROM sync.attempts WHERE method = 'PUT'`,
+  );
+  return rows;
+}
+
+/**
+ * Goes through the journal from the beginning: what a field held before is what was last written to it. The API has no
+ * conditional write, so an edit between our reading and our writing is written over unseen: it is counted, not judged.
+ */
 function addBefore(
   entries: readonly Entry[],
-  records: readonly FinalRecord[],
-  editor: Editor,
-): JournalEntry[] {
+  told: {
+    readonly records: readonly FinalRecord[];
+    readonly editor: Editor;
+    readonly requests: readonly Noted[];
+  },
+): {entries: JournalEntry[]; unseeable: number} {
   const held = new Map<string, Record<string, Value>>();
-  for (const {table, number, fields} of records) held.set(`${table} ${number}`, {...fields});
-  return entries.map((entry) => {
-    const isOurs = !editor.claims(Object.values(entry.changed));
-    const table = tableOf(entry);
-    const key = `${table} ${entry.number}`;
+  const writtenAt = new Map<string, Date>();
+  for (const {table, number, fields} of told.records) held.set(`${table} ${number}`, {...fields});
+  let unseeable = 0;
+  const judged = entries.map((entry) => {
+    const isOurs = !told.editor.claims(Object.values(entry.changed));
+    const key = `${tableOf(entry)} ${entry.number}`;
     const values = held.get(key) ?? {};
-    const before = Object.fromEntries(Object.keys(entry.changed).map((name) => [name, values[name] ?? null]));
+    const before: Record<string, Value> = {};
+    for (const name of entry.kind === 'update' ? Object.keys(entry.changed) : []) {
+      const editedAt = writtenAt.get(`${key} ${name}`);
+      if (isOurs && editedAt !== undefined && isInWindow(editedAt, entry, told.requests)) unseeable++;
+      else before[name] = values[name] ?? null;
+    }
     held.set(key, {...values, ...entry.changed});
-    return {...entry, isOurs, before: entry.kind === 'update' ? before : {}};
+    for (const name of Object.keys(entry.changed))
+      if (isOurs) writtenAt.delete(`${key} ${name}`);
+      else writtenAt.set(`${key} ${name}`, entry.at);
+    return {...entry, isOurs, before};
   });
+  return {entries: judged, unseeable};
+}
+
+/** A record is read at most so long before its request is noted, by a Postgres and a service that are lost now and then. */
+const readBeforeMs = 5_000;
+
+/** Whether a request for the record was read for, or under way, when somebody edited it. */
+function isInWindow(editedAt: Date, entry: Entry, requests: readonly Noted[]): boolean {
+  return requests.some(
+    ({path, startedAt, endedAt}) =>
+      entry.path.endsWith(path) &&
+      startedAt <= entry.at &&
+      startedAt.getTime() - readBeforeMs <= editedAt.getTime() &&
+      (endedAt === null || endedAt >= editedAt),
+  );
 }
 
 function tableOf({resource, path}: Entry): string {
