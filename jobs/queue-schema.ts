@@ -22,6 +22,9 @@ export async function migrateQueue(connectionString: string): Promise<void> {
   try {
     // A worker may use the schema, but not make it: `IF NOT EXISTS` is refused, be it there or not.
     if (await isReady(client)) return;
+    // Two that start at once would grant on the same objects. The lock ends with the session.
+    await client.query(`SELECT pg_advisory_lock(720368547, hashtext('${schema}'))`);
+    if (await isReady(client)) return;
     await runMigrations(client, schema);
     await makeSequences(client);
     await client.query('SELECT sync.grant_queue()');

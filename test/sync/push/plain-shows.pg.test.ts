@@ -88,19 +88,21 @@ describe.each(allWrites)('$table.name', ({table, operations, key}) => {
     for (const name of names) expect(await row()).toHaveProperty(name, expect.anything());
   });
 
-  test.runIf(operations.includes('update'))('an update is no conflict', async () => {
-    const [[name, value] = ['', '']] = Object.entries(later);
-    await write(`UPDATE warehouse.${table.name} SET ${name} = $1 WHERE row_id = $2`, [value, rowId]);
-    await push();
-    expect(await state()).toEqual([{state: 'done', reason: null, result: null}]);
-    expect(String((await row())[name])).toBe(value);
-  });
+  if (operations.includes('update'))
+    test('an update is no conflict', async () => {
+      const [[name, value] = ['', '']] = Object.entries(later);
+      await write(`UPDATE warehouse.${table.name} SET ${name} = $1 WHERE row_id = $2`, [value, rowId]);
+      await push();
+      expect(await state()).toEqual([{state: 'done', reason: null, result: null}]);
+      expect(String((await row())[name])).toBe(value);
+    });
 
-  test.runIf(operations.includes('delete'))('a delete is done', async () => {
-    await write(`DELETE FROM warehouse.${table.name} WHERE row_id = $1`, [rowId]);
-    await push();
-    expect(await state()).toEqual([{state: 'done', reason: null, result: null}]);
-  });
+  if (operations.includes('delete'))
+    test('a delete is done', async () => {
+      await write(`DELETE FROM warehouse.${table.name} WHERE row_id = $1`, [rowId]);
+      await push();
+      expect(await state()).toEqual([{state: 'done', reason: null, result: null}]);
+    });
 });
 
 describe('who is assigned to a job', () => {
