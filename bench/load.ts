@@ -8,12 +8,13 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import pg from 'pg';
-import {drawTable, formatNumber} from '../src/commands/report.ts';
+import {drawTable} from '../src/commands/terminal/report.ts';
 import {allTables} from '../src/streams/all-tables.ts';
 import {jobs} from '../src/streams/jobs.ts';
-import {openPool} from '../src/warehouse/database.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../src/warehouse/embedded.ts';
-import {migrate} from '../src/warehouse/migrate.ts';
+import {formatNumber} from '../src/views/format.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
+import {openPool} from '../src/warehouse/postgres/database.ts';
+import {migrate} from '../src/warehouse/schema/migrate.ts';
 import {copyIn, copyOut, tokenise} from './floors.ts';
 import {listPages, preparePages} from './pages.ts';
 

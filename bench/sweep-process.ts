@@ -1,15 +1,15 @@
 // One full sweep of the jobs, as the product does it, in a process of its own, so that its memory can be told.
 
-import {createClient} from '../src/api/client.ts';
-import {createTransport} from '../src/api/transport.ts';
-import {createLogger} from '../src/log.ts';
-import {Secret} from '../src/secret.ts';
+import {createTransport} from '../src/api/http/transport.ts';
+import {createClient} from '../src/api/resources/client.ts';
+import {createLogger} from '../src/base/log.ts';
+import {Secret} from '../src/base/secret.ts';
 import {allTables} from '../src/streams/all-tables.ts';
-import {PageReader} from '../src/sync/page-reader.ts';
-import {runSweep} from '../src/sync/sweep.ts';
-import {upsertAccount} from '../src/warehouse/accounts.ts';
-import {openPool} from '../src/warehouse/database.ts';
-import {requestSweep} from '../src/warehouse/sweeps.ts';
+import {PageReader} from '../src/sync/load/page-reader.ts';
+import {runSweep} from '../src/sync/sweep/sweep.ts';
+import {upsertAccount} from '../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../src/warehouse/postgres/database.ts';
+import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
 
 const [databaseUrl = '', apiUrl = ''] = process.argv.slice(2);
 const timeZone = 'America/New_York';

@@ -11,7 +11,7 @@ interface Wakes {
 }
 
 /** @returns takes the payload of each notice; a look that fails is left to the poller's next round */
-export function hearNotices({isServed, look, signal}: Wakes): (payload: string) => void {
+export function handleNotices({isServed, look, signal}: Wakes): (payload: string) => void {
   const hinted = new Set<string>();
   let isLooking = false;
   const lookOn = async () => {

@@ -1,16 +1,14 @@
 import {z} from 'zod';
 import {pushAccount} from '../src/sync/push/push.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
-import type {BellQueue} from './backend.ts';
-
-export const queueName = 'push';
+import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
 
 export const payloadSchema = z.object({accountId: z.string().regex(/^\d+$/)});
 
 /** Retries are counted in the rows, so the queue makes none and keeps nothing. */
 const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as const;
-/** Rings within so long count as one: a transaction of a thousand changes rings once. */
-const ringAgainMs = 250;
+/** Wake-ups within so long count as one. A worker that died keeps its queue job for a minute: that keeps out no later one. */
+const wakeAgainMs = 250;
 
 /** Carries what is due of one account. Running it twice, or in two places, sends nothing twice. */
 export async function run(deps: PushDeps, accountId: string, signal: AbortSignal): Promise<void> {
@@ -21,15 +19,18 @@ export async function run(deps: PushDeps, accountId: string, signal: AbortSignal
   deps.log[level]({accountId, ...counts}, 'changes were carried');
 }
 
-/** Rings for accounts that have changes to carry; a ring too many finds nothing due. */
-export async function ring(queue: BellQueue, accountIds: readonly string[]): Promise<void> {
+/**
+ * Wakes a worker for each account that has changes to carry. A wake-up that counts as one which a worker is at already
+ * follows it: what was committed after its last look is not left to the poller. A wake-up too many finds nothing due.
+ */
+export async function wake(queue: WakeQueue, accountIds: readonly string[]): Promise<void> {
   if (accountIds.length === 0) return;
-  const again = Math.floor(Date.now() / ringAgainMs);
+  const again = Math.floor(Date.now() / wakeAgainMs);
   await queue.addBulk(
     accountIds.map((accountId) => ({
-      name: queueName,
+      name: queueNames.pushes,
       data: {accountId},
-      opts: {...options, jobId: `push-${accountId}-${again}`},
+      opts: {...options, deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true}},
     })),
   );
 }

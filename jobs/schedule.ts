@@ -1,11 +1,9 @@
 import type pg from 'pg';
 import {z} from 'zod';
-import type {Logger} from '../src/log.ts';
-import {listActiveSchedules, type Schedule, takeDueSchedule} from '../src/warehouse/schedules.ts';
-import type {Sweep} from '../src/warehouse/sweep.ts';
-import type {BellQueue} from './backend.ts';
-
-export const queueName = 'schedule';
+import type {Logger} from '../src/base/log.ts';
+import {listActiveSchedules, type Schedule, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
+import type {Sweep} from '../src/warehouse/sweeps/sweep.ts';
+import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
 
 export const payloadSchema = z.object({scheduleId: z.string().regex(/^\d+$/)});
 
@@ -13,9 +11,9 @@ const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as con
 const dayMs = 86_400_000;
 
 /**
- * Turns a schedule that is due into a sweep. The row decides whether it is due: a bell that rings early, twice or on two
+ * Turns a schedule that is due into a sweep. The row decides whether it is due: a queue job that comes early, twice or on two
  * workers makes one sweep.
- * @returns the sweep to ring, null when the schedule was not due
+ * @returns the sweep to wake a worker for, null when the schedule was not due
  */
 export async function run(deps: {readonly pool: pg.Pool}, payload: unknown): Promise<Sweep | null> {
   const {scheduleId} = payloadSchema.parse(payload);
@@ -24,10 +22,10 @@ export async function run(deps: {readonly pool: pg.Pool}, payload: unknown): Pro
 
 /**
  * Makes BullMQ's schedulers say what the rows say, of all active accounts, so that every worker says the same. Where
- * one of them cannot be made, the keeper still rings in time.
+ * one of them cannot be made, the poller still finds it in time.
  */
 export async function keepSchedulersInStep(
-  queue: BellQueue,
+  queue: WakeQueue,
   deps: {readonly pool: pg.Pool; readonly log: Logger},
 ): Promise<void> {
   const wanted = new Map((await listActiveSchedules(deps.pool)).map((row) => [keyOf(row), row]));
@@ -45,17 +43,20 @@ export async function keepSchedulersInStep(
 }
 
 async function makeScheduler(
-  queue: BellQueue,
+  queue: WakeQueue,
   {key, row}: {readonly key: string; readonly row: Schedule},
   log: Logger,
 ): Promise<void> {
   try {
-    const template = {name: queueName, data: {scheduleId: row.scheduleId}, opts: options};
+    const template = {name: queueNames.schedules, data: {scheduleId: row.scheduleId}, opts: options};
     await queue.upsertJobScheduler(key, repetitionOf(row), template);
   } catch (cause) {
     // After a death in the middle of a scheduled queue job, Postgres refuses the next one: "job ID already exists".
     const reason = cause instanceof Error ? cause.message : String(cause);
-    log.info({schedule: row.name, reason}, 'the queue does not ring this schedule; the keeper does');
+    log.info(
+      {schedule: row.name, reason},
+      'the queue does not wake workers for this schedule; the poller does',
+    );
   }
 }
 

@@ -1,18 +1,16 @@
 import {z} from 'zod';
-import {runSweep, type SweepResult} from '../src/sync/sweep.ts';
-import type {SweepDeps} from '../src/sync/sweep-deps.ts';
-import type {Sweep} from '../src/warehouse/sweep.ts';
-import type {BellQueue} from './backend.ts';
-import {reportOutcome} from './outcome.ts';
-
-export const queueName = 'sweep';
+import {runSweep, type SweepResult} from '../src/sync/sweep/sweep.ts';
+import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
+import type {Sweep} from '../src/warehouse/sweeps/sweep.ts';
+import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
+import {reportOutcome} from './report-outcome.ts';
 
 const id = z.string().regex(/^\d+$/);
 export const payloadSchema = z.object({sweepId: id, accountId: id});
 
 /** Retries are counted in the row, so the queue makes none and keeps nothing. */
 const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as const;
-const ringAgainMs = 10_000;
+const wakeAgainMs = 10_000;
 
 /** Carries one sweep as far as it goes. Running it twice, or in two places, leaves the same rows. */
 export async function run(deps: SweepDeps, sweepId: string, signal: AbortSignal): Promise<SweepResult> {
@@ -22,16 +20,16 @@ export async function run(deps: SweepDeps, sweepId: string, signal: AbortSignal)
 }
 
 /**
- * Rings for sweeps that are due. A ring is heard once, and another one only counts after a while: the queue job of a
- * worker that died holding it stays locked for a minute, and must not keep the next ring out. A ring too many finds
- * nothing due. What keeps data fresh is heard before full sweeps, however many of those wait.
+ * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue job of a worker that
+ * died holding it stays locked for a minute, and must not keep the next one out. A wake-up too many finds nothing due.
+ * Windows and single records come before full sweeps, however many of those wait.
  */
-export async function ring(queue: BellQueue, due: readonly Sweep[]): Promise<void> {
+export async function wake(queue: WakeQueue, due: readonly Sweep[]): Promise<void> {
   if (due.length === 0) return;
-  const again = Math.floor(Date.now() / ringAgainMs);
+  const again = Math.floor(Date.now() / wakeAgainMs);
   await queue.addBulk(
     due.map(({sweepId, accountId, fence, mode}) => ({
-      name: queueName,
+      name: queueNames.sweeps,
       data: {sweepId, accountId},
       opts: {
         ...options,

@@ -1,34 +1,35 @@
 import {setTimeout as wait} from 'node:timers/promises';
-import {AccessError, FatalError} from '../src/errors.ts';
+import {AccessError, FatalError} from '../src/base/errors.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
-import type {SweepDeps} from '../src/sync/sweep-deps.ts';
-import {listAccountsWithDueChanges} from '../src/warehouse/claim-changes.ts';
-import {explainDatabaseError} from '../src/warehouse/database-errors.ts';
-import {listen} from '../src/warehouse/listen.ts';
-import {dropExpiredLogins} from '../src/warehouse/login-keys.ts';
-import {listDueSchedules, listOverdueSchedules} from '../src/warehouse/schedules.ts';
-import {listDueSweeps} from '../src/warehouse/sweeps.ts';
-import type {BellQueue, QueueBackend} from './backend.ts';
+import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
+import {dropExpiredLogins} from '../src/warehouse/accounts/login-keys.ts';
+import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
+import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
+import {listen} from '../src/warehouse/postgres/listen.ts';
+import {listDueSchedules, listOverdueSchedules} from '../src/warehouse/sweeps/schedules.ts';
+import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
 import {type Heart, Heartbeat} from './heartbeat.ts';
-import {keepRinging} from './keeper.ts';
-import {hearNotices} from './notices.ts';
+import {handleNotices} from './notices.ts';
+import {poll} from './poller.ts';
 import * as push from './push.ts';
-import {type AccountIds, Roster} from './roster.ts';
+import type {QueueBackend} from './queue/backend.ts';
+import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
 import * as schedule from './schedule.ts';
+import {type AccountIds, ServedAccounts} from './served-accounts.ts';
 import * as sweep from './sweep.ts';
 
 /** Workers of this process, on every queue. */
 export interface Workers {
   /** Rejects when the queue has been out of reach for too long to go on; never resolves. */
   readonly broken: Promise<never>;
-  /** Looks at once for what is due, instead of at the keeper's next round. */
-  ringDue(): Promise<void>;
+  /** Looks at once for what is due, instead of at the poller's next round. */
+  wakeDue(): Promise<void>;
   /** Takes no more work, gives back what is under way, and returns within a few seconds whatever the queue does. */
   stop(): Promise<void>;
 }
 
 /** What this process looks after. */
-export interface Duty {
+export interface WorkerOptions {
   readonly accountIds: AccountIds;
   /** Whether their schedules and the changes made here, too, or only the sweeps that are asked for. */
   readonly keepsSchedules: boolean;
@@ -37,12 +38,12 @@ export interface Duty {
 }
 
 /** What a part of a worker works with. */
-interface Post {
+interface WorkerContext {
   readonly deps: SweepDeps & PushDeps;
-  readonly sweeps: BellQueue;
-  readonly pushes: BellQueue;
-  readonly schedules: BellQueue;
-  readonly roster: Roster;
+  readonly sweeps: WakeQueue;
+  readonly pushes: WakeQueue;
+  readonly schedules: WakeQueue;
+  readonly accounts: ServedAccounts;
   readonly signal: AbortSignal;
 }
 
@@ -57,58 +58,73 @@ const readyMs = 10_000;
 const stopMs = 5_000;
 
 /**
- * Starts working on what is rung, and keeps ringing what is due: the rows know, the queue may forget.
- * @throws {FatalError} the queue does not answer: a worker made then would hear nothing for ever
+ * Starts working on what the queue says, and polls for what is due: the rows know, the queue may forget.
+ * @throws {FatalError} the queue does not answer: a worker made then would receive nothing for ever
  */
 export async function startWorkers(
   deps: SweepDeps & PushDeps,
   backend: QueueBackend,
-  duty: Duty,
+  options: WorkerOptions,
 ): Promise<Workers> {
   const stopping = new AbortController();
   const {signal} = stopping;
-  const sweeps = backend.makeQueue(sweep.queueName);
-  const schedules = backend.makeQueue(schedule.queueName);
-  const pushes = backend.makeQueue(push.queueName);
-  const post: Post = {deps, sweeps, pushes, schedules, roster: new Roster(duty.accountIds, deps), signal};
+  const sweeps = backend.makeQueue(queueNames.sweeps);
+  const schedules = backend.makeQueue(queueNames.schedules);
+  const pushes = backend.makeQueue(queueNames.pushes);
+  const context: WorkerContext = {
+    deps,
+    sweeps,
+    pushes,
+    schedules,
+    accounts: new ServedAccounts(options.accountIds, deps),
+    signal,
+  };
   const workers = [
-    backend.makeWorker(sweep.queueName, (job) => hearSweep(post, job.data), {concurrency: sweepsAtOnce}),
+    backend.makeWorker(queueNames.sweeps, (job) => handleSweep(context, job.data), {
+      concurrency: sweepsAtOnce,
+    }),
   ];
-  if (duty.keepsSchedules)
+  if (options.keepsSchedules)
     workers.push(
-      backend.makeWorker(schedule.queueName, (job) => hearSchedule(post, job.data), {concurrency: 1}),
-      backend.makeWorker(push.queueName, (job) => hearPush(post, job.data), {concurrency: pushesAtOnce}),
+      backend.makeWorker(queueNames.schedules, (job) => handleSchedule(context, job.data), {concurrency: 1}),
+      backend.makeWorker(queueNames.pushes, (job) => handlePush(context, job.data), {
+        concurrency: pushesAtOnce,
+      }),
     );
-  const bells = [...workers, sweeps, pushes, schedules];
-  const heartbeat = duty.heart === undefined ? null : new Heartbeat(deps.pool, duty.heart);
+  const parts = [...workers, sweeps, pushes, schedules];
+  const heartbeat = options.heart === undefined ? null : new Heartbeat(deps.pool, options.heart);
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
-    const closing = Promise.all([heartbeat?.stop(), ...bells.map((bell) => bell.close())]);
+    const closing = Promise.all([heartbeat?.stop(), ...parts.map((part) => part.close())]);
     // A worker whose Redis is away never closes; its rows are given back already.
     await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
   };
-  await awaitReady(bells).catch(async (error: unknown) => {
+  await awaitReady(parts).catch(async (error: unknown) => {
     await stop();
     throw error;
   });
-  if (duty.keepsSchedules) {
-    // A change is carried as soon as it is committed; what is not heard is found by the next round.
-    const isServed = (accountId: string) => post.roster.knows(accountId);
-    const hear = hearNotices({isServed, look: (accountIds) => ringDueChanges(post, accountIds), signal});
-    void listen(deps.databaseUrl, 'fieldmirror_due', {hear, signal});
+  if (options.keepsSchedules) {
+    // A change is carried as soon as it is committed; a lost notice is made good by the next round.
+    const isServed = (accountId: string) => context.accounts.knows(accountId);
+    const onNotice = handleNotices({
+      isServed,
+      look: (accountIds) => wakeForChanges(context, accountIds),
+      signal,
+    });
+    void listen(deps.databaseUrl, 'fieldmirror_due', {onNotice, signal});
   }
   const explain = (error: unknown): never => {
     throw explainDatabaseError(error, deps.databaseUrl);
   };
-  const look = () => lookForDue(post, duty.keepsSchedules).catch(explain);
-  const inStep = duty.keepsSchedules ? keepInStep(post) : async () => {};
-  const beat = async () => await heartbeat?.beat(post.roster.served);
+  const look = () => lookForDue(context, options.keepsSchedules).catch(explain);
+  const inStep = options.keepsSchedules ? keepInStep(context) : async () => {};
+  const beat = async () => await heartbeat?.beat(context.accounts.served);
   const round = () => look().then(inStep).then(beat).catch(explain);
   const {outage} = backend;
   return {
-    broken: keepRinging(round, {outage, signal}),
+    broken: poll(round, {outage, signal}),
     // A queue that takes nothing just now is no reason to end: the next round tries again.
-    ringDue: () => look().catch((error: Error) => outage.failed(error.message)),
+    wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
     stop,
   };
 }
@@ -117,11 +133,11 @@ export async function startWorkers(
  * BullMQ on Postgres remembers that the first connection failed, and then does nothing, without a word; on Redis it
  * waits.
  */
-async function awaitReady(bells: readonly {waitUntilReady(): Promise<unknown>}[]): Promise<void> {
+async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]): Promise<void> {
   const late = new AbortController();
   const tooLate = wait(readyMs, 'late' as const, {signal: late.signal});
   try {
-    const ready = Promise.all(bells.map((bell) => bell.waitUntilReady()));
+    const ready = Promise.all(parts.map((part) => part.waitUntilReady()));
     if ((await Promise.race([ready, tooLate])) === 'late')
       throw new Error(`no answer in ${readyMs / 1000} s`);
   } catch (cause) {
@@ -136,48 +152,48 @@ async function awaitReady(bells: readonly {waitUntilReady(): Promise<unknown>}[]
   }
 }
 
-async function hearSweep(post: Post, payload: unknown): Promise<void> {
-  const {deps, roster, signal} = post;
+async function handleSweep(context: WorkerContext, payload: unknown): Promise<void> {
+  const {deps, accounts, signal} = context;
   const {sweepId, accountId} = sweep.payloadSchema.parse(payload);
-  // Another process knows its token, and rings again.
-  if (signal.aborted || !(await roster.serves(accountId))) return;
+  // Another process knows its token, and the poller wakes it.
+  if (signal.aborted || !(await accounts.serves(accountId))) return;
   const result = await sweep.run(deps, sweepId, signal);
   if (signal.aborted || result.outcome === 'not-due') return;
   try {
-    if (result.outcome === 'failed' && result.error instanceof AccessError) await roster.look();
-    else await sweep.ring(post.sweeps, await listDueSweeps(deps.pool, [accountId], sweepsPerAccount));
+    if (result.outcome === 'failed' && result.error instanceof AccessError) await accounts.look();
+    else await sweep.wake(context.sweeps, await listDueSweeps(deps.pool, [accountId], sweepsPerAccount));
   } catch (error) {
-    deps.log.debug({reason: String(error)}, 'the next sweep of the account is left to the keeper');
+    deps.log.debug({reason: String(error)}, 'the next sweep of the account is left to the poller');
   }
 }
 
-async function hearSchedule(post: Post, payload: unknown): Promise<void> {
-  const due = await schedule.run(post.deps, payload);
-  if (due !== null) await sweep.ring(post.sweeps, [due]);
+async function handleSchedule(context: WorkerContext, payload: unknown): Promise<void> {
+  const due = await schedule.run(context.deps, payload);
+  if (due !== null) await sweep.wake(context.sweeps, [due]);
 }
 
-async function hearPush({deps, roster, signal}: Post, payload: unknown): Promise<void> {
+async function handlePush({deps, accounts, signal}: WorkerContext, payload: unknown): Promise<void> {
   const {accountId} = push.payloadSchema.parse(payload);
-  if (signal.aborted || !(await roster.serves(accountId))) return;
+  if (signal.aborted || !(await accounts.serves(accountId))) return;
   await push.run(deps, accountId, signal);
 }
 
-async function lookForDue(post: Post, keepsSchedules: boolean): Promise<void> {
-  const {deps, sweeps, roster} = post;
-  const accountIds = await roster.look();
+async function lookForDue(context: WorkerContext, keepsSchedules: boolean): Promise<void> {
+  const {deps, sweeps, accounts} = context;
+  const accountIds = await accounts.look();
   if (keepsSchedules) await dropExpiredLogins(deps.pool);
-  if (keepsSchedules) await ringDueChanges(post, accountIds);
+  if (keepsSchedules) await wakeForChanges(context, accountIds);
   const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];
   for (const {scheduleId} of due) await schedule.run(deps, {scheduleId});
-  await sweep.ring(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
+  await sweep.wake(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
 }
 
-async function ringDueChanges({deps, pushes}: Post, accountIds: readonly string[]): Promise<void> {
-  await push.ring(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
+async function wakeForChanges({deps, pushes}: WorkerContext, accountIds: readonly string[]): Promise<void> {
+  await push.wake(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
 }
 
 /** Sees to it that the queue's own schedulers are there, and tells once of each schedule that does not run. */
-function keepInStep({deps, schedules, roster}: Post): () => Promise<void> {
+function keepInStep({deps, schedules, accounts}: WorkerContext): () => Promise<void> {
   const overdue = new Set<string>();
   let held = 0;
   let assertedAt = Number.NEGATIVE_INFINITY;
@@ -190,7 +206,7 @@ function keepInStep({deps, schedules, roster}: Post): () => Promise<void> {
     // What could not be made is not missed at every round.
     held = await schedules.getJobSchedulersCount();
     assertedAt = performance.now();
-    const late = await listOverdueSchedules(deps.pool, await roster.look());
+    const late = await listOverdueSchedules(deps.pool, await accounts.look());
     for (const {scheduleId, name, accountName, waitsSince} of late) {
       if (overdue.has(scheduleId)) continue;
       deps.log.warn(

@@ -2,8 +2,8 @@
 // stream: so the exports are made here, by name, and a new stream needs no line in this file. The schema `sync` is left
 // out: the migrator makes it for its own table, before the first migration runs.
 const {allTables} = require('../src/streams/all-tables.ts');
-const {toDrizzle, warehouse} = require('../src/warehouse/drizzle-table.ts');
-const {syncTables} = require('../src/warehouse/sync-tables.ts');
+const {toDrizzle, warehouse} = require('../src/warehouse/schema/drizzle-table.ts');
+const {syncTables} = require('../src/warehouse/schema/sync-tables.ts');
 
 module.exports = {
   warehouse,

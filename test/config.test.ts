@@ -3,8 +3,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {inspect} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {loadConfig} from '../src/config.ts';
-import {UsageError} from '../src/errors.ts';
+import {loadConfig} from '../src/base/config.ts';
+import {UsageError} from '../src/base/errors.ts';
 
 const account = {
   FIELDMIRROR_API_URL: 'https://app.example.com/acme',

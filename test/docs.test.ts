@@ -2,7 +2,7 @@
 
 import {execFileSync} from 'node:child_process';
 import {existsSync, readFileSync} from 'node:fs';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 
 const root = join(import.meta.dirname, '..');
@@ -12,6 +12,11 @@ const code = tracked.filter(
   (path) => /^(src|jobs|test|bench|migrations)\/.*\.(ts|sql)$/.test(path) && existsSync(join(root, path)),
 );
 const documents = tracked.filter((path) => path.endsWith('.md') && existsSync(join(root, path)));
+
+interface PackageFile {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
 
 describe('what a comment cites is in the repository', () => {
   test('a heading of a document', () => {
@@ -32,6 +37,26 @@ describe('what a comment cites is in the repository', () => {
 test.each(documents)('every file of ours that %s names is there', (document) => {
   const paths = [...read(document).matchAll(/`((?:src|jobs|test|bench|migrations|docs)\/[\w./-]+\.\w+)`/g)];
   expect(paths.map(([, path = '']) => path).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test.each(documents)('every link of %s leads to a file', (document) => {
+  const links = [...read(document).matchAll(/\]\((?!https?:)([^)#\s]+)\)/g)].map(([, path = '']) => path);
+  expect(links.filter((path) => !existsSync(join(root, dirname(document), path)))).toEqual([]);
+});
+
+test('decision 1 names every package that package.json asks for, at the version that it asks for', () => {
+  const {dependencies, devDependencies} = JSON.parse(read('package.json')) as PackageFile;
+  const decision = read('docs/decisions/0001-libraries.md').toLowerCase();
+  const asked = Object.entries({...dependencies, ...devDependencies});
+  const wrong = asked.filter(([name, version]) => {
+    const word = name.replace(/^@\w+\//, '').replaceAll('-', '\\-');
+    const [named, major] = new RegExp(`(?<![\\w-])${word}(?![\\w-])(?: (\\d+))?`).exec(decision) ?? [];
+    return (
+      !name.startsWith('@types/') &&
+      (named === undefined || (major ?? version).split('.')[0] !== version.split('.')[0])
+    );
+  });
+  expect(wrong).toEqual([]);
 });
 
 function headingsOf(document: string): string[] {

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
-import {createLogger} from '../src/log.ts';
-import {Secret} from '../src/secret.ts';
+import {createLogger} from '../src/base/log.ts';
+import {Secret} from '../src/base/secret.ts';
 
 const secret = 'canary token/1';
 

@@ -1,8 +1,8 @@
-import {migrateQueue} from '../../jobs/queue-schema.ts';
-import type {Config} from '../config.ts';
+import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
+import type {Config} from '../base/config.ts';
 import {allTables} from '../streams/all-tables.ts';
-import {migrate as runMigrations} from '../warehouse/migrate.ts';
-import {print} from './report.ts';
+import {migrate as runMigrations} from '../warehouse/schema/migrate.ts';
+import {print} from './terminal/report.ts';
 import {withWarehouse} from './world.ts';
 
 /** Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres; nothing else. */

@@ -1,28 +1,29 @@
 import {randomUUID} from 'node:crypto';
 import {once} from 'node:events';
 import {hostname} from 'node:os';
-import {openQueueBackend} from '../../jobs/backend.ts';
 import type {Heart} from '../../jobs/heartbeat.ts';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
-import type {Config} from '../config.ts';
-import {FatalError} from '../errors.ts';
+import type {Config} from '../base/config.ts';
+import {FatalError} from '../base/errors.ts';
+import {readVersion} from '../base/package.ts';
+import {tell} from '../base/terminal.ts';
 import {allStreams} from '../streams/all.ts';
-import {beginAccount} from '../sync/begin-account.ts';
-import {tell} from '../terminal.ts';
-import type {Account} from '../warehouse/accounts.ts';
-import {readVersion} from '../warehouse/read-source.ts';
-import {listSchedules, type Schedule} from '../warehouse/schedules.ts';
-import {checkSequences} from '../warehouse/sequences.ts';
-import {listLatestSweeps} from '../warehouse/status.ts';
-import type {Sweep} from '../warehouse/sweep.ts';
-import {drawPushed, hasPushed} from './draw-pushed.ts';
-import {describeIdle} from './idle-account.ts';
-import {type Progress, watchProgress} from './progress.ts';
-import {pushAll} from './push.ts';
-import {drawTable, formatDuration, print} from './report.ts';
-import {describeUnopened, listServed, type Served} from './served-accounts.ts';
-import {drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
-import {askForSweep, watchSweeps} from './watch-sweeps.ts';
+import {beginAccount} from '../sync/accounts/begin-account.ts';
+import {formatDuration} from '../views/format.ts';
+import {describeIdle} from '../views/idle-account.ts';
+import type {Account} from '../warehouse/accounts/accounts.ts';
+import {listLatestSweeps} from '../warehouse/health/status.ts';
+import {checkSequences} from '../warehouse/postgres/sequences.ts';
+import {listSchedules, type Schedule} from '../warehouse/sweeps/schedules.ts';
+import type {Sweep} from '../warehouse/sweeps/sweep.ts';
+import {describeUnopened, listServed, type Served} from './accounts/served-accounts.ts';
+import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
+import {pushAll} from './changes/push.ts';
+import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
+import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
+import {type Progress, watchProgress} from './terminal/progress.ts';
+import {drawTable, print} from './terminal/report.ts';
 import {type World, withWorld} from './world.ts';
 
 export interface StartOptions {
@@ -66,8 +67,8 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const deps = {...world, onProgress: progress.advance};
-    const duty = options.once ? {keepsSchedules: false} : {keepsSchedules: true, heart: makeHeart(world)};
-    const workers = await startWorkers(deps, backend, {accountIds, ...duty});
+    const kept = options.once ? {keepsSchedules: false} : {keepsSchedules: true, heart: makeHeart(world)};
+    const workers = await startWorkers(deps, backend, {accountIds, ...kept});
     try {
       if (!options.once) return await stay(world, workers, run);
       const code = await runOnce(world, workers, run);
@@ -122,7 +123,7 @@ function describeNone(known: readonly Account[]): string {
 async function runOnce(world: World, workers: Workers, run: Run): Promise<number> {
   const asked = new Map<Account, string[]>();
   for (const account of run.active) asked.set(account, await requestAll(world, account, run));
-  await workers.ringDue();
+  await workers.wakeDue();
   const ended: {readonly account: Account; readonly sweeps: Sweep[]}[] = [];
   for (const [account, sweepIds] of asked) {
     if (asked.size > 1 && !run.json) tell(`\naccount ${account.name}\n`);
@@ -156,7 +157,7 @@ async function stay(world: World, workers: Workers, run: Run): Promise<number> {
     if (!run.signal.aborted)
       world.log.warn({reason: String(error)}, 'no key was made to seal passwords of employees with');
   });
-  await workers.ringDue();
+  await workers.wakeDue();
   const plans: {readonly account: string; readonly schedules: Schedule[]}[] = [];
   for (const {name, accountId} of run.active)
     plans.push({account: name, schedules: await listSchedules(world.pool, {accountId})});

@@ -2,18 +2,18 @@
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
-import type {RawPage} from '../api/client.ts';
-import type {AccountConfig, Config} from '../config.ts';
-import {AccessError, UsageError} from '../errors.ts';
-import {createLogger, type Logger} from '../log.ts';
-import {Secret} from '../secret.ts';
-import {seedBusiness} from '../service/business.ts';
-import {startService} from '../service/server.ts';
+import type {RawPage} from '../api/resources/client.ts';
+import type {AccountConfig, Config} from '../base/config.ts';
+import {AccessError, UsageError} from '../base/errors.ts';
+import {createLogger, type Logger} from '../base/log.ts';
+import {Secret} from '../base/secret.ts';
 import {allTables} from '../streams/all-tables.ts';
-import {Accounts, type GivenAccess} from '../sync/accounts.ts';
-import {PageReader} from '../sync/page-reader.ts';
-import {Passwords} from '../sync/push/passwords.ts';
-import type {SweepDeps} from '../sync/sweep-deps.ts';
+import {Accounts, type GivenAccess} from '../sync/accounts/accounts.ts';
+import {PageReader} from '../sync/load/page-reader.ts';
+import {Passwords} from '../sync/push/send/passwords.ts';
+import type {SweepDeps} from '../sync/sweep/sweep-deps.ts';
+import {demoName} from '../views/demo-name.ts';
+import {formatNumber} from '../views/format.ts';
 import {
   type Account,
   listAccounts,
@@ -22,18 +22,16 @@ import {
   resumeAccount,
   stopAccount,
   upsertAccount,
-} from '../warehouse/accounts.ts';
-import {refuseWrongClock} from '../warehouse/clock.ts';
-import {openPool} from '../warehouse/database.ts';
-import {explainDatabaseError} from '../warehouse/database-errors.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded.ts';
-import {migrate} from '../warehouse/migrate.ts';
-import {listWorkers} from '../warehouse/workers.ts';
-import {refuseWrongZone} from './account-zone.ts';
-import {askAccount} from './ask-account.ts';
-import {demoName} from './demo-name.ts';
-import {formatNumber} from './report.ts';
-import {tellStep} from './tell-step.ts';
+} from '../warehouse/accounts/accounts.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
+import {listWorkers} from '../warehouse/health/workers.ts';
+import {refuseWrongClock} from '../warehouse/postgres/clock.ts';
+import {openPool} from '../warehouse/postgres/database.ts';
+import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
+import {migrate} from '../warehouse/schema/migrate.ts';
+import {refuseWrongZone} from './accounts/account-zone.ts';
+import {askAccount} from './accounts/ask-account.ts';
+import {tellStep} from './terminal/tell-step.ts';
 
 /** The warehouse, migrated unless told otherwise. */
 export interface Warehouse {
@@ -265,6 +263,9 @@ async function openDemo({config, closers, embedded}: Opening, {pool, log}: Wareh
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
   const today = Temporal.Now.plainDateISO(timeZone).toString();
+  // Loaded here alone: a verb that asks the warehouse only, such as `status`, needs no reference service.
+  const {seedBusiness} = await import('../service/business.ts');
+  const {startService} = await import('../service/server.ts');
   await seedBusiness(databaseUrl, {...demo, timeZone, today, onMaking: tellMaking});
   const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', log});
   closers.add(() => service.close());

@@ -2,7 +2,7 @@
 // parts and labour, open and finished work. Nobody in it exists.
 
 import pg from 'pg';
-import {UsageError} from '../errors.ts';
+import {UsageError} from '../base/errors.ts';
 import {makeCustomer} from './business/clients.ts';
 import {copyRows} from './business/copy-rows.ts';
 import {Ledger} from './business/ledger.ts';
@@ -10,8 +10,8 @@ import {makeEmployees, makeOwnerToken} from './business/people.ts';
 import {defaultToday, Plan, type Scale} from './business/plan.ts';
 import type {Row} from './business/row.ts';
 import {makeJob} from './business/work-orders.ts';
-import {installSchema, inTransaction, openDatabase, type Queryable} from './database.ts';
-import {layFoundation} from './foundation.ts';
+import {installSchema, inTransaction, openDatabase, type Queryable} from './store/database.ts';
+import {layFoundation} from './store/foundation.ts';
 
 export interface BusinessOptions {
   readonly seed: number | string;

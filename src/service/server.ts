@@ -1,16 +1,16 @@
 // The reference service: a person can run it as a demo or a sandbox, and the tests as the other side of the wire.
 
 import type {Temporal} from 'temporal-polyfill';
-import {FatalError} from '../errors.ts';
-import type {Logger} from '../log.ts';
+import {FatalError} from '../base/errors.ts';
+import type {Logger} from '../base/log.ts';
 import {AccountTime} from './account-time.ts';
-import {openDatabase} from './database.ts';
-import {Dialect, type DialectName} from './dialect.ts';
-import {ensureFoundation} from './foundation.ts';
-import {createHttp} from './http.ts';
-import {Lists} from './lists.ts';
-import type {ListOrder, Service} from './records.ts';
-import {XmlWriter} from './xml-write.ts';
+import {createHttp} from './http/http.ts';
+import {Lists} from './queries/lists.ts';
+import type {ListOrder, Service} from './resources/records.ts';
+import {openDatabase} from './store/database.ts';
+import {ensureFoundation} from './store/foundation.ts';
+import {Dialect, type DialectName} from './xml/dialect.ts';
+import {XmlWriter} from './xml/xml-write.ts';
 
 export interface ServiceOptions {
   /** Its own Postgres database; the schema `service` in it is made when it is missing. */

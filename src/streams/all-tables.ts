@@ -1,7 +1,7 @@
-import type {MirrorTable} from '../warehouse/mirror-table.ts';
-import type {Capture, Origin, WarehouseTable} from '../warehouse/warehouse-table.ts';
+import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
+import type {Capture, Origin, WarehouseTable} from '../warehouse/rows/warehouse-table.ts';
 import {allStreams, allWrites} from './all.ts';
-import {jobEmployees} from './job-employees.ts';
+import {jobEmployees} from './embedded/job-employees.ts';
 import {parentColumnOf} from './stream.ts';
 
 /** An assignment is no record of its own: it is written with its job. */

@@ -1,13 +1,13 @@
-import {UsageError} from '../errors.ts';
-import {nearest} from '../nearest.ts';
+import {UsageError} from '../base/errors.ts';
+import {nearest} from '../base/nearest.ts';
 import {customers, customerWrites} from './customers.ts';
+import {jobChargeWrites} from './embedded/job-charges.ts';
+import {customerNoteWrites, jobNoteWrites} from './embedded/notes.ts';
+import {timeEntryWrites} from './embedded/time-entries.ts';
 import {employees, employeeWrites} from './employees.ts';
-import {jobChargeWrites} from './job-charges.ts';
 import {jobs, jobWrites} from './jobs.ts';
-import {customerNoteWrites, jobNoteWrites} from './notes.ts';
 import type {Stream} from './stream.ts';
 import {tasks, taskWrites} from './tasks.ts';
-import {timeEntryWrites} from './time-entries.ts';
 import type {Writes} from './writes.ts';
 
 /** Every stream, in the order to sweep them: what others point at comes first. */

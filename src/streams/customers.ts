@@ -1,9 +1,8 @@
-import {mirrorTable} from '../warehouse/mirror-table.ts';
-import {required, writable} from '../warehouse/write-rules.ts';
-import {contacts} from './contacts.ts';
-import {customerNotes} from './notes.ts';
+import {mirrorTable, required, writable} from '../warehouse/rows/mirror-table.ts';
+import {contacts} from './embedded/contacts.ts';
+import {customerNotes} from './embedded/notes.ts';
+import {taxEntities} from './embedded/tax-entities.ts';
 import type {Stream} from './stream.ts';
-import {taxEntities} from './tax-entities.ts';
 import type {Writes} from './writes.ts';
 
 const addressOf = (where: 'service' | 'billing') =>

@@ -1,5 +1,4 @@
-import {mirrorTable} from '../warehouse/mirror-table.ts';
-import {required, writable} from '../warehouse/write-rules.ts';
+import {mirrorTable, required, writable} from '../warehouse/rows/mirror-table.ts';
 import type {Stream} from './stream.ts';
 import type {Writes} from './writes.ts';
 

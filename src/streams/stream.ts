@@ -1,9 +1,11 @@
-import type {MirrorTable} from '../warehouse/mirror-table.ts';
-import type {Filter} from './windows.ts';
+import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
 
 export type StreamName = 'customers' | 'jobs' | 'employees' | 'tasks';
 
 type Query = Readonly<Record<string, string>>;
+
+/** What a filter takes: one of some words, the number of a record, or a text. */
+export type Filter = readonly string[] | 'number' | 'text';
 
 /** One kind of object at the service: where it is listed, how it is known, where its parts are kept. */
 export interface Stream {

@@ -1,6 +1,5 @@
-import {TIME_SHAPES} from '../api/times.ts';
-import {mirrorTable} from '../warehouse/mirror-table.ts';
-import {required, writable} from '../warehouse/write-rules.ts';
+import {TIME_SHAPES} from '../api/times/times.ts';
+import {mirrorTable, required, writable} from '../warehouse/rows/mirror-table.ts';
 import type {Stream} from './stream.ts';
 import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';

@@ -3,12 +3,9 @@
 // them, as an address has them: `scheduled=next_week&employee_number=3`. One window has one name, so that no two sweeps of
 // the same thing are under way at once.
 
-import {UsageError} from '../errors.ts';
-import {nearest} from '../nearest.ts';
-import type {Stream} from './stream.ts';
-
-/** What a filter takes: one of some words, the number of a record, or a text. */
-export type Filter = readonly string[] | 'number' | 'text';
+import {UsageError} from '../base/errors.ts';
+import {nearest} from '../base/nearest.ts';
+import type {Filter, Stream} from './stream.ts';
 
 /** The spans of time that lists of jobs and tasks can be asked for. @see docs/service.md "Filters" */
 export const spans: Filter = [

@@ -1,7 +1,7 @@
-import type {TimeShape} from '../api/times.ts';
-import type {Resource} from '../api/writable-fields.ts';
-import type {ChangeOperation} from '../warehouse/change.ts';
-import type {MirrorTable} from '../warehouse/mirror-table.ts';
+import type {Resource} from '../api/resources/writable-fields.ts';
+import type {TimeShape} from '../api/times/times.ts';
+import type {ChangeOperation} from '../warehouse/changes/change.ts';
+import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import type {StreamName} from './stream.ts';
 
 /**

@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
-import {joinPath, parseBaseUrl} from '../../src/api/base-url.ts';
-import {createTransport} from '../../src/api/transport.ts';
-import {UsageError} from '../../src/errors.ts';
-import {Secret} from '../../src/secret.ts';
+import {joinPath, parseBaseUrl} from '../../src/api/http/base-url.ts';
+import {createTransport} from '../../src/api/http/transport.ts';
+import {UsageError} from '../../src/base/errors.ts';
+import {Secret} from '../../src/base/secret.ts';
 
 describe('a base address', () => {
   test.each([

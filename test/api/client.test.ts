@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
-import {type Client, createClient} from '../../src/api/client.ts';
-import {isGone} from '../../src/api/verdict.ts';
-import {FatalError, RecordError, RetryableError} from '../../src/errors.ts';
+import {type Client, createClient} from '../../src/api/resources/client.ts';
+import {isGone} from '../../src/api/resources/verdict.ts';
+import {FatalError, RecordError, RetryableError} from '../../src/base/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {openTransport} from './open-transport.ts';
 import {startServer} from './scripted-server.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {readList} from '../../src/api/reader.ts';
+import {readList} from '../../src/api/xml/reader.ts';
 import {failureOf, JOBS} from './read-jobs.ts';
 
 describe('bytes become text by', () => {

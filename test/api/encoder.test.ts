@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import {XMLParser} from 'fast-xml-parser';
 import {describe, expect, test} from 'vitest';
-import {encodeDocument, type Fields} from '../../src/api/encoder.ts';
-import {readOne} from '../../src/api/reader.ts';
-import {RecordError} from '../../src/errors.ts';
+import {encodeDocument, type Fields} from '../../src/api/xml/encoder.ts';
+import {readOne} from '../../src/api/xml/reader.ts';
+import {RecordError} from '../../src/base/errors.ts';
 
 function body(root: Parameters<typeof encodeDocument>[0], fields: Fields): string {
   const [declaration, rest = ''] = encodeDocument(root, fields).split(/\n(?=<)/);

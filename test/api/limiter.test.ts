@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {Limiter, type Urgency} from '../../src/api/limiter.ts';
+import {Limiter, type Urgency} from '../../src/api/pace/limiter.ts';
 import {gateSleep, turnOfLoop} from './gates.ts';
 
 /** A limiter whose clock and pauses are the test's, and requests that run until they are let go. */

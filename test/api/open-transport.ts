@@ -1,6 +1,6 @@
 import {onTestFinished} from 'vitest';
-import {createTransport, type Transport, type TransportOptions} from '../../src/api/transport.ts';
-import {Secret} from '../../src/secret.ts';
+import {createTransport, type Transport, type TransportOptions} from '../../src/api/http/transport.ts';
+import {Secret} from '../../src/base/secret.ts';
 
 /** The token of every test: found in no message, whatever goes wrong. */
 export const CANARY = 'canary-token-4711';

@@ -1,7 +1,7 @@
 import {expect} from 'vitest';
-import {readList} from '../../src/api/reader.ts';
-import type {Value} from '../../src/api/record.ts';
-import {RetryableError} from '../../src/errors.ts';
+import {readList} from '../../src/api/xml/reader.ts';
+import type {Value} from '../../src/api/xml/record.ts';
+import {RetryableError} from '../../src/base/errors.ts';
 
 export const JOBS = {list: 'jobs', item: 'job'};
 

@@ -1,8 +1,8 @@
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import {expect, test} from 'vitest';
-import {readList} from '../../src/api/reader.ts';
-import type {FieldRecord, Value} from '../../src/api/record.ts';
-import {RetryableError} from '../../src/errors.ts';
+import {readList} from '../../src/api/xml/reader.ts';
+import type {FieldRecord, Value} from '../../src/api/xml/record.ts';
+import {RetryableError} from '../../src/base/errors.ts';
 import {makeJobPage} from './job-page.ts';
 
 const JOBS = {list: 'jobs', item: 'job'};

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {readList, readOne} from '../../src/api/reader.ts';
-import type {Element, Value} from '../../src/api/record.ts';
-import {findForbidden} from '../../src/api/xml-character.ts';
-import {RecordError, RetryableError} from '../../src/errors.ts';
+import {readList, readOne} from '../../src/api/xml/reader.ts';
+import type {Element, Value} from '../../src/api/xml/record.ts';
+import {findForbidden} from '../../src/api/xml/xml-character.ts';
+import {RecordError, RetryableError} from '../../src/base/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {fieldsOf, JOBS, readJobs} from './read-jobs.ts';
 

@@ -6,7 +6,7 @@ import {
   type Load,
   Throttle,
   type ThrottleLimits,
-} from '../../src/api/throttle.ts';
+} from '../../src/api/pace/throttle.ts';
 
 const KIND = 'GET /jobs.xml';
 

@@ -1,7 +1,7 @@
 import {Temporal} from 'temporal-polyfill';
 import {describe, expect, test} from 'vitest';
-import {formatTime, parseTime, TIME_SHAPES} from '../../src/api/times.ts';
-import {RecordError} from '../../src/errors.ts';
+import {formatTime, parseTime, TIME_SHAPES} from '../../src/api/times/times.ts';
+import {RecordError} from '../../src/base/errors.ts';
 
 const NEW_YORK = 'America/New_York';
 const ZONES = [

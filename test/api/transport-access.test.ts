@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {createClient} from '../../src/api/client.ts';
-import {AccessError, FatalError} from '../../src/errors.ts';
+import {createClient} from '../../src/api/resources/client.ts';
+import {AccessError, FatalError} from '../../src/base/errors.ts';
 import {gateSleep, startGatedServer, turnOfLoop} from './gates.ts';
 import {CANARY, openTransport} from './open-transport.ts';
 import {always, EMPTY_LIST, failureOf} from './read-outcome.ts';

@@ -1,6 +1,6 @@
 import {gzipSync} from 'node:zlib';
 import {describe, expect, test} from 'vitest';
-import {FatalError, RetryableError} from '../../src/errors.ts';
+import {FatalError, RetryableError} from '../../src/base/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {openTransport} from './open-transport.ts';
 import {always, answerOf, EMPTY_LIST, failureOf} from './read-outcome.ts';
@@ -46,6 +46,16 @@ describe('a network that fails is retryable, in words', () => {
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(RetryableError);
     expect(error.message).toContain('before the deadline');
+  });
+
+  test('a handshake of TLS that never ends, within the deadline; nothing was sent', async () => {
+    const server = await startRawServer(() => {});
+    const transport = openTransport(`https://127.0.0.1:${server.port}`, {...once, limits: {timeoutMs: 50}});
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(RetryableError);
+    expect(error.message).toContain('before the deadline');
+    const written = await transport.write({method: 'POST', path: '/jobs.xml', body: '<job/>'});
+    expect(written).toMatchObject({outcome: 'not-sent'});
   });
 
   test('a drip of bytes that never ends, within the deadline for the whole', async () => {

@@ -1,6 +1,6 @@
 import {gzipSync} from 'node:zlib';
 import {describe, expect, test} from 'vitest';
-import {AccessError, FatalError, RecordError, RetryableError} from '../../src/errors.ts';
+import {AccessError, FatalError, RecordError, RetryableError} from '../../src/base/errors.ts';
 import {gateSleep, turnOfLoop} from './gates.ts';
 import {makeJobPage} from './job-page.ts';
 import {CANARY, openTransport} from './open-transport.ts';

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {createClient} from '../../src/api/client.ts';
-import {fetchPages} from '../../src/api/pages.ts';
+import {createClient} from '../../src/api/resources/client.ts';
+import {fetchPages} from '../../src/api/resources/pages.ts';
 import {startGatedServer} from './gates.ts';
 import {openTransport} from './open-transport.ts';
 import {EMPTY_LIST, failureOf} from './read-outcome.ts';

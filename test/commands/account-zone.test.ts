@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {findZoneMismatch} from '../../src/commands/account-zone.ts';
+import {findZoneMismatch} from '../../src/commands/accounts/account-zone.ts';
 
 const page = (...instants: string[]) =>
   `<customers type="array">${instants.map((at) => `<customer><created-at type="dateTime">${at}</created-at></customer>`).join('\n')}</customers>`;

@@ -2,8 +2,8 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {countChanges, listLateChanges} from '../../src/warehouse/change-health.ts';
-import {openPool} from '../../src/warehouse/database.ts';
+import {countChanges, listLateChanges} from '../../src/warehouse/changes/change-health.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
@@ -25,17 +25,20 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Makes a customer here, whose create has come as far as the values say. @returns the number of the change */
-async function add(values: string, name = 'New'): Promise<string> {
+/** Makes a customer here, whose create goes one step after the other. @returns the number of the change */
+async function add(steps: string | readonly string[], name = 'New'): Promise<string> {
   await pool.query('INSERT INTO warehouse.customers (name) VALUES ($1)', [name]);
   const {rows} = await pool.query('SELECT max(change_id) AS id FROM sync.changes');
-  await pool.query(`UPDATE sync.changes SET ${values} WHERE change_id = $1`, [rows[0].id]);
+  for (const values of [steps].flat())
+    await pool.query(`UPDATE sync.changes SET ${values} WHERE change_id = $1`, [rows[0].id]);
   return rows[0].id;
 }
 
 const ago = (time: string) => `now() - interval '${time}'`;
-const doubtful = (time: string) =>
-  `state = 'in_doubt', reason = 'no answer', sends = 1, sent_at = ${ago(time)}`;
+const doubtful = (time: string) => [
+  `state = 'sending', sends = 1, sent_at = ${ago(time)}, lease_until = now()`,
+  `state = 'in_doubt', reason = 'no answer', lease_until = NULL`,
+];
 const refused = (time: string) => `state = 'rejected', reason = 'no', settled_at = ${ago(time)}`;
 
 async function late(): Promise<string[]> {

@@ -6,7 +6,7 @@ import {connect} from 'node:net';
 import {join} from 'node:path';
 import {text} from 'node:stream/consumers';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {isRunByNpm} from '../../src/parent.ts';
+import {isRunByNpm} from '../../src/commands/process/parent.ts';
 import {openPlace, type Place} from '../support/place.ts';
 
 let place: Place;
@@ -47,13 +47,13 @@ function run(command: string, args: readonly string[], env: Readonly<Record<stri
 describe.each(['SIGKILL', 'SIGTERM'] as const)('%s to npm', (signal) => {
   test.each([
     ['start', [], /At work/],
-    ['door', ['--port', '0'], /http:\/\/127\.0\.0\.1:\d+/],
+    ['http', ['--port', '0'], /http:\/\/127\.0\.0\.1:\d+/],
   ])('ends %s, too', async (verb, args, words) => {
     const shown = run('npm', ['run', '-s', 'fieldmirror', '--', verb, ...args]);
     const [said] = await shown.prints(words);
     shown.process.kill(signal);
     await shown.ended;
-    if (verb === 'door') await expect(reach(Number(new URL(said).port))).rejects.toThrow(/ECONNREFUSED/);
+    if (verb === 'http') await expect(reach(Number(new URL(said).port))).rejects.toThrow(/ECONNREFUSED/);
   });
 });
 
@@ -65,7 +65,7 @@ async function reach(port: number): Promise<void> {
 
 const cases: readonly (readonly [string, Readonly<Record<string, string>>, boolean])[] = [
   ['npm start', {npm_lifecycle_event: 'start', npm_lifecycle_script: 'node --x src/main.ts start'}, true],
-  ['a script of somebody', {npm_lifecycle_event: 'serve', npm_lifecycle_script: 'fieldmirror door'}, true],
+  ['a script of somebody', {npm_lifecycle_event: 'serve', npm_lifecycle_script: 'fieldmirror http'}, true],
   ['no npm', {}, false],
   ['a deployment', {npm_lifecycle_event: 'deploy', npm_lifecycle_script: './deploy.sh'}, false],
   ...['nohup fieldmirror start', 'setsid fieldmirror start', 'fieldmirror start &'].map(

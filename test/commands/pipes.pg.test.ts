@@ -36,7 +36,7 @@ const cases: Readonly<Record<string, Case>> = {
   doctor: {args: []},
   migrate: {args: []},
   service: {args: ['--port', '0', '--customers', '5'], stays: true},
-  door: {args: ['--port', '0'], stays: true},
+  http: {args: ['--port', '0'], stays: true},
   'changes list': {args: ['--limit', '3600'], bytes: megabyte},
   'changes show': {args: ['1'], bytes: megabyte},
   'changes retry': {args: Array.from({length: 1_100}, (_, at) => String(at + 2)), bytes: pipeful},
@@ -111,7 +111,7 @@ const statements = [
      FROM generate_series(1, 3000) AS n`,
   `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream)
    SELECT 1, n, 1, 'customers' FROM generate_series(1000000, 1008000) AS n`,
-  `INSERT INTO sync.door_keys (name, account_id, key_hash, may_write)
+  `INSERT INTO sync.api_keys (name, account_id, key_hash, may_write)
    SELECT 'key-' || n, 1, sha256(n::text::bytea), true FROM generate_series(1, 5000) AS n`,
 ];
 
@@ -138,6 +138,13 @@ describe('--json through a slow pipe is one whole document, and the exit code is
     expect(stdout.length).toBeGreaterThanOrEqual(bytes);
     expect(stdout + stderr, 'what a terminal must not get').not.toMatch(commandsOfTerminal);
   });
+});
+
+test('an error that repeats what was typed is printed escaped', async () => {
+  const {code, stderr} = await runCommand(['status', '--account', 'a\u009b31m\u202eb'], place.env);
+  expect(code).toBe(2);
+  expect(stderr).toContain('a\\u009b31m\\u202eb');
+  expect(stderr).not.toMatch(commandsOfTerminal);
 });
 
 test('a reader that stops reading ends the verb without a word', async () => {

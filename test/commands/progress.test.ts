@@ -2,7 +2,7 @@
 
 import {PassThrough} from 'node:stream';
 import {expect, test} from 'vitest';
-import {drawBars} from '../../src/commands/progress.ts';
+import {drawBars} from '../../src/commands/terminal/progress.ts';
 
 /** A terminal that remembers what was written to it. */
 function openTerminal(): {readonly terminal: PassThrough; readonly read: () => string} {

@@ -57,7 +57,13 @@ describe('a path that no client could write as it is meant', () => {
 test('a business that is held already is not shown in place of another one that is asked for', async () => {
   await ask([], ['/jobs.xml']);
   const always = ['service', '--port', '0', '--database', database.url];
-  const ended = await runCommand([...always, '--seed', '9', '--customers', '4'], {});
+  const running = startCommand([...always, '--seed', '9', '--customers', '4'], {});
+  // A business that is shown all the same would be shown until somebody stops it.
+  running.prints(/answers at/).then(
+    () => running.process.kill('SIGTERM'),
+    () => {},
+  );
+  const ended = await running.ended;
   expect(ended).toMatchObject({code: 2, stdout: ''});
   expect(ended.stderr).toMatch(/--seed: expected 1, as of the business that is held here, got 9/);
   expect(ended.stderr).toMatch(/--customers: expected 3, .* got 4\n.*FIELDMIRROR_HOME/);

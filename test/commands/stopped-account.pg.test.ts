@@ -98,7 +98,8 @@ test('a token that is refused at the start of sync shows in status --check, unti
 test('beside a worker that serves the account a mistyped token stops nothing; beside one whose token is refused the check of a new one tells whose', async () => {
   const worker = startCommand(['start'], env);
   await worker.prints(/At work/);
-  await expect.poll(async () => (await client.query('SELECT FROM sync.workers')).rowCount).toBe(1);
+  const countWorkers = async () => (await client.query('SELECT FROM sync.workers')).rowCount;
+  await expect.poll(countWorkers, {timeout: 20_000}).toBe(1);
   expect(await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'})).toMatchObject({
     code: 3,
   });

@@ -1,8 +1,8 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {watchProgress} from '../../src/commands/progress.ts';
-import {watchSweeps} from '../../src/commands/watch-sweeps.ts';
-import {pauseAccount, resumeAccount, stopAccount} from '../../src/warehouse/accounts.ts';
-import {requestSweep} from '../../src/warehouse/sweeps.ts';
+import {watchSweeps} from '../../src/commands/sweeps/watch-sweeps.ts';
+import {watchProgress} from '../../src/commands/terminal/progress.ts';
+import {pauseAccount, resumeAccount, stopAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {openWorld, type TestWorld} from '../support/world.ts';
 
 let world: TestWorld;

@@ -3,12 +3,12 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test} from 'vitest';
-import {parseKeys, seal} from '../../src/seal.ts';
-import {Secret} from '../../src/secret.ts';
+import {parseKeys, seal} from '../../src/base/seal.ts';
+import {Secret} from '../../src/base/secret.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {beginAccount} from '../../src/sync/begin-account.ts';
-import {keepSealedToken, upsertAccount} from '../../src/warehouse/accounts.ts';
-import {openPool} from '../../src/warehouse/database.ts';
+import {beginAccount} from '../../src/sync/accounts/begin-account.ts';
+import {keepSealedToken, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {type AccountServer, serveAccounts} from '../jobs/account-server.ts';
 import {type Running, runCommand, startCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';

@@ -2,8 +2,8 @@
 
 import pg from 'pg';
 import {afterEach, expect, inject, test} from 'vitest';
-import {openQueueBackend, type QueueBackend} from '../../jobs/backend.ts';
-import * as push from '../../jobs/push.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
+import {queueNames} from '../../jobs/queue/wake-queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {openService, openWorld} from '../support/world.ts';
@@ -21,7 +21,7 @@ function countPushes(backend: QueueBackend): QueueBackend & {readonly puts: () =
   let puts = 0;
   const makeQueue: QueueBackend['makeQueue'] = (name) => {
     const queue = backend.makeQueue(name);
-    if (name !== push.queueName) return queue;
+    if (name !== queueNames.pushes) return queue;
     return new Proxy(queue, {
       get: (target, key) => {
         if (key === 'addBulk') puts++;
@@ -46,7 +46,7 @@ test.each(backends)('a flood of notices keeps no change waiting, with the queue 
   const {accountId} = world.account;
   const workers = await startWorkers(world, backend, {accountIds: [accountId], keepsSchedules: true});
   closers.push(workers.stop);
-  await workers.ringDue();
+  await workers.wakeDue();
 
   const stranger = new pg.Client(world.databaseUrl);
   await stranger.connect();

@@ -1,8 +1,8 @@
-// The queue takes a ring, or the end of a queue job, and its answer is lost: BullMQ asks again, or believes that it failed.
+// The queue takes a job, or the end of a queue job, and its answer is lost: BullMQ asks again, or believes that it failed.
 // Whatever the queue then holds twice or not at all, each change reaches the service once.
 
 import {afterEach, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/backend.ts';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {openFaultyLine} from '../support/faulty-line.ts';
 import {openRecordingProxy} from '../support/recording-proxy.ts';
@@ -11,7 +11,7 @@ import {openService, openWorld} from '../support/world.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 const backends = ['postgres', ...(isInstalled() ? ['redis'] : [])];
-/** A ring, and the end of a queue job; on Redis each is a script. */
+/** A new job, and the end of a queue job; on Redis each is a script. */
 const asks = /add_jobs_bulk|move_to_completed|evalsha/i;
 const changes = 15;
 
@@ -38,8 +38,8 @@ test.each(backends)('every second answer of the queue on %s is lost', {timeout: 
     databaseUrl: redis === null ? through.href : world.databaseUrl,
     log: world.log,
   });
-  const duty = {accountIds: [world.account.accountId], keepsSchedules: true};
-  const workers = await startWorkers({...world, leaseMs: 3_000}, backend, duty);
+  const options = {accountIds: [world.account.accountId], keepsSchedules: true};
+  const workers = await startWorkers({...world, leaseMs: 3_000}, backend, options);
   closers.push(workers.stop);
   line.setDraw((chunk) =>
     asks.test(chunk.toString('latin1')) && ++asked % 2 === 0 ? {kind: 'lose-reply'} : null,

@@ -1,13 +1,18 @@
 // Many accounts at one worker: each is served as if it were alone, whatever becomes of the others.
 
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend, type QueueBackend} from '../../jobs/backend.ts';
-import {type Duty, startWorkers, type Workers} from '../../jobs/workers.ts';
-import {markToken} from '../../src/seal.ts';
-import {Secret} from '../../src/secret.ts';
-import {Accounts} from '../../src/sync/accounts.ts';
-import {type Account, pauseAccount, readAccount, resumeAccount} from '../../src/warehouse/accounts.ts';
-import {insertSchedules} from '../../src/warehouse/schedules.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
+import {startWorkers, type WorkerOptions, type Workers} from '../../jobs/workers.ts';
+import {markToken} from '../../src/base/seal.ts';
+import {Secret} from '../../src/base/secret.ts';
+import {Accounts} from '../../src/sync/accounts/accounts.ts';
+import {
+  type Account,
+  pauseAccount,
+  readAccount,
+  resumeAccount,
+} from '../../src/warehouse/accounts/accounts.ts';
+import {insertSchedules} from '../../src/warehouse/sweeps/schedules.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {keys, type ManyAccounts, openManyAccounts, streams} from './many-accounts.ts';
 
@@ -25,11 +30,11 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-async function start(backend: QueueBackend, duty: Partial<Duty> = {}): Promise<Workers> {
+async function start(backend: QueueBackend, options: Partial<WorkerOptions> = {}): Promise<Workers> {
   const workers = await startWorkers(many.deps, backend, {
     accountIds: many.accountIds,
     keepsSchedules: false,
-    ...duty,
+    ...options,
   });
   closers.push(workers.stop);
   return workers;
@@ -187,7 +192,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     for (const sweep of await many.endOf(slowIds)) expect(sweep.state).toEqual(endedWell);
   });
 
-  test('a ring heard where the token is not known fails nothing: who knows it carries the sweep', async () => {
+  test('a wake-up where the token is not known fails nothing: the process that knows it carries the sweep', async () => {
     const [here, there] = [await many.add('here'), await many.add('there')];
     await many.pool.query(`UPDATE sync.accounts SET key_id = 'another' WHERE name = 'there'`);
     await start(backend, {accountIds: [here.accountId]});
@@ -214,13 +219,13 @@ describe.each(backends)('with the queue on %s', (kind) => {
     );
     const workers = await start(backend);
     await expect.poll(() => underWay(account), {timeout: 20_000}).toHaveLength(2);
-    await workers.ringDue();
+    await workers.wakeDue();
     expect(await underWay(account)).toEqual(['jobs full', 'tasks window']);
     gate.resolve();
     await many.endOf([...full, String(rows[0].id)]);
   });
 
-  test('the end of one sweep rings the next of its account, and waits for no round of the keeper', async () => {
+  test('the end of one sweep wakes the next of its account, and waits for no round of the poller', async () => {
     const sweepIds = await many.request(await many.add('a'));
     let rounds = 0;
     const accountIds = () => (rounds++ === 0 ? many.accountIds() : new Promise<never>(() => {}));

@@ -1,21 +1,21 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {inject, vi} from 'vitest';
-import {createLogger} from '../../src/log.ts';
-import {parseKeys, seal} from '../../src/seal.ts';
-import {Secret} from '../../src/secret.ts';
-import {Accounts} from '../../src/sync/accounts.ts';
-import {PageReader} from '../../src/sync/page-reader.ts';
-import type {SweepDeps} from '../../src/sync/sweep-deps.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {parseKeys, seal} from '../../src/base/seal.ts';
+import {Secret} from '../../src/base/secret.ts';
+import {Accounts} from '../../src/sync/accounts/accounts.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
+import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
 import {
   type Account,
   keepSealedToken,
   listKnownAccounts,
   upsertAccount,
-} from '../../src/warehouse/accounts.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import type {Sweep} from '../../src/warehouse/sweep.ts';
-import {readSweep, requestSweep} from '../../src/warehouse/sweeps.ts';
+} from '../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
+import {readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {type AccountServer, serveAccounts} from './account-server.ts';
 

@@ -2,19 +2,19 @@
 
 import {setImmediate as turn} from 'node:timers/promises';
 import {expect, test} from 'vitest';
-import {hearNotices} from '../../jobs/notices.ts';
+import {handleNotices} from '../../jobs/notices.ts';
 
 function open(served: readonly string[], look: (accountIds: readonly string[]) => Promise<void>) {
   const stopping = new AbortController();
   const isServed = (accountId: string) => served.includes(accountId);
-  return {hear: hearNotices({isServed, look, signal: stopping.signal}), stop: () => stopping.abort()};
+  return {notify: handleNotices({isServed, look, signal: stopping.signal}), stop: () => stopping.abort()};
 }
 
 test('a payload that is no account served here wakes nobody', async () => {
   const looks: (readonly string[])[] = [];
-  const {hear} = open(['7'], async (accountIds) => void looks.push(accountIds));
-  for (const payload of ['', '8', '07', '7 ', "7'; --", 'x'.repeat(8_000), '__proto__']) hear(payload);
-  for (let n = 100; n < 100_100; n++) hear(String(n));
+  const {notify} = open(['7'], async (accountIds) => void looks.push(accountIds));
+  for (const payload of ['', '8', '07', '7 ', "7'; --", 'x'.repeat(8_000), '__proto__']) notify(payload);
+  for (let n = 100; n < 100_100; n++) notify(String(n));
   await turn();
   expect(looks).toEqual([]);
 });
@@ -22,14 +22,14 @@ test('a payload that is no account served here wakes nobody', async () => {
 test('however many notices come, one look is under way, and what came meanwhile is one more', async () => {
   const looks: (readonly string[])[] = [];
   const gates: (() => void)[] = [];
-  const {hear} = open(['7', '8'], async (accountIds) => {
+  const {notify} = open(['7', '8'], async (accountIds) => {
     looks.push(accountIds);
     await new Promise<void>((open_) => gates.push(open_));
   });
-  for (let n = 0; n < 100_000; n++) hear('7');
+  for (let n = 0; n < 100_000; n++) notify('7');
   expect(looks).toEqual([['7']]);
-  hear('8');
-  for (let n = 0; n < 100_000; n++) hear('7');
+  notify('8');
+  for (let n = 0; n < 100_000; n++) notify('7');
   expect(looks).toHaveLength(1);
   gates[0]?.();
   await turn();
@@ -37,26 +37,26 @@ test('however many notices come, one look is under way, and what came meanwhile 
   gates[1]?.();
   await turn();
   expect(looks).toHaveLength(2);
-  hear('7');
+  notify('7');
   expect(looks).toHaveLength(3);
 });
 
 test('a look that fails leaves the next notice its own', async () => {
   let looks = 0;
-  const {hear} = open(['7'], async () => {
+  const {notify} = open(['7'], async () => {
     looks++;
     throw new Error('Postgres is away');
   });
-  hear('7');
+  notify('7');
   await turn();
-  hear('7');
+  notify('7');
   expect(looks).toBe(2);
 });
 
 test('after a stop nobody looks', () => {
   let looks = 0;
-  const {hear, stop} = open(['7'], async () => void looks++);
+  const {notify, stop} = open(['7'], async () => void looks++);
   stop();
-  hear('7');
+  notify('7');
   expect(looks).toBe(0);
 });

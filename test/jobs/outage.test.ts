@@ -1,6 +1,6 @@
 import {beforeEach, expect, test} from 'vitest';
-import {Outage} from '../../jobs/outage.ts';
-import {createLogger} from '../../src/log.ts';
+import {Outage} from '../../jobs/queue/outage.ts';
+import {createLogger} from '../../src/base/log.ts';
 
 let lines: {msg: string; reason?: string; seconds?: number}[];
 let now: number;

@@ -2,9 +2,9 @@
 // wanted meanwhile arrives once when the line is back.
 
 import {afterEach, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/backend.ts';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {openPool} from '../../src/warehouse/database.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {type FaultyLine, openFaultyLine} from '../support/faulty-line.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {openRecordingProxy} from '../support/recording-proxy.ts';
@@ -50,10 +50,10 @@ test.skipIf(inject('redisUrl') === null)(
     closers.push(world.close);
     await world.sweep('customers');
     const {databaseUrl, log, account} = world;
-    const settle = {lookDelaysMs: [100], quarantineMs: 500};
+    const settle = {lookDelaysMs: [100], arrivalLimitMs: 500};
     const backend = await openQueueBackend({redisUrl: queue.url, databaseUrl, log});
-    const duty = {accountIds: [account.accountId], keepsSchedules: true};
-    const workers = await startWorkers({...world, leaseMs: 2_000, settle}, backend, duty);
+    const options = {accountIds: [account.accountId], keepsSchedules: true};
+    const workers = await startWorkers({...world, leaseMs: 2_000, settle}, backend, options);
     closers.push(workers.stop);
     // Past every line.
     const author = openPool(database.url, {max: 1, applicationName: 'author'});

@@ -2,9 +2,9 @@
 
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/backend.ts';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {createLogger} from '../../src/log.ts';
+import {createLogger} from '../../src/base/log.ts';
 import {runCommand} from '../support/command.ts';
 import {openPlace} from '../support/place.ts';
 import {isInstalled, startServer, type TestRedis} from '../support/redis-server.ts';
@@ -75,8 +75,8 @@ async function work(): Promise<{world: TestWorld; told: () => string[]}> {
   const log = createLogger({level: 'warn', secrets: [], destination});
   const {databaseUrl, account} = world;
   const backend = await openQueueBackend({redisUrl: redis.url, databaseUrl, log});
-  const duty = {accountIds: [account.accountId], keepsSchedules: true};
-  const workers = await startWorkers({...world, log}, backend, duty);
+  const options = {accountIds: [account.accountId], keepsSchedules: true};
+  const workers = await startWorkers({...world, log}, backend, options);
   closers.push(workers.stop);
   const told = () => lines.map(({msg}) => msg).filter((msg) => !msg.startsWith('the queue has lost'));
   return {world, told};

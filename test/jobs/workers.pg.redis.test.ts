@@ -3,16 +3,16 @@
 import {connect, createServer} from 'node:net';
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend, type QueueBackend} from '../../jobs/backend.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
-import {watchProgress} from '../../src/commands/progress.ts';
-import {watchSweeps} from '../../src/commands/watch-sweeps.ts';
-import {FatalError} from '../../src/errors.ts';
-import {planSchedules} from '../../src/sync/default-schedules.ts';
-import type {SweepDeps} from '../../src/sync/sweep-deps.ts';
-import {insertSchedules, listSchedules} from '../../src/warehouse/schedules.ts';
-import type {Sweep} from '../../src/warehouse/sweep.ts';
-import {claimSweep, requestSweep} from '../../src/warehouse/sweeps.ts';
+import {FatalError} from '../../src/base/errors.ts';
+import {watchSweeps} from '../../src/commands/sweeps/watch-sweeps.ts';
+import {watchProgress} from '../../src/commands/terminal/progress.ts';
+import {planSchedules} from '../../src/sync/accounts/default-schedules.ts';
+import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
+import {insertSchedules, listSchedules} from '../../src/warehouse/sweeps/schedules.ts';
+import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
+import {claimSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
@@ -76,7 +76,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(await endOf(sweepId)).toMatchObject([{state: endedWell, counts: {records: 60}}]);
   });
 
-  test('two workers that hear the same bells carry each sweep once', async () => {
+  test('two workers that are woken for the same sweeps carry each once', async () => {
     const backend = await openBackend(redisUrl);
     const sweepIds = [await request('customers'), await request('jobs'), await request('tasks')];
     const second = await openBackend(redisUrl);
@@ -174,17 +174,17 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
     expect(await queue.getJobSchedulersCount()).toBe(0);
     answers.resolve();
     await begun.promise;
-    // What a schedule has asked for since then is rung by its row.
+    // What a schedule has asked for since then is found by its row.
     await world.pool.query(`UPDATE sync.schedules SET next_due_at = now() WHERE name = 'jobs today'`);
     await schedulers().toBe(plans.length);
     for (const sweep of await endOf(...sweepIds)) expect(sweep.state).toEqual(endedWell);
-    const rung = async () =>
+    const asked = async () =>
       (
         await world.pool.query(
           `SELECT sweep_id FROM sync.sweeps WHERE mode = 'window' AND ended_at IS NOT NULL`,
         )
       ).rowCount;
-    await expect.poll(rung, {timeout: 20_000}).toBe(1);
+    await expect.poll(asked, {timeout: 20_000}).toBe(1);
     client.disconnect();
   });
 
@@ -204,7 +204,7 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
 });
 
 describe('a queue that is down when the workers start', () => {
-  test('in Postgres is told at once: no worker stays that hears nothing', async () => {
+  test('in Postgres is told at once: no worker stays that receives nothing', async () => {
     const relay = await openRelay(world.databaseUrl);
     closers.push(relay.close);
     const {log} = world;
@@ -230,7 +230,7 @@ describe('a queue that is down when the workers start', () => {
     expect(await endOf(sweepId)).toMatchObject([{state: endedWell}]);
   });
 
-  test('in Postgres, whose sessions all break while it works, is heard again', async () => {
+  test('in Postgres, whose sessions all break while it works, is received again', async () => {
     await start(await openBackend(null));
     expect(await endOf(await request('tasks'))).toMatchObject([{state: endedWell}]);
     await world.pool.query(

@@ -5,13 +5,13 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/backend.ts';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
-import {findPrograms, programRunner} from '../../src/warehouse/embedded-process.ts';
-import {migrate} from '../../src/warehouse/migrate.ts';
+import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {findPrograms, programRunner} from '../../src/warehouse/embedded/embedded-process.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import type {TestDatabase} from '../support/postgres.ts';
 import {openRecordingProxy, type Recorded, type RecordingProxy} from '../support/recording-proxy.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
@@ -50,10 +50,10 @@ async function open(database?: TestDatabase): Promise<TestWorld> {
 /** Workers that look again soon for what is in doubt: nothing is late here. */
 async function work(world: TestWorld, redisUrl: string | null): Promise<void> {
   const {databaseUrl, log, account} = world;
-  const settle = {lookDelaysMs: [200], quarantineMs: 1_000};
+  const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
   const backend = await openQueueBackend({redisUrl, databaseUrl, log});
-  const duty = {accountIds: [account.accountId], keepsSchedules: true};
-  const workers = await startWorkers({...world, leaseMs: 3_000, settle}, backend, duty);
+  const options = {accountIds: [account.accountId], keepsSchedules: true};
+  const workers = await startWorkers({...world, leaseMs: 3_000, settle}, backend, options);
   closers.push(workers.stop);
 }
 

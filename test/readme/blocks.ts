@@ -18,12 +18,24 @@ export interface Block {
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** Reads every block of the README, then of what is in docs/, in order. */
+/**
+ * Reads every block of the README and of docs/. Later blocks rely on earlier ones, so the documents come in the order in
+ * which the README lists them; documents that it does not list come last.
+ */
 export async function readBlocks(): Promise<Block[]> {
-  const documents = ['README.md', ...globSync('docs/**/*.md', {cwd: root}).toSorted()];
+  const listed = await readOrder();
+  const rest = globSync('docs/**/*.md', {cwd: root}).filter((name) => !listed.includes(name));
   const blocks: Block[] = [];
-  for (const name of documents) blocks.push(...findBlocks(name, await readFile(join(root, name), 'utf8')));
+  for (const name of [...listed, ...rest.toSorted()])
+    blocks.push(...findBlocks(name, await readFile(join(root, name), 'utf8')));
   return blocks;
+}
+
+/** The README, then the documents of its list: the one place that says in which order blocks are tried. */
+export async function readOrder(): Promise<string[]> {
+  const readme = await readFile(join(root, 'README.md'), 'utf8');
+  const links = readme.matchAll(/^- \[[^\]]+\]\((docs\/[\w/-]+\.md)\)/gm);
+  return ['README.md', ...[...links].map(([, name = '']) => name)];
 }
 
 /** @param name - of the document, for places */

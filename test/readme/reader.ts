@@ -84,7 +84,7 @@ function readCommands(block: Block, port: string): Command[] {
     }
     const command = line.replace(/\s+#.*$/, '');
     commands.push({text: ending.join('\n'), until: null});
-    commands.push({text: command.endsWith(' door') ? `${command} --port ${port}` : command, until});
+    commands.push({text: command.endsWith(' http') ? `${command} --port ${port}` : command, until});
     ending = [];
   }
   return [...commands, {text: ending.join('\n'), until: null}].filter(({text}) => text.trim() !== '');

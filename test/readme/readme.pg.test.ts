@@ -1,5 +1,5 @@
-// Every block of the README and of docs/, from top to bottom, on the made-up business, as a reader would type it in: SQL as
-// the user that its first line names, with the real service and the real workers. A block that nobody has seen yet is held
+// Every block of the README and of docs/, from top to bottom, in the order of the README's list, on the made-up business, as a
+// reader would type it in: SQL as the user that its first line names, with the real service and the real workers. A block that nobody has seen yet is held
 // to this as well.
 
 import {execFile} from 'node:child_process';
@@ -7,13 +7,15 @@ import {randomBytes} from 'node:crypto';
 import {promisify} from 'node:util';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {loadConfig} from '../../src/config.ts';
-import {type Block, findBlocks, readBlocks, readStatements, type Statement} from './blocks.ts';
+import {loadConfig} from '../../src/base/config.ts';
+import {type Block, findBlocks, readBlocks, readOrder, readStatements, type Statement} from './blocks.ts';
 import {openReader, type Reader} from './reader.ts';
 
 const blocks = await readBlocks();
 /** Addresses that are nobody's: what names one needs an account, a Postgres or a Redis of the reader's own. */
 const needsYours = /(?:\/\/|@)\w+\.example\.com/;
+/** Headings of drawings; test/warehouse/change-states.pg.test.ts compares this one. */
+const drawings = ['The life of a change'];
 /** What a parameter of a statement stands for, by the name that the comment behind the statement gives it. */
 const parameters: Readonly<Record<string, string>> = {
   employee_number: '3',
@@ -38,6 +40,9 @@ describe.each(blocks)('$place', (block) => {
     test('runs as printed, and prints what is shown', () => checkCommands(block), 120_000);
   else if (block.language === 'sql')
     test('runs as printed, by the role it is meant for', () => checkStatements(block));
+  else if (block.language === 'mermaid')
+    test('is a drawing that a test compares with what it draws', () =>
+      expect(drawings).toContain(block.heading));
   else if (block.language === '') test('is output of no command above it', () => checkLoose(block));
   else test('is of a kind that this test can run', () => expect(['sh', 'sql', '']).toContain(block.language));
 });
@@ -115,6 +120,12 @@ async function checkYours({text}: Block): Promise<void> {
 function checkLoose({heading}: Block): void {
   expect(heading).toBe('Speed');
 }
+
+test('every document with a block to try is in the list of the README', async () => {
+  const listed = await readOrder();
+  expect(listed.length).toBeGreaterThan(6);
+  expect(blocks.filter(({place}) => !listed.includes(place.replace(/:.*/, '')))).toEqual([]);
+});
 
 test('a block of SQL that names no role, or breaks off, is refused', () => {
   expect(() => readStatements({place: 'x', text: 'SELECT 1;'})).toThrow('expected "-- as ROLE"');

@@ -1,4 +1,5 @@
-// The tables of the README name what there is: every verb with options that it has, and every variable.
+// The tables of the README and of docs/operating.md name what there is: every verb with options that it has, and every
+// variable.
 
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -7,14 +8,19 @@ import {runCommand} from '../support/command.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const readme = await readFile(join(root, 'README.md'), 'utf8');
-const config = await readFile(join(root, 'src', 'config.ts'), 'utf8');
-const verbs = [...readSection('Verbs').matchAll(/^\| `(\w+)([^|]*(?:\\\|[^|]*)*)\|/gm)].map(
-  ([, verb = '', rest = '']) => ({verb, options: rest.match(/--[a-z-]+/g) ?? []}),
-);
+const operating = await readFile(join(root, 'docs', 'operating.md'), 'utf8');
+const config = await readFile(join(root, 'src', 'base', 'config.ts'), 'utf8');
+const detail = readSection(operating, 'Verbs in detail');
+const verbs = readVerbs(detail);
 
-function readSection(heading: string): string {
-  const [, section = ''] = new RegExp(`^#+ ${heading}$([\\s\\S]*?)^#+ `, 'm').exec(readme) ?? [];
+function readSection(document: string, heading: string): string {
+  const [, section = ''] = new RegExp(`^#+ ${heading}$([\\s\\S]*?)^#+ `, 'm').exec(document) ?? [];
   return section;
+}
+
+function readVerbs(section: string): {verb: string; options: string[]}[] {
+  const rows = section.matchAll(/^\| `(\w+)([^|]*(?:\\\|[^|]*)*)\|/gm);
+  return [...rows].map(([, verb = '', rest = '']) => ({verb, options: rest.match(/--[a-z-]+/g) ?? []}));
 }
 
 async function help(...args: string[]): Promise<string> {
@@ -23,23 +29,26 @@ async function help(...args: string[]): Promise<string> {
   return stdout;
 }
 
-test('every verb is in the table of verbs, and no other', async () => {
+test.each([
+  ['README', readVerbs(readSection(readme, 'Verbs'))],
+  ['docs/operating.md', verbs],
+])('every verb is in the table of verbs of %s, and no other', async (_, told) => {
   const [, listed = ''] = /^Commands:\n((?: .*\n)+)/m.exec(await help()) ?? [];
   const known = [...listed.matchAll(/^ {2}(\w+)/gm)].map(([, verb]) => verb);
   expect(known.length).toBeGreaterThan(10);
-  expect(verbs.map(({verb}) => verb).toSorted()).toEqual(known.filter((verb) => verb !== 'help').toSorted());
+  expect(told.map(({verb}) => verb).toSorted()).toEqual(known.filter((verb) => verb !== 'help').toSorted());
 });
 
 describe.each(verbs.filter(({options}) => options.length > 0))('$verb', ({verb, options}) => {
   test('has the options that the table names', async () => {
-    const [, second] = new RegExp(`\\\`${verb} (\\w+) NAME`).exec(readSection('Verbs')) ?? [];
+    const [, second] = new RegExp(`\\\`${verb} (\\w+) NAME`).exec(detail) ?? [];
     const told = await help(verb, ...(second === undefined ? [] : [second]));
     expect(options.filter((option) => !told.includes(option))).toEqual([]);
   });
 });
 
 test('every variable is in the table of variables, and no other', () => {
-  const table = readSection('Your account, your Postgres, your Redis').match(/^\| `.*$/gm) ?? [];
+  const table = readSection(operating, 'Settings').match(/^\| `.*$/gm) ?? [];
   const named = new Set(table.join('\n').match(/\b(?:FIELDMIRROR|DATABASE|REDIS)_[A-Z_]+/g));
   const read = new Set(
     config.match(/^ {2}(?:FIELDMIRROR|DATABASE|REDIS)_[A-Z_]+(?=:)/gm)?.map((name) => name.trim()),

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {Refusal} from '../../src/service/refusal.ts';
-import {readRequest} from '../../src/service/xml-read.ts';
-import {escapeText} from '../../src/service/xml-text.ts';
+import {readRequest} from '../../src/service/xml/xml-read.ts';
+import {escapeText} from '../../src/service/xml/xml-text.ts';
 
 const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), 'job'));
 

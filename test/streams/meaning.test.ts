@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import {Temporal} from 'temporal-polyfill';
 import {describe, expect, test} from 'vitest';
-import type {Element, Value} from '../../src/api/record.ts';
-import {epochSeconds} from '../../src/streams/epoch.ts';
-import {meaningOf} from '../../src/streams/meaning.ts';
-import {readRows} from '../../src/streams/rows.ts';
+import type {Element, Value} from '../../src/api/xml/record.ts';
+import {epochSeconds} from '../../src/records/epoch.ts';
+import {readRows} from '../../src/records/rows.ts';
+import {meaningOf} from '../../src/records/values/meaning.ts';
 import {tasks} from '../../src/streams/tasks.ts';
 import {element, timeZone} from './sample-record.ts';
 

@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
-import type {Element, Value} from '../../src/api/record.ts';
-import {RecordError} from '../../src/errors.ts';
-import {toJson} from '../../src/streams/nested.ts';
-import type {Reading} from '../../src/streams/refusal.ts';
+import type {Element, Value} from '../../src/api/xml/record.ts';
+import {RecordError} from '../../src/base/errors.ts';
+import {toJson} from '../../src/records/nested.ts';
+import type {Reading} from '../../src/records/refusal.ts';
 import {element, list, SECRET, timeZone} from './sample-record.ts';
 
 const reading: Reading = {stream: 'jobs', number: '7021', child: null, timeZone};

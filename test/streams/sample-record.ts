@@ -1,11 +1,11 @@
 // Records as the reader makes them, for every stream, out of its own definition: each column's field with a value of
 // its type, each child with two records, something that no column takes, and a secret.
 
-import type {Element, Value} from '../../src/api/record.ts';
-import {type RowSet, readRows} from '../../src/streams/rows.ts';
+import type {Element, Value} from '../../src/api/xml/record.ts';
+import {type RowSet, readRows} from '../../src/records/rows.ts';
 import type {Child, Stream} from '../../src/streams/stream.ts';
-import type {ColumnType, MirrorTable} from '../../src/warehouse/mirror-table.ts';
-import type {Row} from '../../src/warehouse/row.ts';
+import type {ColumnType, MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import type {Row} from '../../src/warehouse/rows/row.ts';
 
 export const timeZone = 'America/New_York';
 

@@ -1,7 +1,7 @@
 // What lists can be filtered by, held against the specification's own tables.
 
 import {describe, expect, test} from 'vitest';
-import {UsageError} from '../../src/errors.ts';
+import {UsageError} from '../../src/base/errors.ts';
 import {allStreams, findStream} from '../../src/streams/all.ts';
 import {listWindows, nameWindow, readWindow} from '../../src/streams/windows.ts';
 

@@ -2,16 +2,16 @@
 // torture uses it too.
 
 import type pg from 'pg';
-import {createClient} from '../../src/api/client.ts';
-import {createTransport} from '../../src/api/transport.ts';
-import {createLogger} from '../../src/log.ts';
-import {Secret} from '../../src/secret.ts';
+import {createTransport} from '../../src/api/http/transport.ts';
+import {createClient} from '../../src/api/resources/client.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {Secret} from '../../src/base/secret.ts';
 import {findStream} from '../../src/streams/all.ts';
-import type {PageReader} from '../../src/sync/page-reader.ts';
-import {runSweep, type SweepResult} from '../../src/sync/sweep.ts';
-import {upsertAccount} from '../../src/warehouse/accounts.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import {requestSweep} from '../../src/warehouse/sweeps.ts';
+import type {PageReader} from '../../src/sync/load/page-reader.ts';
+import {runSweep, type SweepResult} from '../../src/sync/sweep/sweep.ts';
+import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {HeldRow} from './sweep-checker.ts';
 
 /** What a sweep left behind in its own row. */

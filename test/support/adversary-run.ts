@@ -1,8 +1,8 @@
 // Many sweeps of one warehouse while its adversary goes on, each of them judged.
 
 import {Random} from '../../src/service/business/random.ts';
-import type {PageReader} from '../../src/sync/page-reader.ts';
-import type {SweepResult} from '../../src/sync/sweep.ts';
+import type {PageReader} from '../../src/sync/load/page-reader.ts';
+import type {SweepResult} from '../../src/sync/sweep/sweep.ts';
 import {Adversary} from './adversary.ts';
 import {type Mirror, openMirror} from './adversary-mirror.ts';
 import {type AdversaryService, serveAdversary} from './adversary-service.ts';

@@ -1,8 +1,8 @@
 // Compares what the service holds with what the warehouse holds, field by field.
 
 import type {Stream} from '../../src/streams/stream.ts';
-import type {Queryable} from '../../src/warehouse/database.ts';
-import type {Column, MirrorTable} from '../../src/warehouse/mirror-table.ts';
+import type {Queryable} from '../../src/warehouse/postgres/database.ts';
+import type {Column, MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
 import type {TrueRecord} from './truth.ts';
 
 interface HeldRow {

@@ -1,4 +1,4 @@
-import {openPool} from '../../src/warehouse/database.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
 
 /**
  * No test is about a power cut, and a thousand databases are made and dropped: none of them waits for the disk.

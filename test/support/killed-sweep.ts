@@ -8,10 +8,10 @@ import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 import {jobs} from '../../src/streams/jobs.ts';
-import type {SweepStep} from '../../src/sync/sweep-step.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import type {Sweep} from '../../src/warehouse/sweep.ts';
-import {readSweep, requestSweep} from '../../src/warehouse/sweeps.ts';
+import type {SweepStep} from '../../src/sync/sweep/sweep-step.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
+import {readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {Work} from './sweep-worker.ts';
 
 export interface KilledSweep {

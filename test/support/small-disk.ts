@@ -7,9 +7,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
-import {migrate} from '../../src/warehouse/migrate.ts';
+import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {forgoDurability} from './forgo-durability.ts';
 import type {TestDatabase} from './postgres.ts';
 

@@ -2,15 +2,15 @@
 // stands in the environment variable WORK, as JSON.
 
 import {openSync} from 'node:fs';
-import {openQueueBackend} from '../../jobs/backend.ts';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {createClient} from '../../src/api/client.ts';
-import {createTransport} from '../../src/api/transport.ts';
-import {createLogger} from '../../src/log.ts';
-import {Secret} from '../../src/secret.ts';
-import {PageReader} from '../../src/sync/page-reader.ts';
-import type {SweepStep} from '../../src/sync/sweep-step.ts';
-import {openPool} from '../../src/warehouse/database.ts';
+import {createTransport} from '../../src/api/http/transport.ts';
+import {createClient} from '../../src/api/resources/client.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {Secret} from '../../src/base/secret.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
+import type {SweepStep} from '../../src/sync/sweep/sweep-step.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
 
 export interface Work {
   readonly databaseUrl: string;

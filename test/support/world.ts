@@ -2,18 +2,18 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {type Client, createClient} from '../../src/api/client.ts';
-import {createTransport} from '../../src/api/transport.ts';
-import {createLogger} from '../../src/log.ts';
-import {Secret} from '../../src/secret.ts';
+import {createTransport} from '../../src/api/http/transport.ts';
+import {type Client, createClient} from '../../src/api/resources/client.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {Secret} from '../../src/base/secret.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {PageReader} from '../../src/sync/page-reader.ts';
-import {runSweep, type SweepResult} from '../../src/sync/sweep.ts';
-import type {SweepDeps} from '../../src/sync/sweep-deps.ts';
-import {type Account, upsertAccount} from '../../src/warehouse/accounts.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import {requestSweep} from '../../src/warehouse/sweeps.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {runSweep, type SweepResult} from '../../src/sync/sweep/sweep.ts';
+import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
+import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {createDatabase, type TestDatabase} from './postgres.ts';
 
 type ServiceOptions = Parameters<typeof startService>[0];

@@ -3,7 +3,7 @@
 
 import PQueue from 'p-queue';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {PageReader} from '../../src/sync/page-reader.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {Adversary} from '../support/adversary.ts';
 import {openMirror} from '../support/adversary-mirror.ts';
 import {runWorld, sweepsPerWorld} from '../support/adversary-run.ts';

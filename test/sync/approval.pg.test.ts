@@ -1,7 +1,7 @@
 // A sweep that was stopped, and what a person's approval does.
 
 import {afterEach, expect, test} from 'vitest';
-import {approveSweep} from '../../src/warehouse/sweeps.ts';
+import {approveSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
 
 let place: ScriptPlace;

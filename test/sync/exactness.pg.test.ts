@@ -3,6 +3,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';
 import {findDifferences} from '../support/compare.ts';
+import {job, list, scriptService} from '../support/scripted-service.ts';
 import {readTruth, type TrueRecord} from '../support/truth.ts';
 import {openService, openWorld} from '../support/world.ts';
 
@@ -39,6 +40,38 @@ describe('every record and every field value arrives exactly', () => {
     }
   });
 });
+
+test.each([29, 30, 31, 50])(
+  'a list of %i a page is whole with no record, with one, and around the brim of a page',
+  async (pageSize) => {
+    let count = 0;
+    const service = await scriptService(({url = '', page}, response) => {
+      if (!url.startsWith('/jobs.xml')) return false;
+      const numbers = Array.from({length: count}, (_, at) => at + 1);
+      const shown = numbers.slice((page - 1) * pageSize, page * pageSize);
+      response.end(
+        list(
+          'jobs',
+          shown.map((number) => job(number)),
+        ),
+      );
+      return true;
+    });
+    const world = await openWorld(service);
+    try {
+      for (count of [0, 1, pageSize - 1, pageSize, pageSize + 1, 2 * pageSize]) {
+        expect(await world.sweep('jobs')).toMatchObject({state: 'certified'});
+        const {rows} = await world.pool.query(
+          'SELECT count(*)::int FROM warehouse.jobs WHERE _deleted_at IS NULL',
+        );
+        expect(rows).toEqual([{count}]);
+      }
+    } finally {
+      await world.close();
+      await service.close();
+    }
+  },
+);
 
 test('the made-up business has the values that go wrong elsewhere', () => {
   const texts = [...truth.values()].flat().flatMap((record) => [...record.fields.values()]);

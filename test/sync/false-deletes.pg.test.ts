@@ -1,7 +1,7 @@
 // Ways to take a live record for a deleted one (docs/traps.md "Absence"), one by one as others met them.
 
 import {afterEach, describe, expect, test} from 'vitest';
-import {FatalError} from '../../src/errors.ts';
+import {FatalError} from '../../src/base/errors.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
 import {refuse, words} from '../support/adversary-script.ts';
 

@@ -6,8 +6,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import PQueue from 'p-queue';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {PageReader} from '../../src/sync/page-reader.ts';
-import {sweepSteps} from '../../src/sync/sweep-step.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {sweepSteps} from '../../src/sync/sweep/sweep-step.ts';
 import {Adversary} from '../support/adversary.ts';
 import {openMirror} from '../support/adversary-mirror.ts';
 import {type AdversaryService, serveAdversary} from '../support/adversary-service.ts';
@@ -65,7 +65,7 @@ const cases = sweepSteps.flatMap((step) =>
 );
 type Case = (typeof cases)[number];
 
-/** Most of its time a case waits for a lease to run out, or for the keeper's round. */
+/** Most of its time a case waits for a lease to run out, or for the poller's round. */
 const lanes = 3;
 const left = new Map<Case, Left>();
 

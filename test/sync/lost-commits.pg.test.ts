@@ -4,7 +4,7 @@
 import {afterEach, expect, inject, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
-import {openPool} from '../../src/warehouse/database.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {findDifferences} from '../support/compare.ts';
 import {type FaultyLine, openFaultyLine} from '../support/faulty-line.ts';
 import {createDatabase} from '../support/postgres.ts';
@@ -12,7 +12,7 @@ import {openRecordingProxy, type RecordingProxy} from '../support/recording-prox
 import {readTruth} from '../support/truth.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
-const settle = {lookDelaysMs: [0], quarantineMs: 0};
+const settle = {lookDelaysMs: [0], arrivalLimitMs: 0};
 const {signal} = new AbortController();
 const closers: (() => Promise<unknown>)[] = [];
 
@@ -68,14 +68,15 @@ test('of a push: each change has one effect, and all are settled', async () => {
     await query(`INSERT INTO warehouse.tasks (name) VALUES ('${name}')`);
   };
   await write('undisturbed');
-  const count = strike(0);
   await push();
-  const commits = count();
   const asked = proxy.takeWrites().length;
-  expect(commits).toBeGreaterThan(1);
-  for (let nth = 1; nth <= commits; nth++) {
+  // How many there are hangs on what ends beside what: until one that is to be struck does not come any more.
+  let nth = 0;
+  let hasCome = true;
+  while (hasCome) {
+    nth++;
     await write(`struck ${nth}`);
-    strike(nth);
+    const count = strike(nth);
     await push();
     const states = () => query(`SELECT DISTINCT state FROM sync.changes`);
     await expect
@@ -91,8 +92,10 @@ test('of a push: each change has one effect, and all are settled', async () => {
       )
       .toEqual([{state: 'done'}]);
     expect(proxy.takeWrites(), `COMMIT ${nth}`).toHaveLength(asked);
+    hasCome = count() >= nth;
   }
-  expect(line.struck['lose-reply']).toBe(commits);
+  expect(line.struck['lose-reply']).toBe(nth - 1);
+  expect(nth).toBeGreaterThan(2);
 });
 
 test('of a sweep: it goes on, and the rows are those of the service', async () => {

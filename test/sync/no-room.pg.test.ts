@@ -1,10 +1,10 @@
 // A warehouse whose disk is full: what is under way waits for as long as it takes, says so, and goes on when there is room.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {readAccounts} from '../../src/commands/account-status.ts';
-import {findConcerns} from '../../src/commands/concerns.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
-import type {Sweep} from '../../src/warehouse/sweep.ts';
+import {readAccounts} from '../../src/views/account-status.ts';
+import {findConcerns} from '../../src/views/concerns/concerns.ts';
+import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
 import {openSmallDisk} from '../support/small-disk.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
@@ -57,6 +57,21 @@ test.each([
     expect(await readSweeps()).toMatchObject([{state: 'certified', error: null}]);
   },
 );
+
+test('a sweep whose delay cannot be noted either goes on once its lease has run out', async () => {
+  await fillDisk('warehouse.customers', '53100');
+  await world.pool.query(`
+    CREATE TRIGGER find_no_room BEFORE UPDATE ON sync.sweeps FOR EACH ROW WHEN (OLD.state = 'running')
+    EXECUTE FUNCTION public.find_no_room()`);
+  expect(await world.sweep('customers')).toMatchObject({
+    outcome: 'postponed',
+    error: {message: expect.stringContaining('its disk is full')},
+  });
+  expect(await readSweeps()).toMatchObject([{state: 'running'}]);
+  await makeRoom();
+  await world.pool.query(`UPDATE sync.sweeps SET lease_until = now() - interval '1 second'`);
+  expect(await world.sweep('customers')).toMatchObject({outcome: 'ended', state: 'certified'});
+});
 
 test('status shows what waits for room, and calls a person', async () => {
   await fillDisk('warehouse.customers', '53100');

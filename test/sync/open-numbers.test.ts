@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {findGaps, findLost, findMissed, findUnseen, rangeOf, wideGap} from '../../src/sync/open-numbers.ts';
+import {
+  findGaps,
+  findLost,
+  findMissed,
+  findUnseen,
+  rangeOf,
+  wideGap,
+} from '../../src/sync/verify/open-numbers.ts';
 
 const range = (known: readonly number[], absent: readonly number[] = []) =>
   rangeOf({

@@ -1,12 +1,12 @@
 import {describe, expect, test} from 'vitest';
-import {readList} from '../../src/api/reader.ts';
-import {SeenElements} from '../../src/api/seen-elements.ts';
+import {readList} from '../../src/api/xml/reader.ts';
+import {SeenElements} from '../../src/api/xml/seen-elements.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import type {Stream} from '../../src/streams/stream.ts';
 import {tasks} from '../../src/streams/tasks.ts';
-import {FieldSightings} from '../../src/sync/field-sightings.ts';
-import {listPageFields, type PageFields} from '../../src/sync/page-fields.ts';
+import {FieldSightings} from '../../src/sync/load/field-sightings.ts';
+import {listPageFields, type PageFields} from '../../src/sync/load/page-fields.ts';
 import {makeJobPage} from '../api/job-page.ts';
 import {job, list} from '../support/scripted-service.ts';
 

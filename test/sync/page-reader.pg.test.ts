@@ -1,9 +1,10 @@
 // A page that ends the thread that reads all pages, while another account's sweep waits for the same thread.
 
 import {afterEach, expect, test} from 'vitest';
-import {PageReader} from '../../src/sync/page-reader.ts';
-import {runSweep} from '../../src/sync/sweep.ts';
-import {requestSweep} from '../../src/warehouse/sweeps.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
+import type {PageTask} from '../../src/sync/load/read-page.ts';
+import {runSweep} from '../../src/sync/sweep/sweep.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {job, list, scriptService} from '../support/scripted-service.ts';
 import {openWorld} from '../support/world.ts';
 
@@ -12,11 +13,28 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** A service of one page, and a sweep of it. */
-async function open(records: readonly string[], pageReader: PageReader) {
+/** A thread with next to no memory, and word of when it was given its first page. */
+class SmallReader extends PageReader {
+  readonly #given = Promise.withResolvers<void>();
+  readonly isBusy = this.#given.promise;
+
+  constructor() {
+    super({maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 4});
+    closers.push(() => this.close());
+  }
+
+  override async read(task: PageTask) {
+    const content = super.read(task);
+    this.#given.resolve();
+    return await content;
+  }
+}
+
+/** A service of one page, which it gives in its time, and a sweep of it. */
+async function open(records: readonly string[], pageReader: PageReader, inTime = Promise.resolve()) {
   const service = await scriptService((request, response) => {
     if (request.url?.startsWith('/jobs.xml') !== true || request.page > 1) return false;
-    response.end(list('jobs', records));
+    void inTime.then(() => response.end(list('jobs', records)));
     return true;
   });
   closers.push(service.close);
@@ -31,10 +49,10 @@ async function open(records: readonly string[], pageReader: PageReader) {
 }
 
 test('costs its own sweep an attempt, and the other one nothing', async () => {
-  const pageReader = new PageReader({maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 4});
-  closers.push(() => pageReader.close());
+  const pageReader = new SmallReader();
   const hostile = await open([job(1, '<b/>'.repeat(120_000))], pageReader);
-  const honest = await open([job(1), job(2)], pageReader);
+  // Its page comes while the thread is at the other one.
+  const honest = await open([job(1), job(2)], pageReader, pageReader.isBusy);
   const [ended, other] = await Promise.all([hostile.run(), honest.run()]);
   expect(ended).toMatchObject({
     outcome: 'postponed',

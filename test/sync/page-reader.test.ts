@@ -1,8 +1,8 @@
 // One thread reads the pages of all accounts: a page that ends it may cost its own sweep an attempt, and no other.
 
 import {afterEach, expect, test} from 'vitest';
-import {FatalError, RetryableError} from '../../src/errors.ts';
-import {PageReader} from '../../src/sync/page-reader.ts';
+import {FatalError, RetryableError} from '../../src/base/errors.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {job, list} from '../support/scripted-service.ts';
 
 const readers: PageReader[] = [];

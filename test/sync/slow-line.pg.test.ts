@@ -2,8 +2,9 @@
 // nothing is read twice for impatience.
 
 import {afterEach, expect, test} from 'vitest';
-import {runSweep} from '../../src/sync/sweep.ts';
-import {requestSweep} from '../../src/warehouse/sweeps.ts';
+import {runSweep} from '../../src/sync/sweep/sweep.ts';
+import type {SweepStep} from '../../src/sync/sweep/sweep-step.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {openFaultyLine} from '../support/faulty-line.ts';
 import {openService, openWorld} from '../support/world.ts';
 
@@ -27,8 +28,18 @@ test('a sweep over a line of 32 kB a second is certified, and keeps its lease', 
     mode: 'full',
     requestedBy: 'command',
   });
-  const sweep = runSweep({...world, leaseMs}, sweepId, new AbortController().signal);
+  const wasRenewed: boolean[] = [];
+  const onSweepStep = async (step: SweepStep) => {
+    if (step !== 'batch-read') return;
+    const {rows} = await world.pool.query(
+      `SELECT lease_until > started_at + $1 * interval '1 millisecond' AS "isLater" FROM sync.sweeps`,
+      [leaseMs],
+    );
+    wasRenewed.push(rows[0].isLater);
+  };
+  const sweep = runSweep({...world, leaseMs, onSweepStep}, sweepId, new AbortController().signal);
   expect(await sweep).toMatchObject({outcome: 'ended', state: 'certified'});
+  expect(wasRenewed).toEqual([true]);
   const {rows} = await world.pool.query('SELECT fence, failures FROM sync.sweeps');
   expect(rows).toEqual([{fence: 1, failures: 0}]);
   expect(line.struck.slow).toBeGreaterThan(0);

@@ -2,7 +2,7 @@
 // same, and whatever lost is kept. A seed is one warehouse with many records; `--seed N --runs 500` goes through it again.
 
 import {parseArgs} from 'node:util';
-import {PageReader} from '../../src/sync/page-reader.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {historiesPerWorld, runConvergence} from '../support/push/convergence.ts';
 import {openWarehouses} from './warehouses.ts';
 

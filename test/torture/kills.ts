@@ -10,7 +10,7 @@ import pg from 'pg';
 import {seedBusiness} from '../../src/service/business.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {startCommand} from '../support/command.ts';
 import {findDifferences} from '../support/compare.ts';
 import {startServer} from '../support/redis-server.ts';

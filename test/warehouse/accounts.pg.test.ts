@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {UsageError} from '../../src/errors.ts';
+import {UsageError} from '../../src/base/errors.ts';
 import {
   type Account,
   keepSealedToken,
@@ -12,8 +12,9 @@ import {
   resumeAccount,
   stopAccount,
   upsertAccount,
-} from '../../src/warehouse/accounts.ts';
-import {claimSweep, readSweep, requestSweep} from '../../src/warehouse/sweeps.ts';
+} from '../../src/warehouse/accounts/accounts.ts';
+import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {claimSweep, readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {openWorld, type World} from './sample.ts';
 
 let world: World;
@@ -32,6 +33,12 @@ const versions = async () => (await world.pool.query('SELECT xmin FROM sync.acco
 
 async function request(stream: string, accountId = world.account.accountId): Promise<string> {
   return (await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'command'})).sweepId;
+}
+
+/** Until a statement waits for another one's transaction. */
+async function waitForLock(): Promise<void> {
+  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await expect.poll(async () => (await world.pool.query(waiting)).rowCount).toBe(1);
 }
 
 async function other(): Promise<Account> {
@@ -76,6 +83,39 @@ describe('an account', () => {
     await upsertAccount(world.pool, {name, timeZone, apiUrl: 'http://127.0.0.1:1'}, {mayMove: true});
     expect((await acme())?.apiUrl).toBe('http://127.0.0.1:1');
     await upsertAccount(world.pool, {name, timeZone, apiUrl}, {mayMove: true});
+  });
+
+  test.each([
+    ['that is new', 'fresh', 'https://example.com/one', 'https://example.com/two'],
+    ['that the other one moves', 'acme', 'https://example.com/moved', 'https://example.com/acme/'],
+  ])(
+    '%s is refused to who comes second, though both have read before either wrote',
+    async (_, name, first, second) => {
+      const zone = {name, timeZone: 'UTC'};
+      const later = await inTransaction(world.pool, async (client) => {
+        await upsertAccount(client, {...zone, apiUrl: first}, {mayMove: true});
+        const trying = upsertAccount(world.pool, {...zone, apiUrl: second}).catch((error: unknown) => error);
+        await waitForLock();
+        return {trying};
+      });
+      const refusal = await later.trying;
+      expect(refusal).toBeInstanceOf(UsageError);
+      expect(String(refusal)).toContain(
+        `account ${name}: it mirrors ${placeOf(first)}, got ${placeOf(second)}: the rows of two services would be mixed`,
+      );
+      expect((await readAccount(world.pool, name))?.apiUrl).toBe(first);
+      await upsertAccount(world.pool, world.account, {mayMove: true});
+    },
+  );
+
+  test('that many make at once under different addresses has one of them, and all others are refused', async () => {
+    const urls = Array.from({length: 8}, (_, at) => `https://example.com/place-${at}`);
+    const ends = await Promise.allSettled(
+      urls.map((apiUrl) => upsertAccount(world.pool, {name: 'raced', apiUrl, timeZone: 'UTC'})),
+    );
+    const made = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
+    expect(made).toEqual([await readAccount(world.pool, 'raced')]);
+    for (const end of ends) if (end.status === 'rejected') expect(end.reason).toBeInstanceOf(UsageError);
   });
 
   test('has the place that its address names, however it is written', () => {

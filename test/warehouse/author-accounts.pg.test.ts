@@ -3,7 +3,7 @@
 import {randomBytes} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {upsertAccount} from '../../src/warehouse/accounts.ts';
+import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {type CaptureWorld, openCaptureWorld, timeZone} from './capture-world.ts';
 
 const suffix = randomBytes(4).toString('hex');
@@ -98,13 +98,16 @@ describe('an author of one account', () => {
   test('neither sees nor decides the changes of others', async () => {
     await as(null, `UPDATE warehouse.customers SET name = 'new' WHERE account_id = ${accounts[1]}`);
     const [{change_id: id} = {}] = await world.changes('change_id');
-    expect(await as(one, 'SELECT FROM sync.changes')).toEqual([]);
-    expect(
-      await as(
-        one,
-        'SELECT FROM sync.attempts UNION ALL SELECT FROM sync.alterations UNION ALL SELECT FROM sync.conflicts',
-      ),
-    ).toEqual([]);
+    await world.author(
+      `INSERT INTO sync.attempts (change_id, fence, method, path) VALUES (${id}, 1, 'PUT', '/customers/7.xml');
+       INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop) VALUES (${id}, ${accounts[1]}, 'name', 'text', '"new"', '"NEW"', false);
+       INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule) VALUES (${id}, 'name', '"old"', '"new"', '"theirs"', 'ask')`,
+    );
+    for (const name of ['changes', 'attempts', 'alterations', 'conflicts']) {
+      const text = `SELECT change_id FROM sync.${name}`;
+      expect(await as(two, text), name).toEqual([{change_id: id}]);
+      expect(await as(one, text), name).toEqual([]);
+    }
     for (const verb of [
       'hold_change',
       'release_change',

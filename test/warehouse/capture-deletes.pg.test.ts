@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {copyInto} from '../../src/warehouse/copy.ts';
+import {copyInto} from '../../src/warehouse/postgres/copy.ts';
 import {type CaptureWorld, claim, openCaptureWorld, send} from './capture-world.ts';
 
 let world: CaptureWorld;
@@ -139,7 +139,8 @@ describe('a row that the service never knew', () => {
       waits_for: create?.change_id,
     });
     // It came to nothing: then there is nothing to delete.
-    await world.author(`SELECT sync.close_change($1, 'rejected', 'no')`, [create?.change_id]);
+    const end = state === 'conflict' ? 'cancelled' : 'rejected';
+    await world.author(`SELECT sync.close_change($1, $2, 'no')`, [create?.change_id, end]);
     expect(await left()).toEqual([0, 0, 0, 0]);
     expect((await world.changes('state'))[3]).toEqual({state: 'cancelled'});
   });

@@ -3,10 +3,10 @@
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {settleAssignments, stampUnassigned} from '../../src/warehouse/authored-rows.ts';
-import {inSweepTransaction} from '../../src/warehouse/database.ts';
-import {loadRows, markVanished} from '../../src/warehouse/load.ts';
-import type {MirrorTable} from '../../src/warehouse/mirror-table.ts';
+import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
+import {settleAssignments, stampUnassigned} from '../../src/warehouse/rows/authored-rows.ts';
+import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
+import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';
 import {rowOf} from './sample.ts';
 

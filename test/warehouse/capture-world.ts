@@ -1,9 +1,9 @@
 import pg from 'pg';
 import {inject} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {upsertAccount} from '../../src/warehouse/accounts.ts';
-import {inSweepTransaction, openPool} from '../../src/warehouse/database.ts';
-import type {MirrorTable} from '../../src/warehouse/mirror-table.ts';
+import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {inSweepTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
+import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 export const timeZone = 'America/New_York';
@@ -65,7 +65,7 @@ export async function openCaptureWorld(zone = timeZone): Promise<CaptureWorld> {
       const removals = [...warehouse, ...others].map((name) => `DELETE FROM ${name}`);
       // No trigger is asked, and nothing waits for a file to be made, as with TRUNCATE.
       await author(`BEGIN; SET LOCAL session_replication_role = 'replica'; ${removals.join('; ')}; COMMIT;
-                    DELETE FROM sync.attempts; DELETE FROM sync.conflicts`);
+                    DELETE FROM sync.attempts; DELETE FROM sync.alterations; DELETE FROM sync.conflicts`);
     },
     close: async () => {
       await pool.end();

@@ -2,11 +2,11 @@ import {type EventEmitter, once} from 'node:events';
 import {createServer} from 'node:net';
 import pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {FatalError, RetryableError} from '../../src/errors.ts';
-import {inTransaction, openPool} from '../../src/warehouse/database.ts';
-import {explainDatabaseError} from '../../src/warehouse/database-errors.ts';
-import {loadRows} from '../../src/warehouse/load.ts';
-import {countRows} from '../../src/warehouse/status.ts';
+import {FatalError, RetryableError} from '../../src/base/errors.ts';
+import {countRows} from '../../src/warehouse/health/status.ts';
+import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
+import {explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
+import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {machines, openWorld, rowOf, type World} from './sample.ts';
 
 let world: World;

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {upsertAccount} from '../../src/warehouse/accounts.ts';
-import {inTransaction, openPool} from '../../src/warehouse/database.ts';
-import {rememberFields, type SeenField, settleFields} from '../../src/warehouse/fields.ts';
+import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {rememberFields, type SeenField, settleFields} from '../../src/warehouse/fields/fields.ts';
+import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -2,7 +2,7 @@
 // function is named by these tests until somebody has written down who may do what with it.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {migrateQueue} from '../../jobs/queue-schema.ts';
+import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
@@ -104,7 +104,15 @@ const expected: Readonly<Record<string, Given>> = {
     table: {
       ...all(read, ...each('warehouse.*')),
       ...all('DELETE, SELECT', ...Object.keys(written).map((name) => `warehouse.${name}`)),
-      ...all(read, 'sync.alterations', 'sync.attempts', 'sync.changes', 'sync.conflicts', 'sync.write_rules'),
+      ...all(
+        read,
+        'sync.alterations',
+        'sync.attempts',
+        'sync.change_transitions',
+        'sync.changes',
+        'sync.conflicts',
+        'sync.write_rules',
+      ),
     },
     function: all('EXECUTE', ...deciding),
   },
@@ -117,7 +125,7 @@ const expected: Readonly<Record<string, Given>> = {
         write,
         'sync.absent_numbers',
         'sync.conflicts',
-        'sync.door_requests',
+        'sync.api_requests',
         'sync.known_records',
         'sync.login_keys',
         'sync.sightings',
@@ -129,7 +137,7 @@ const expected: Readonly<Record<string, Given>> = {
         'sync.accounts',
         'sync.alterations',
         'sync.attempts',
-        'sync.door_keys',
+        'sync.api_keys',
         'sync.fields',
         'sync.quarantine',
         'sync.schedules',
@@ -137,7 +145,14 @@ const expected: Readonly<Record<string, Given>> = {
       ),
       'sync.field_events': 'INSERT, SELECT',
       'sync.changes': 'SELECT, UPDATE',
-      ...all(read, 'sync.employee_logins', 'sync.migrations', 'sync.source', 'sync.write_rules'),
+      ...all(
+        read,
+        'sync.change_transitions',
+        'sync.employee_logins',
+        'sync.migrations',
+        'sync.source',
+        'sync.write_rules',
+      ),
     },
     sequence: all(
       read,
@@ -147,7 +162,7 @@ const expected: Readonly<Record<string, Given>> = {
       'sync.attempts_attempt_id_seq',
       'sync.changes_change_id_seq',
       'sync.conflicts_conflict_id_seq',
-      'sync.door_keys_door_key_id_seq',
+      'sync.api_keys_api_key_id_seq',
       'sync.field_events_event_id_seq',
       'sync.migrations_id_seq',
       'sync.quarantine_quarantine_id_seq',
@@ -161,7 +176,6 @@ const expected: Readonly<Record<string, Given>> = {
         ...deciding,
         'sync.close_change(bigint,text,text)',
         'sync.drop_logins(text)',
-        'sync.is_open(text)',
         'sync.wanted(text,jsonb)',
         'sync.write_as_worker()',
       ),

@@ -1,8 +1,8 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {inSweepTransaction, inTransaction} from '../../src/warehouse/database.ts';
-import {loadRows, markVanished} from '../../src/warehouse/load.ts';
+import {inSweepTransaction, inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
 import {machines, openWorld, parts, rowOf, type World} from './sample.ts';
 
 let world: World;

@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {inTransaction} from '../../src/warehouse/database.ts';
-import {probeKnown, rememberKnown} from '../../src/warehouse/known-records.ts';
-import {loadRows} from '../../src/warehouse/load.ts';
+import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {probeKnown, rememberKnown} from '../../src/warehouse/rows/known-records.ts';
+import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {hashOf, machines, openWorld, parts, rowOf, type World} from './sample.ts';
 
 let world: World;

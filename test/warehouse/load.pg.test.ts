@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {RecordError} from '../../src/errors.ts';
-import {inTransaction} from '../../src/warehouse/database.ts';
-import type {EncodedRow} from '../../src/warehouse/encoded-row.ts';
-import {type LoadCounts, loadRows, markVanished} from '../../src/warehouse/load.ts';
-import type {MirrorTable} from '../../src/warehouse/mirror-table.ts';
-import {countRows} from '../../src/warehouse/status.ts';
+import {RecordError} from '../../src/base/errors.ts';
+import {countRows} from '../../src/warehouse/health/status.ts';
+import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import type {EncodedRow} from '../../src/warehouse/rows/encoded-row.ts';
+import {type LoadCounts, loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
+import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
 import {machines, openWorld, parts, rowOf, type World} from './sample.ts';
 
 let world: World;

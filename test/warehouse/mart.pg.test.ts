@@ -2,9 +2,9 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {valueTypes} from '../../src/api/value-type.ts';
+import {valueTypes} from '../../src/api/xml/value-type.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {countRows} from '../../src/warehouse/status.ts';
+import {countRows} from '../../src/warehouse/health/status.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -1,7 +1,7 @@
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import {describe, expect, test} from 'vitest';
-import {toDrizzle} from '../../src/warehouse/drizzle-table.ts';
-import {type Definition, mirrorTable} from '../../src/warehouse/mirror-table.ts';
+import {type Definition, mirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import {toDrizzle} from '../../src/warehouse/schema/drizzle-table.ts';
 
 const definition: Definition = {
   comment: 'Things.',

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {upsertAccount} from '../../src/warehouse/accounts.ts';
-import {inTransaction, openPool} from '../../src/warehouse/database.ts';
-import {rememberFields} from '../../src/warehouse/fields.ts';
+import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {rememberFields} from '../../src/warehouse/fields/fields.ts';
+import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

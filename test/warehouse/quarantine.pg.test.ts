@@ -1,12 +1,12 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {inTransaction} from '../../src/warehouse/database.ts';
+import {countQuarantined} from '../../src/warehouse/health/status.ts';
+import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {
   type QuarantinedRecord,
   quarantineRecords,
   resolveQuarantine,
-} from '../../src/warehouse/quarantine.ts';
-import {countQuarantined} from '../../src/warehouse/status.ts';
-import {requestSweep} from '../../src/warehouse/sweeps.ts';
+} from '../../src/warehouse/sweeps/quarantine.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {openWorld, type World} from './sample.ts';
 
 let world: World;

@@ -5,10 +5,10 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded.ts';
-import {loadRows} from '../../src/warehouse/load.ts';
-import {migrate} from '../../src/warehouse/migrate.ts';
+import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {loadRows} from '../../src/warehouse/rows/load.ts';
+import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 import {rowOf} from './sample.ts';
 
@@ -95,7 +95,7 @@ describe('the author', () => {
     'SELECT sealed_token FROM sync.accounts',
     'SELECT FROM sync.login_keys',
     'SELECT FROM sync.employee_logins',
-    'SELECT FROM sync.door_keys',
+    'SELECT FROM sync.api_keys',
     `UPDATE sync.changes SET state = 'done'`,
     'INSERT INTO sync.changes DEFAULT VALUES',
     'DELETE FROM sync.changes',

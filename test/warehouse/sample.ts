@@ -1,11 +1,11 @@
 import {createHash} from 'node:crypto';
 import pg from 'pg';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {type Account, upsertAccount} from '../../src/warehouse/accounts.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import {type EncodedRow, encodeRow} from '../../src/warehouse/encoded-row.ts';
-import {migrate} from '../../src/warehouse/migrate.ts';
-import {type MirrorTable, mirrorTable} from '../../src/warehouse/mirror-table.ts';
+import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {type EncodedRow, encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
+import {type MirrorTable, mirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 /** A table with a column of every type. */

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {pauseAccount, resumeAccount, stopAccount} from '../../src/warehouse/accounts.ts';
+import {pauseAccount, resumeAccount, stopAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {
   insertSchedules,
   listActiveSchedules,
@@ -8,8 +8,8 @@ import {
   listSchedules,
   type SchedulePlan,
   takeDueSchedule,
-} from '../../src/warehouse/schedules.ts';
-import {claimSweep, listDueSweeps} from '../../src/warehouse/sweeps.ts';
+} from '../../src/warehouse/sweeps/schedules.ts';
+import {claimSweep, listDueSweeps} from '../../src/warehouse/sweeps/sweeps.ts';
 import {openWorld, type World} from './sample.ts';
 
 let world: World;
@@ -82,11 +82,11 @@ describe('schedules', () => {
     expect(await takeDueSchedule(world.pool, scheduleId)).toBeNull();
   });
 
-  test('that are due make one sweep, however often they are rung at once', async () => {
+  test('that are due make one sweep, however often they are taken at once', async () => {
     await insert(nightly);
     const scheduleId = await only();
-    const rung = await Promise.all(Array.from({length: 10}, () => takeDueSchedule(world.pool, scheduleId)));
-    expect(rung.filter((sweep) => sweep !== null)).toHaveLength(1);
+    const taken = await Promise.all(Array.from({length: 10}, () => takeDueSchedule(world.pool, scheduleId)));
+    expect(taken.filter((sweep) => sweep !== null)).toHaveLength(1);
     expect(await listDueSweeps(world.pool, [world.account.accountId], 2)).toHaveLength(1);
   });
 
@@ -145,7 +145,7 @@ describe('a schedule is overdue', () => {
     expect(await listOverdueSchedules(world.pool, ['999999'])).toEqual([]);
   });
 
-  test('when it was rung but nobody took up the sweep for two intervals', async () => {
+  test('when its sweep was made but no worker took it up for two intervals', async () => {
     await insert({...window, firstDueAt: ago(1000)});
     const sweep = await takeDueSchedule(world.pool, await only());
     expect(await overdue()).toEqual([]);

@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {checkSequences, findSpentSequences} from '../../src/warehouse/sequences.ts';
+import {checkSequences, findSpentSequences} from '../../src/warehouse/postgres/sequences.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -6,12 +6,12 @@ import {join} from 'node:path';
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {applyDefinitions} from '../../src/warehouse/apply-migrations.ts';
-import {isOutdated} from '../../src/warehouse/apply-source.ts';
-import {openPool} from '../../src/warehouse/database.ts';
-import {migrate} from '../../src/warehouse/migrate.ts';
-import {migrationsFolder} from '../../src/warehouse/migration-check.ts';
-import {readSource} from '../../src/warehouse/read-source.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {applyDefinitions} from '../../src/warehouse/schema/apply-migrations.ts';
+import {isOutdated} from '../../src/warehouse/schema/apply-source.ts';
+import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import {migrationsFolder} from '../../src/warehouse/schema/migration-check.ts';
+import {readSource} from '../../src/warehouse/schema/read-source.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -1,9 +1,9 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {RetryableError} from '../../src/errors.ts';
-import {inTransaction} from '../../src/warehouse/database.ts';
-import {loadRows} from '../../src/warehouse/load.ts';
-import {countRows, listLatestSweeps, readStatus} from '../../src/warehouse/status.ts';
-import type {Claim, Sweep, SweepCounts} from '../../src/warehouse/sweep.ts';
+import {RetryableError} from '../../src/base/errors.ts';
+import {countRows, listLatestSweeps, readStatus} from '../../src/warehouse/health/status.ts';
+import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {loadRows} from '../../src/warehouse/rows/load.ts';
+import type {Claim, Sweep, SweepCounts} from '../../src/warehouse/sweeps/sweep.ts';
 import {
   approveSweep,
   claimSweep,
@@ -15,7 +15,7 @@ import {
   requestSweep,
   type SweepRequest,
   saveCheckpoint,
-} from '../../src/warehouse/sweeps.ts';
+} from '../../src/warehouse/sweeps/sweeps.ts';
 import {machines, openWorld, rowOf, type World} from './sample.ts';
 
 let world: World;

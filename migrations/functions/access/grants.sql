@@ -68,7 +68,7 @@ BEGIN
   LOOP
     EXECUTE format('GRANT INSERT (%s), UPDATE (%s), DELETE ON %s TO fieldmirror_author', captured.given, captured.changed, captured.place);
   END LOOP;
-  GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.write_rules TO fieldmirror_author;
+  GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
      AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'accept_change', 'set_employee_login')
   LOOP
@@ -88,18 +88,18 @@ BEGIN
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_worker;
   GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine, sync.fields, sync.attempts,
-    sync.alterations, sync.door_keys TO fieldmirror_worker;
+    sync.alterations, sync.api_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
-    sync.door_requests, sync.workers, sync.login_keys TO fieldmirror_worker;
+    sync.api_requests, sync.workers, sync.login_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT ON sync.field_events TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
-  GRANT SELECT ON sync.employee_logins, sync.write_rules, sync.migrations, sync.source TO fieldmirror_worker;
+  GRANT SELECT ON sync.employee_logins, sync.write_rules, sync.change_transitions, sync.migrations, sync.source TO fieldmirror_worker;
   -- To see that each is ahead of its table.
   GRANT SELECT ON ALL SEQUENCES IN SCHEMA warehouse, sync TO fieldmirror_worker;
   FOR name IN
     SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'sync'::regnamespace
-       AND proname IN ('write_as_worker', 'wanted', 'is_open', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
+       AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
                        'resolve_change', 'accept_change', 'close_change', 'set_employee_login', 'drop_logins')
         OR pronamespace = 'history'::regnamespace AND proname LIKE '%\_as\_of'
   LOOP

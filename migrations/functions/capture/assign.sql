@@ -44,7 +44,7 @@ BEGIN
     RETURN NULL;
   END IF;
   IF job.job_number IS NOT NULL AND (OLD._pending IS NULL OR num_nonnulls(OLD._sweep_id, OLD._change_id) > 0 OR EXISTS (
-       SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND sync.is_open(state)
+       SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND is_open
           AND base->'employee_ids' ? OLD.employee_id::text)) THEN
     PERFORM set_config('fieldmirror.writer', 'sweep', true);
     INSERT INTO warehouse.job_employees OVERRIDING SYSTEM VALUE

@@ -25,7 +25,7 @@ DECLARE
     SELECT coalesce(jsonb_agg(DISTINCT id ORDER BY id), '[]')
       FROM jsonb_array_elements_text(coalesce(
              (SELECT fields->'employee_ids' || to_jsonb(array_remove(ARRAY[added::text], NULL)) FROM sync.changes
-               WHERE table_name = 'jobs' AND row_id = job.row_id AND fields ? 'employee_ids' AND sync.is_open(state)
+               WHERE table_name = 'jobs' AND row_id = job.row_id AND fields ? 'employee_ids' AND is_open
                ORDER BY change_id DESC LIMIT 1),
              sync.assigned(job.account_id, job.row_id, job.job_number))) AS id
      WHERE id IS DISTINCT FROM removed::text);

@@ -11,9 +11,9 @@ BEGIN
   IF OLD._deleted_at IS NOT NULL AND OLD._pending IS NULL THEN
     RETURN NULL;
   END IF;
-  PERFORM FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND sync.is_open(state) ORDER BY change_id FOR UPDATE;
+  PERFORM FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open ORDER BY change_id FOR UPDATE;
   FOR change IN
-    SELECT * FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND sync.is_open(state) ORDER BY change_id DESC
+    SELECT * FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open ORDER BY change_id DESC
   LOOP
     -- Of a create that a person must settle, nobody knows whether the record is there.
     IF change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp() OR change.state = 'conflict' AND change.operation = 'create' THEN

@@ -57,7 +57,7 @@ BEGIN
   IF of_table = 'jobs' THEN
     fields := fields || coalesce((SELECT jsonb_build_object('employee_ids', ids) FROM sync.assigned(of_account, of_row, NULL) AS ids WHERE ids <> '[]'), '{}');
   END IF;
-  FOR later IN SELECT * FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND sync.is_open(state) ORDER BY change_id FOR UPDATE LOOP
+  FOR later IN SELECT * FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND is_open ORDER BY change_id FOR UPDATE LOOP
     IF later.fields - names = '{}' THEN
       UPDATE sync.changes SET state = 'cancelled', settled_at = now(), reason = 'the record is created with it' WHERE change_id = later.change_id;
       PERFORM sync.free_waiting(later.change_id);

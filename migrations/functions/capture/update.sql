@@ -51,7 +51,7 @@ BEGIN
                                 WHERE table_name = TG_TABLE_NAME AND (field = ANY (names) OR field_group = ANY (groups)))),
       NULL, NEW.external_key);
   END IF;
-  NEW._pending := CASE WHEN EXISTS (SELECT FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND sync.is_open(state)) THEN true END;
+  NEW._pending := CASE WHEN EXISTS (SELECT FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open) THEN true END;
   RETURN NEW;
 END
 $$;

@@ -7,8 +7,7 @@ DECLARE
 BEGIN
   FOR change IN
     SELECT operation, fields - ARRAY['employee_ids', 'password'] AS fields, requested_at FROM sync.changes
-     WHERE table_name = of_table AND row_id = of_row
-       AND state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict') ORDER BY change_id
+     WHERE table_name = of_table AND row_id = of_row AND is_open ORDER BY change_id
   LOOP
     wanted := coalesce(wanted, '{}') || CASE change.operation
       WHEN 'delete' THEN jsonb_build_object('_deleted_at', change.requested_at) ELSE change.fields END;
@@ -26,7 +25,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     FROM sync.changes
    WHERE table_name = 'jobs' AND fields ? 'employee_ids'
      AND row_id = coalesce(of_job_row, (SELECT row_id FROM warehouse.jobs WHERE account_id = of_account AND job_number = of_job))
-     AND state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict')
+     AND is_open
    ORDER BY change_id DESC LIMIT 1
 $$;
 COMMENT ON FUNCTION sync.wanted_assignment IS 'Whether the open changes of a job want an assignment to live; null when they say nothing.';

@@ -14,7 +14,7 @@ BEGIN
     PERFORM sync.rebase_later(change, change.base);
     PERFORM sync.restore_row(change);
   ELSIF closed_as = 'cancelled' OR EXISTS (
-    SELECT FROM sync.changes WHERE table_name = change.table_name AND row_id = change.row_id AND operation = 'delete' AND sync.is_open(state)) THEN
+    SELECT FROM sync.changes WHERE table_name = change.table_name AND row_id = change.row_id AND operation = 'delete' AND is_open) THEN
     PERFORM sync.forget_row(change.table_name, change.row_id);
   ELSE
     PERFORM set_config('fieldmirror.writer', 'sweep', true);
@@ -38,7 +38,7 @@ BEGIN
   -- One at a time: to end one may let another wait for the same create.
   LOOP
     SELECT change.* INTO waiting FROM sync.changes AS made JOIN sync.changes AS change ON change.waits_for = made.change_id
-     WHERE made.table_name = of_table AND made.row_id = of_row AND made.operation = 'create' AND sync.is_open(change.state)
+     WHERE made.table_name = of_table AND made.row_id = of_row AND made.operation = 'create' AND change.is_open
      ORDER BY change.change_id DESC LIMIT 1;
     EXIT WHEN waiting.change_id IS NULL;
     EXECUTE format('SELECT FROM warehouse.%I WHERE row_id = $1 FOR UPDATE', waiting.table_name) USING waiting.row_id;
@@ -63,7 +63,7 @@ DECLARE
   later sync.changes;
 BEGIN
   FOR later IN
-    SELECT * FROM sync.changes WHERE table_name = change.table_name AND row_id = change.row_id AND change_id > change.change_id AND sync.is_open(state)
+    SELECT * FROM sync.changes WHERE table_name = change.table_name AND row_id = change.row_id AND change_id > change.change_id AND is_open
      ORDER BY change_id FOR UPDATE
   LOOP
     UPDATE sync.changes SET base = base || (SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(left_over) WHERE later.base ? key)

@@ -5,7 +5,7 @@ BEGIN
     IF NEW.due_at <= clock_timestamp() THEN
       PERFORM pg_notify('fieldmirror_due', NEW.account_id::text);
     END IF;
-  ELSIF NEW.state IN ('done', 'rejected', 'cancelled', 'conflict') THEN
+  ELSIF NOT NEW.is_open OR NEW.state = 'conflict' THEN
     PERFORM pg_notify('fieldmirror_changes', json_build_object('change_id', NEW.change_id, 'state', NEW.state, 'account_id', NEW.account_id,
       'table', NEW.table_name, 'row_id', NEW.row_id, 'number', NEW.number, 'external_key', left(NEW.external_key, 1000))::text);
   END IF;

@@ -18,7 +18,7 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value', HINT = 'RESET fieldmirror.mode sends what you change.';
   END IF;
   SELECT * INTO last FROM sync.changes
-   WHERE table_name = of_table AND row_id = of_row AND state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict')
+   WHERE table_name = of_table AND row_id = of_row AND is_open
    ORDER BY change_id DESC LIMIT 1 FOR UPDATE;
   is_merged := coalesce(
     of_operation = 'update' AND last.state = wanted_state AND (last.lease_until IS NULL OR last.lease_until < clock_timestamp())
@@ -28,7 +28,7 @@ BEGIN
     -- Before it was what an earlier change wants, for that one is on its way.
     was := was || coalesce((
       SELECT jsonb_build_object('employee_ids', fields->'employee_ids') FROM sync.changes
-       WHERE table_name = of_table AND row_id = of_row AND fields ? 'employee_ids' AND sync.is_open(state)
+       WHERE table_name = of_table AND row_id = of_row AND fields ? 'employee_ids' AND is_open
        ORDER BY change_id DESC LIMIT 1), '{}');
   END IF;
   IF is_merged THEN

@@ -1,8 +1,3 @@
-CREATE OR REPLACE FUNCTION sync.is_open(state text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict')
-$$;
-COMMENT ON FUNCTION sync.is_open IS 'Whether a change in this state is not over.';
-
 -- The last change that a statement of this session made, for sync.wait; null before the first.
 CREATE OR REPLACE FUNCTION sync.last_change() RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT nullif(current_setting('fieldmirror.last_change', true), '')::bigint
@@ -24,8 +19,7 @@ COMMENT ON FUNCTION sync.free_waiting IS 'Lets go on what waited for a change.';
 -- Whether a row without a number has nothing under way that will give it one: its create was refused.
 CREATE OR REPLACE FUNCTION sync.lacks_create(of_table text, of_row bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  SELECT NOT EXISTS (SELECT FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND operation = 'create'
-                        AND state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict'))
+  SELECT NOT EXISTS (SELECT FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND operation = 'create' AND is_open)
 $$;
 COMMENT ON FUNCTION sync.lacks_create IS 'Whether nothing is under way that would create the record of a row without a number.';
 

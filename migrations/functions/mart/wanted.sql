@@ -15,7 +15,7 @@ BEGIN
       SELECT change.change_id, change.account_id, change.table_name, change.row_id, change.number, change.external_key, change.operation,
              change.fields - 'password' AS fields, change.state, change.reason, change.requested_at, change.requested_by
         FROM sync.changes AS change
-       WHERE change.state IN ('held', 'pending', 'sending', 'in_doubt', 'conflict')
+       WHERE change.is_open
           OR change.state = 'rejected' AND change.operation = 'create' AND (%s)
              AND NOT EXISTS (SELECT FROM sync.changes AS later WHERE later.row_id = change.row_id AND later.table_name = change.table_name
                                 AND later.operation = 'create' AND later.change_id > change.change_id)$view$, is_here);

@@ -1,10 +1,10 @@
-import type {Fields} from '../field.ts';
-import {labourItemId} from './catalogue.ts';
+import type {Fields} from '../resources/field.ts';
 import type {Order} from './order.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
 import type {Row} from './row.ts';
-import {writeMoney} from './words.ts';
+import {labourItemId} from './vocabulary/catalogue.ts';
+import {writeMoney} from './vocabulary/words.ts';
 
 /** The charges of a job and what they come to. */
 export interface Charged {

@@ -1,7 +1,7 @@
 // Customers with what hangs on them: contacts, notes, a call to make.
 
-import type {Fields} from '../field.ts';
-import {taxes} from '../foundation.ts';
+import type {Fields} from '../resources/field.ts';
+import {taxes} from '../store/foundation.ts';
 import type {Ledger} from './ledger.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
@@ -18,7 +18,7 @@ import {
   makeTown,
   type Person,
   writeMoney,
-} from './words.ts';
+} from './vocabulary/words.ts';
 
 const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 

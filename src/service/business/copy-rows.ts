@@ -2,7 +2,7 @@ import {Readable} from 'node:stream';
 import {pipeline} from 'node:stream/promises';
 import type pg from 'pg';
 import {from} from 'pg-copy-streams';
-import type {Table} from '../resource.ts';
+import type {Table} from '../resources/resource.ts';
 import type {Row} from './row.ts';
 
 /** Writes rows of any tables, one COPY a table; all rows of a table have the same columns beside `fields`. */

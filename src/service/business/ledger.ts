@@ -1,5 +1,5 @@
-import type {Fields} from '../field.ts';
-import {writeMoney} from './words.ts';
+import type {Fields} from '../resources/field.ts';
+import {writeMoney} from './vocabulary/words.ts';
 
 /** What its jobs leave with a customer: the last one completed, and what is owed. One entry a customer, no more. */
 export class Ledger {

@@ -1,8 +1,8 @@
-import {taxes} from '../foundation.ts';
-import {catalogue, type Work} from './catalogue.ts';
+import {taxes} from '../store/foundation.ts';
 import {taxOf} from './clients.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
+import {catalogue, type Work} from './vocabulary/catalogue.ts';
 
 /** A job as far as it is decided. */
 export interface Order {

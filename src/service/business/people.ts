@@ -1,11 +1,11 @@
-import type {Fields} from '../field.ts';
-import {owner} from '../foundation.ts';
-import {makeUpCredentials} from '../secrets.ts';
-import {catalogue} from './catalogue.ts';
+import type {Fields} from '../resources/field.ts';
+import {owner} from '../store/foundation.ts';
+import {makeUpCredentials} from '../store/secrets.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
 import type {Row} from './row.ts';
-import {makeMail, makePerson, makePhone, makeStreet, makeTown} from './words.ts';
+import {catalogue} from './vocabulary/catalogue.ts';
+import {makeMail, makePerson, makePhone, makeStreet, makeTown} from './vocabulary/words.ts';
 
 const HEX = '0123456789abcdef';
 

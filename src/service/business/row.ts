@@ -1,5 +1,5 @@
-import type {Fields} from '../field.ts';
-import type {Table} from '../resource.ts';
+import type {Fields} from '../resources/field.ts';
+import type {Table} from '../resources/resource.ts';
 
 /** A made-up record on its way to its table. */
 export interface Row {

@@ -1,7 +1,7 @@
 // Jobs with what hangs on them: charges, hours, notes, a task of the schedule.
 
 import {AccountTime} from '../account-time.ts';
-import type {Fields} from '../field.ts';
+import type {Fields} from '../resources/field.ts';
 import {type Charged, makeCharges} from './charges.ts';
 import {makeNote} from './clients.ts';
 import type {Ledger} from './ledger.ts';
@@ -9,7 +9,7 @@ import {decideOrder, type Order} from './order.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
 import type {Row} from './row.ts';
-import {writeMoney} from './words.ts';
+import {writeMoney} from './vocabulary/words.ts';
 
 /** @param ledger - learns what the job leaves with its customer */
 export function makeJob(plan: Plan, index: number, ledger: Ledger): readonly Row[] {

@@ -1,9 +1,6 @@
 import {randomBytes} from 'node:crypto';
-import type {Problems} from '../changes.ts';
-import type {Queryable} from '../database.ts';
-import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from '../effects.ts';
-import type {Fields} from '../field.ts';
-import {customerConditions} from '../query.ts';
+import {customerConditions} from '../queries/query.ts';
+import type {Fields} from '../resources/field.ts';
 import {
   answerEffects,
   answerPage,
@@ -12,9 +9,12 @@ import {
   findRecord,
   type Route,
   readChanges,
-} from '../records.ts';
-import {customers, tasks} from '../resource.ts';
-import {idOf, type StoredRecord, selectByParents} from '../store.ts';
+} from '../resources/records.ts';
+import {customers, tasks} from '../resources/resource.ts';
+import type {Problems} from '../store/changes.ts';
+import type {Queryable} from '../store/database.ts';
+import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from '../store/effects.ts';
+import {idOf, type StoredRecord, selectByParents} from '../store/store.ts';
 import {deleteJob} from './jobs.ts';
 
 const defaults: Fields = {

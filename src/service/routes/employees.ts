@@ -1,6 +1,4 @@
-import type {Changes, Problems} from '../changes.ts';
-import {assignNumbers, type Beside, createRecord, type Effects, updateRecord} from '../effects.ts';
-import type {Fields} from '../field.ts';
+import type {Fields} from '../resources/field.ts';
 import {
   answerEffects,
   answerRecord,
@@ -10,11 +8,13 @@ import {
   readChanges,
   type Service,
   type ServiceRequest,
-} from '../records.ts';
-import {employees} from '../resource.ts';
-import {hashPassword, isPassword, makeUpCredentials, newToken} from '../secrets.ts';
-import {idOf} from '../store.ts';
-import type {RequestFields} from '../xml-read.ts';
+} from '../resources/records.ts';
+import {employees} from '../resources/resource.ts';
+import type {Changes, Problems} from '../store/changes.ts';
+import {assignNumbers, type Beside, createRecord, type Effects, updateRecord} from '../store/effects.ts';
+import {hashPassword, isPassword, makeUpCredentials, newToken} from '../store/secrets.ts';
+import {idOf} from '../store/store.ts';
+import type {RequestFields} from '../xml/xml-read.ts';
 
 const defaults: Fields = {
   account_id: '1',

@@ -1,7 +1,7 @@
-import {assignNumbers, createRecord, type Effects, updateRecord} from '../effects.ts';
-import {answerEffects, findRecord, type Route, readChanges} from '../records.ts';
-import {jobCharges, jobs} from '../resource.ts';
-import {idOf, type StoredRecord} from '../store.ts';
+import {answerEffects, findRecord, type Route, readChanges} from '../resources/records.ts';
+import {jobCharges, jobs} from '../resources/resource.ts';
+import {assignNumbers, createRecord, type Effects, updateRecord} from '../store/effects.ts';
+import {idOf, type StoredRecord} from '../store/store.ts';
 
 /** Charges can only be created: the specification shows nothing else of them, and `include` is how they are read. */
 export const jobChargeRoutes: readonly Route[] = [

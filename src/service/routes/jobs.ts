@@ -1,9 +1,6 @@
 import {AccountTime} from '../account-time.ts';
-import type {Changes, Problems} from '../changes.ts';
-import type {Queryable} from '../database.ts';
-import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from '../effects.ts';
-import type {Fields} from '../field.ts';
-import {jobConditions} from '../query.ts';
+import {jobConditions} from '../queries/query.ts';
+import type {Fields} from '../resources/field.ts';
 import {
   answerEffects,
   answerPage,
@@ -14,10 +11,13 @@ import {
   readChanges,
   type Service,
   type ServiceRequest,
-} from '../records.ts';
-import {customers, jobs, tasks} from '../resource.ts';
-import {idOf, isNumber, type StoredRecord, selectByIds, selectByParents} from '../store.ts';
-import type {Given} from '../xml-read.ts';
+} from '../resources/records.ts';
+import {customers, jobs, tasks} from '../resources/resource.ts';
+import type {Changes, Problems} from '../store/changes.ts';
+import type {Queryable} from '../store/database.ts';
+import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from '../store/effects.ts';
+import {idOf, isNumber, type StoredRecord, selectByIds, selectByParents} from '../store/store.ts';
+import type {Given} from '../xml/xml-read.ts';
 
 const statuses = new Set(['scheduled', 'in_progress', 'complete']);
 

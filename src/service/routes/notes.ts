@@ -1,7 +1,4 @@
-import type {Problems} from '../changes.ts';
-import type {Queryable} from '../database.ts';
-import {assignNumbers, createRecord, deleteRecord, updateRecord} from '../effects.ts';
-import type {Fields} from '../field.ts';
+import type {Fields} from '../resources/field.ts';
 import {
   answerEffects,
   answerRecord,
@@ -12,9 +9,12 @@ import {
   readChanges,
   type Service,
   type ServiceRequest,
-} from '../records.ts';
-import {customers, jobs, notes, type Resource} from '../resource.ts';
-import {idOf, type StoredRecord, selectByParents} from '../store.ts';
+} from '../resources/records.ts';
+import {customers, jobs, notes, type Resource} from '../resources/resource.ts';
+import type {Problems} from '../store/changes.ts';
+import type {Queryable} from '../store/database.ts';
+import {assignNumbers, createRecord, deleteRecord, updateRecord} from '../store/effects.ts';
+import {idOf, type StoredRecord, selectByParents} from '../store/store.ts';
 
 interface Owner {
   readonly resource: Resource;

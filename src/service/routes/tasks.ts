@@ -1,9 +1,6 @@
 import {AccountTime} from '../account-time.ts';
-import type {Problems} from '../changes.ts';
-import type {Queryable} from '../database.ts';
-import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from '../effects.ts';
-import type {Fields} from '../field.ts';
-import {taskConditions} from '../query.ts';
+import {taskConditions} from '../queries/query.ts';
+import type {Fields} from '../resources/field.ts';
 import {
   answerEffects,
   answerPage,
@@ -14,9 +11,12 @@ import {
   readChanges,
   type Service,
   type ServiceRequest,
-} from '../records.ts';
-import {jobs, tasks} from '../resource.ts';
-import {idOf, selectByIds} from '../store.ts';
+} from '../resources/records.ts';
+import {jobs, tasks} from '../resources/resource.ts';
+import type {Problems} from '../store/changes.ts';
+import type {Queryable} from '../store/database.ts';
+import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from '../store/effects.ts';
+import {idOf, selectByIds} from '../store/store.ts';
 
 export const taskRoutes: readonly Route[] = [
   {

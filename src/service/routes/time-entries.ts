@@ -1,8 +1,5 @@
 import {AccountTime} from '../account-time.ts';
-import type {Problems} from '../changes.ts';
-import type {Queryable} from '../database.ts';
-import {assignNumbers, createRecord, deleteRecord, updateRecord} from '../effects.ts';
-import type {Fields} from '../field.ts';
+import type {Fields} from '../resources/field.ts';
 import {
   answerEffects,
   answerRecord,
@@ -14,9 +11,12 @@ import {
   readChanges,
   type Service,
   type ServiceRequest,
-} from '../records.ts';
-import {jobs, timeEntries} from '../resource.ts';
-import {idOf, type StoredRecord, selectByParents} from '../store.ts';
+} from '../resources/records.ts';
+import {jobs, timeEntries} from '../resources/resource.ts';
+import type {Problems} from '../store/changes.ts';
+import type {Queryable} from '../store/database.ts';
+import {assignNumbers, createRecord, deleteRecord, updateRecord} from '../store/effects.ts';
+import {idOf, type StoredRecord, selectByParents} from '../store/store.ts';
 
 const LIST = '/jobs/:job_number/time_entries.xml';
 const ENTRY = '/jobs/:job_number/time_entries/:time_entry_id.xml';

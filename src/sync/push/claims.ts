@@ -1,6 +1,7 @@
-import {giveBackChange} from '../../warehouse/carry-changes.ts';
-import {type ClaimedChange, claimChanges, renewClaims} from '../../warehouse/claim-changes.ts';
-import {type Clocks, Lease, machineClocks} from './lease.ts';
+import {RetryableError} from '../../base/errors.ts';
+import {giveBackChange} from '../../warehouse/changes/change-transitions.ts';
+import {type ClaimedChange, claimChanges, renewClaims} from '../../warehouse/changes/claim-changes.ts';
+import {type Clocks, type Lease, Leases, machineClocks} from '../lease.ts';
 import type {PushDeps} from './push-deps.ts';
 
 /** A change is ours for this long by the database's clock, unless renewed. */
@@ -12,6 +13,8 @@ export interface Held {
   readonly lease: Lease;
   /** Before it was taken up, by the clock of this process that never goes back. */
   readonly claimedMs: number;
+  /** After it was taken up, by the same clock. */
+  readonly heldMs: number;
 }
 
 /** The changes that this process has in hand, taken up some at a time, and kept until they end. */
@@ -22,9 +25,9 @@ export class Claims {
   readonly #signal: AbortSignal;
   readonly #leaseMs: number;
   readonly #clocks: Clocks;
-  readonly #renewal: NodeJS.Timeout;
+  readonly #leases: Leases<ClaimedChange>;
   readonly #ready: Held[] = [];
-  readonly #carried = new Set<Held>();
+  #carried = 0;
   #refill: Promise<void> | null = null;
   #oneEnded = Promise.withResolvers<void>();
 
@@ -39,7 +42,13 @@ export class Claims {
     this.#signal = signal;
     this.#leaseMs = deps.leaseMs ?? defaultLeaseMs;
     this.#clocks = deps.clocks ?? machineClocks;
-    this.#renewal = setInterval(() => void this.#renew(), this.#leaseMs / 3);
+    this.#leases = new Leases({
+      leaseMs: this.#leaseMs,
+      clocks: this.#clocks,
+      renew: async (changes) => await renewClaims(deps.pool, changes, this.#leaseMs),
+      toLoss: ({changeId}) =>
+        new RetryableError(`change ${changeId}: its lease was lost: another worker has it, or a person`),
+    });
   }
 
   /** The next change to carry; null when nothing is due, and nothing under way could make something due. */
@@ -47,28 +56,30 @@ export class Claims {
     while (!this.#signal.aborted) {
       const held = this.#ready.shift();
       if (held !== undefined) {
-        this.#carried.add(held);
+        this.#carried++;
         return held;
       }
       const ended = this.#oneEnded.promise;
       this.#refill ??= this.#claim();
       await this.#refill;
       if (this.#ready.length > 0) continue;
-      if (this.#carried.size === 0) return null;
+      if (this.#carried === 0) return null;
       await ended;
     }
     return null;
   }
 
-  end(held: Held): void {
-    this.#carried.delete(held);
+  /** To be called once for each that `next` gave. */
+  end({change}: Held): void {
+    this.#carried--;
+    this.#leases.release(change);
     this.#oneEnded.resolve();
     this.#oneEnded = Promise.withResolvers();
   }
 
   /** Gives back what was taken up and not begun. */
   async close(): Promise<void> {
-    clearInterval(this.#renewal);
+    this.#leases.close();
     const left = this.#ready.splice(0);
     const delay = {delayMs: 0, isFailure: false, reason: null};
     await Promise.allSettled(left.map(({change}) => giveBackChange(this.#deps.pool, change, delay)));
@@ -80,22 +91,11 @@ export class Claims {
     const claimedMs = performance.now();
     try {
       const claimed = await claimChanges(this.#deps.pool, this.#accountId, {limit: this.#inHand, leaseMs});
+      const heldMs = performance.now();
       for (const change of claimed)
-        this.#ready.push({change, claimedMs, lease: new Lease(this.#clocks, {since, leaseMs})});
+        this.#ready.push({change, claimedMs, heldMs, lease: this.#leases.hold(change, since)});
     } finally {
       this.#refill = null;
     }
-  }
-
-  // A failed renewal is no loss yet: the lease runs on as it was, and the next renewal may succeed.
-  async #renew(): Promise<void> {
-    const all = [...this.#ready, ...this.#carried];
-    if (all.length === 0) return;
-    const since = this.#clocks();
-    const claims = all.map(({change}) => change);
-    const kept = await renewClaims(this.#deps.pool, claims, this.#leaseMs).catch(() => null);
-    for (const [at, {change, lease}] of all.entries())
-      if (kept?.[at] === true) lease.renew(since);
-      else if (kept !== null) lease.lose(change.changeId);
   }
 }

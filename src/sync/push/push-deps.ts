@@ -1,6 +1,6 @@
-import type {Secret} from '../../secret.ts';
-import type {SweepDeps} from '../sweep-deps.ts';
-import type {Clocks} from './lease.ts';
+import type {Secret} from '../../base/secret.ts';
+import type {Clocks} from '../lease.ts';
+import type {SweepDeps} from '../sweep/sweep-deps.ts';
 import type {PushStep} from './push-step.ts';
 
 /** How a doubtful send is settled. */
@@ -8,13 +8,13 @@ export interface SettlePolicy {
   /** From the doubt to the first look, then from each look to the next; the last one goes on. */
   readonly lookDelaysMs: readonly number[];
   /** After so long a request that left no trace counts as never arrived: longer than the service ever took to commit. */
-  readonly quarantineMs: number;
+  readonly arrivalLimitMs: number;
 }
 
 /** Looks at 2 s, 10 s, 1, 5, 10 and 15 minutes. @see docs/traps.md "Answers that were lost" */
 export const defaultSettlePolicy: SettlePolicy = {
   lookDelaysMs: [2_000, 8_000, 50_000, 240_000, 300_000, 300_000],
-  quarantineMs: 900_000,
+  arrivalLimitMs: 900_000,
 };
 
 /** What carrying changes stands on. */

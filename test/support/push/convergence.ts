@@ -2,12 +2,12 @@
 // lost against something else is kept. Nothing fails here.
 
 import type pg from 'pg';
-import {createLogger} from '../../../src/log.ts';
+import {createLogger} from '../../../src/base/log.ts';
 import {Random} from '../../../src/service/business/random.ts';
-import {customers, jobs} from '../../../src/service/resource.ts';
-import type {PageReader} from '../../../src/sync/page-reader.ts';
-import {upsertAccount} from '../../../src/warehouse/accounts.ts';
-import {openPool} from '../../../src/warehouse/database.ts';
+import {customers, jobs} from '../../../src/service/resources/resource.ts';
+import type {PageReader} from '../../../src/sync/load/page-reader.ts';
+import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {judge} from './checker.ts';
 import {letTimePass, readNextDue} from './fake-time.ts';
 import {readChanges, readConflicts, readFinalRows, readRecords, toEffects} from './final-state.ts';

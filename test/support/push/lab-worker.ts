@@ -2,14 +2,14 @@
 // database and to the service, as a killed process does.
 
 import type pg from 'pg';
-import {createClient} from '../../../src/api/client.ts';
-import {createTransport, type Transport} from '../../../src/api/transport.ts';
-import type {Logger} from '../../../src/log.ts';
-import {Secret} from '../../../src/secret.ts';
+import {createTransport, type Transport} from '../../../src/api/http/transport.ts';
+import {createClient} from '../../../src/api/resources/client.ts';
+import type {Logger} from '../../../src/base/log.ts';
+import {Secret} from '../../../src/base/secret.ts';
 import type {Random} from '../../../src/service/business/random.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';
-import {openPool} from '../../../src/warehouse/database.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
 
 export interface WorkerPlace {
   readonly databaseUrl: string;

@@ -2,8 +2,6 @@
 // writes documents with the reference service's own code; what it knows of business is only what a client can trip over.
 
 import {AccountTime} from '../../../src/service/account-time.ts';
-import {Problems, takeChanges} from '../../../src/service/changes.ts';
-import {Dialect} from '../../../src/service/dialect.ts';
 import {Refusal, unknownRecord} from '../../../src/service/refusal.ts';
 import {
   customers,
@@ -13,10 +11,12 @@ import {
   type Resource,
   tasks,
   timeEntries,
-} from '../../../src/service/resource.ts';
-import type {Given} from '../../../src/service/xml-read.ts';
-import {readRequest} from '../../../src/service/xml-read.ts';
-import {writeErrors, XmlWriter} from '../../../src/service/xml-write.ts';
+} from '../../../src/service/resources/resource.ts';
+import {Problems, takeChanges} from '../../../src/service/store/changes.ts';
+import {Dialect} from '../../../src/service/xml/dialect.ts';
+import type {Given} from '../../../src/service/xml/xml-read.ts';
+import {readRequest} from '../../../src/service/xml/xml-read.ts';
+import {writeErrors, XmlWriter} from '../../../src/service/xml/xml-write.ts';
 import type {Answer, Asked} from './backend.ts';
 import {MemoryStore, type Stored} from './memory-store.ts';
 
@@ -53,7 +53,8 @@ interface Place {
 
 export class MemoryService {
   readonly store: MemoryStore;
-  readonly token: string;
+  /** Another one may be given: from then on the old one is refused. */
+  token: string;
   /** What it makes of a value that it was sent, without a word. */
   misread: (field: string, value: string) => string = (_, value) => value;
   readonly #time: AccountTime;

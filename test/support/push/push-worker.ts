@@ -2,14 +2,14 @@
 // a named step. What it is to do stands in the environment variable WORK, as JSON.
 
 import {setImmediate} from 'node:timers/promises';
-import {createClient} from '../../../src/api/client.ts';
-import {createTransport} from '../../../src/api/transport.ts';
-import {createLogger} from '../../../src/log.ts';
-import {Secret} from '../../../src/secret.ts';
+import {createTransport} from '../../../src/api/http/transport.ts';
+import {createClient} from '../../../src/api/resources/client.ts';
+import {createLogger} from '../../../src/base/log.ts';
+import {Secret} from '../../../src/base/secret.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';
-import {openPool} from '../../../src/warehouse/database.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
 
 export interface Work {
   readonly databaseUrl: string;

@@ -2,12 +2,12 @@
 // then all is healed, and what is left is judged. Knows nothing of the test runner: the torture uses it too.
 
 import type pg from 'pg';
-import {createLogger} from '../../../src/log.ts';
+import {createLogger} from '../../../src/base/log.ts';
 import {Random} from '../../../src/service/business/random.ts';
 import {allStreams} from '../../../src/streams/all.ts';
-import type {PageReader} from '../../../src/sync/page-reader.ts';
-import {upsertAccount} from '../../../src/warehouse/accounts.ts';
-import {openPool} from '../../../src/warehouse/database.ts';
+import type {PageReader} from '../../../src/sync/load/page-reader.ts';
+import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {Author} from './author.ts';
 import {judge} from './checker.ts';
 import {readEstates} from './estates.ts';
@@ -99,6 +99,7 @@ export async function runWorld(world: World): Promise<Tally> {
   const pool = openPool(world.databaseUrl, {max: 6, applicationName: 'lab'});
   const life = new Life(world, service, pool);
   try {
+    await world.mutant?.prepare?.(pool);
     await life.begin();
     for (let round = 1; round <= rounds; round++) await life.goThrough(round);
     await life.heal();

@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {Random} from '../../../src/service/business/random.ts';
-import {customers, employees, jobs, notes, tasks} from '../../../src/service/resource.ts';
+import {customers, employees, jobs, notes, tasks} from '../../../src/service/resources/resource.ts';
 import {type Backend, forwardTo} from './backend.ts';
 import {MemoryService, type ServiceClock} from './memory-service.ts';
 import type {JournalEntry} from './memory-store.ts';

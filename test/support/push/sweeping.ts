@@ -1,11 +1,11 @@
 import type pg from 'pg';
-import {createClient} from '../../../src/api/client.ts';
-import {createTransport} from '../../../src/api/transport.ts';
-import {createLogger} from '../../../src/log.ts';
-import {Secret} from '../../../src/secret.ts';
-import type {PageReader} from '../../../src/sync/page-reader.ts';
-import {runSweep} from '../../../src/sync/sweep.ts';
-import {requestSweep} from '../../../src/warehouse/sweeps.ts';
+import {createTransport} from '../../../src/api/http/transport.ts';
+import {createClient} from '../../../src/api/resources/client.ts';
+import {createLogger} from '../../../src/base/log.ts';
+import {Secret} from '../../../src/base/secret.ts';
+import type {PageReader} from '../../../src/sync/load/page-reader.ts';
+import {runSweep} from '../../../src/sync/sweep/sweep.ts';
+import {requestSweep} from '../../../src/warehouse/sweeps/sweeps.ts';
 
 /** Sweeps a stream. @returns whether the sweep ended within so many tries */
 export async function sweepStream(

@@ -2,13 +2,14 @@
 // altered, and the first of its kind stops the others until somebody has looked.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {readStory} from '../../../src/commands/change-story.ts';
-import {drawChange} from '../../../src/commands/draw-change.ts';
-import {drawChanges} from '../../../src/commands/draw-changes.ts';
-import {pushAll} from '../../../src/commands/push.ts';
-import {listAccounts} from '../../../src/warehouse/accounts.ts';
-import {listLateChanges} from '../../../src/warehouse/change-health.ts';
-import {listChanges} from '../../../src/warehouse/change-log.ts';
+import {drawChange} from '../../../src/commands/changes/draw-change.ts';
+import {drawChanges} from '../../../src/commands/changes/draw-changes.ts';
+import {pushAll} from '../../../src/commands/changes/push.ts';
+import type {PushStep} from '../../../src/sync/push/push-step.ts';
+import {readStory} from '../../../src/views/change-story.ts';
+import {listAccounts} from '../../../src/warehouse/accounts/accounts.ts';
+import {listLateChanges} from '../../../src/warehouse/changes/change-health.ts';
+import {listChanges} from '../../../src/warehouse/changes/change-log.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;
@@ -96,14 +97,20 @@ describe('dates that the service reads the other way round', () => {
 
 test('of many on their way beside each other none is sent once the first was read back', async () => {
   place.service.misread = swap;
-  // More than one process has in hand: what is in hand may be sent before the first is read back.
-  for (let at = 1; at <= 160; at++) await addTask(`task ${at}`, '2027-03-01T15:00:00Z');
-  await place.push({}, place.openTransport({throttle: {initial: 1, max: 1}}));
+  const all = 20;
+  for (let at = 1; at <= all; at++) await addTask(`task ${at}`, '2027-03-01T15:00:00Z');
+  const findAltered = async () => (await place.author('SELECT FROM sync.alterations')).length;
+  let first: string | undefined;
+  // All have their turn at once; all but one come to it when that one was read back.
+  const onStep = async (step: PushStep, changeId: string) => {
+    if (step !== 'turn') return;
+    first ??= changeId;
+    if (changeId !== first) await expect.poll(findAltered, {timeout: 20_000}).toBeGreaterThan(0);
+  };
+  await place.push({onStep}, place.openTransport({throttle: {initial: 2 * all, max: 2 * all}}));
   await place.rest();
-  const counted = await place.author(
-    'SELECT state, count(*)::integer FROM sync.changes GROUP BY state ORDER BY state',
-  );
-  expect(counted.find(({state}) => state === 'held')?.count).toBeGreaterThan(0);
+  const [held] = await place.author(`SELECT count(*)::integer FROM sync.changes WHERE state = 'held'`);
+  expect(held?.count).toBeGreaterThan(all / 2);
   await place.author('SELECT sync.accept_change(min(change_id)) FROM sync.alterations');
   await place.rest();
   expect(await place.author('SELECT DISTINCT state FROM sync.changes')).toEqual([{state: 'done'}]);

@@ -1,22 +1,22 @@
 import {expect, test} from 'vitest';
-import {Batcher} from '../../../src/sync/push/batcher.ts';
+import {Batcher} from '../../../src/sync/push/batch/batcher.ts';
 
 test('what comes alone goes at once, and what comes meanwhile goes together', async () => {
-  const lots: (readonly number[])[] = [];
+  const batches: (readonly number[])[] = [];
   const first = Promise.withResolvers<void>();
   const batcher = new Batcher(async (items: readonly number[]) => {
-    lots.push(items);
-    if (lots.length === 1) await first.promise;
+    batches.push(items);
+    if (batches.length === 1) await first.promise;
     return items.map((item) => item * 10);
   });
   const all = [1, 2, 3].map((item) => batcher.do(item));
-  expect(lots).toEqual([[1]]);
+  expect(batches).toEqual([[1]]);
   first.resolve();
   expect(await Promise.all(all)).toEqual([10, 20, 30]);
-  expect(lots).toEqual([[1], [2, 3]]);
+  expect(batches).toEqual([[1], [2, 3]]);
 });
 
-test('of a lot that fails each item fails or succeeds for itself', async () => {
+test('of a batch that fails each item fails or succeeds for itself', async () => {
   const batcher = new Batcher(async (items: readonly number[]) => {
     if (items.includes(3)) throw new Error(`no ${items.join()}`);
     return items;

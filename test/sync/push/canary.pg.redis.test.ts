@@ -4,7 +4,7 @@
 import {Redis} from 'ioredis';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../../jobs/backend.ts';
+import {openQueueBackend} from '../../../jobs/queue/backend.ts';
 import {startWorkers, type Workers} from '../../../jobs/workers.ts';
 import {emptyRedis} from '../../support/redis.ts';
 import {type LoginPlace, openLoginPlace, type Weather} from './login-place.ts';
@@ -67,7 +67,7 @@ describe.each(backends)('with the queue on %s, the password and the token are fo
   async function comesTo(changeId: string | null, state: string, weather: Weather = place.weather) {
     place.weather = weather;
     await client.query('UPDATE sync.changes SET due_at = now() WHERE change_id = $1', [changeId]);
-    await workers.ringDue();
+    await workers.wakeDue();
     await expect
       .poll(async () => (await place.change(changeId)).state, {timeout: 20_000, interval: 50})
       .toBe(state);
@@ -100,7 +100,7 @@ describe.each(backends)('with the queue on %s, the password and the token are fo
     await place.reopen();
     place.weather = 'busy';
     await client.query('UPDATE sync.changes SET due_at = now() WHERE change_id = $1', [id]);
-    await workers.ringDue();
+    await workers.wakeDue();
     await expect.poll(() => failures(id), {timeout: 20_000}).toBe(2);
     await comesTo(id, 'done', 'fair');
     expect(await place.opens(number, password)).toBe(true);

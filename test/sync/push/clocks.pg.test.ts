@@ -38,7 +38,7 @@ test('workers whose clocks are minutes and days apart carry each change once', {
     INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 8) AS n`);
   loseAnswers(line);
   const {databaseUrl, account, pool} = world;
-  const settle = {lookDelaysMs: [0], quarantineMs: dayMs};
+  const settle = {lookDelaysMs: [0], arrivalLimitMs: dayMs};
   const work = {databaseUrl, accountId: account.accountId, service: reach, timeZone, diesAt: null, settle};
   const states = async () =>
     (await pool.query<{state: string}>('SELECT DISTINCT state FROM sync.changes')).rows.map(

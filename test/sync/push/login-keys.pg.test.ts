@@ -3,12 +3,12 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {parseKeys} from '../../../src/seal.ts';
-import type {Secret} from '../../../src/secret.ts';
+import {parseKeys} from '../../../src/base/seal.ts';
+import type {Secret} from '../../../src/base/secret.ts';
 import {allTables} from '../../../src/streams/all-tables.ts';
-import {Passwords} from '../../../src/sync/push/passwords.ts';
-import {openPool} from '../../../src/warehouse/database.ts';
-import {migrate} from '../../../src/warehouse/migrate.ts';
+import {Passwords} from '../../../src/sync/push/send/passwords.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
+import {migrate} from '../../../src/warehouse/schema/migrate.ts';
 import {createDatabase} from '../../support/postgres.ts';
 import {type LoginPlace, openLoginPlace} from './login-place.ts';
 

@@ -3,18 +3,18 @@
 import {randomBytes} from 'node:crypto';
 import {createServer, request as forward} from 'node:http';
 import {buffer} from 'node:stream/consumers';
-import {createClient} from '../../../src/api/client.ts';
-import {createTransport, type Transport} from '../../../src/api/transport.ts';
-import {createLogger} from '../../../src/log.ts';
-import {parseKeys} from '../../../src/seal.ts';
-import {Secret} from '../../../src/secret.ts';
-import {isPassword} from '../../../src/service/secrets.ts';
-import {Passwords} from '../../../src/sync/push/passwords.ts';
+import {createTransport, type Transport} from '../../../src/api/http/transport.ts';
+import {createClient} from '../../../src/api/resources/client.ts';
+import {createLogger} from '../../../src/base/log.ts';
+import {parseKeys} from '../../../src/base/seal.ts';
+import {Secret} from '../../../src/base/secret.ts';
+import {isPassword} from '../../../src/service/store/secrets.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushCounts, PushDeps} from '../../../src/sync/push/push-deps.ts';
-import type {AccountApi} from '../../../src/sync/sweep-deps.ts';
-import {learnEmployee} from '../../../src/warehouse/accounts.ts';
-import {openPool} from '../../../src/warehouse/database.ts';
+import {Passwords} from '../../../src/sync/push/send/passwords.ts';
+import type {AccountApi} from '../../../src/sync/sweep/sweep-deps.ts';
+import {learnEmployee} from '../../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../../support/world.ts';
 
 /** What becomes of writing requests at the door: `echo` refuses with what was sent, `mumble` does the same as a success, `lost` loses the answer. */

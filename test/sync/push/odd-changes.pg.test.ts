@@ -2,7 +2,7 @@
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {pushAccount} from '../../../src/sync/push/push.ts';
-import {openPool} from '../../../src/warehouse/database.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {openRecordingProxy, type RecordingProxy} from '../../support/recording-proxy.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../../support/world.ts';
 

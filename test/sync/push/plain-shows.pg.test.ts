@@ -1,5 +1,5 @@
 // Changes of a service whose shows embed nothing: what became of what hangs on a record is looked for where the
-// specification promises it, and what is told nowhere is no clash.
+// specification promises it, and what is told nowhere is no conflict.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {allWrites} from '../../../src/streams/all.ts';

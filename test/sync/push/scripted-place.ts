@@ -1,11 +1,11 @@
 // A service whose clock and whose line are the test's, an empty warehouse, workers one after the other, and time that passes
 // when the test says so.
 
-import {createClient} from '../../../src/api/client.ts';
-import {createTransport, type Transport, type TransportOptions} from '../../../src/api/transport.ts';
-import type {pushAll} from '../../../src/commands/push.ts';
-import {createLogger} from '../../../src/log.ts';
-import {Secret} from '../../../src/secret.ts';
+import {createTransport, type Transport, type TransportOptions} from '../../../src/api/http/transport.ts';
+import {createClient} from '../../../src/api/resources/client.ts';
+import {createLogger} from '../../../src/base/log.ts';
+import {Secret} from '../../../src/base/secret.ts';
+import type {pushAll} from '../../../src/commands/changes/push.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushCounts, PushDeps} from '../../../src/sync/push/push-deps.ts';
 import {letTimePass, readNextDue} from '../../support/push/fake-time.ts';
@@ -17,6 +17,8 @@ import {type CaptureWorld, openCaptureWorld, timeZone} from '../../warehouse/cap
 export interface ScriptedPlace extends CaptureWorld {
   readonly service: MemoryService;
   readonly mischief: Mischief;
+  /** Requests that have arrived at the service, with their methods and paths; may be emptied. */
+  readonly arrived: string[];
   /** Carries what is due now. */
   push(deps?: Partial<PushDeps>, transport?: Transport): Promise<PushCounts>;
   pass(seconds: number): Promise<void>;
@@ -37,7 +39,11 @@ export async function openScriptedPlace(clock?: ServiceClock): Promise<ScriptedP
     showsEmbed: true,
     ...(clock === undefined ? {} : {clock}),
   });
-  const backend = async (asked: Parameters<MemoryService['answer']>[0]) => service.answer(asked);
+  const arrived: string[] = [];
+  const backend = async (asked: Parameters<MemoryService['answer']>[0]) => {
+    arrived.push(`${asked.method} ${asked.path}`);
+    return service.answer(asked);
+  };
   const mischief = new Mischief(backend, {seed: '1', odds: certain, readTrouble: 0});
   await mischief.comeUp();
   const transports: Transport[] = [];
@@ -58,6 +64,7 @@ export async function openScriptedPlace(clock?: ServiceClock): Promise<ScriptedP
     ...world,
     service,
     mischief,
+    arrived,
     openTransport,
     world: (transport = own) => {
       const api = createClient(transport);

@@ -1,7 +1,7 @@
 // No clock decides whether a create is sent again: the service's may be off ours, off itself, or not be told.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {customers} from '../../../src/service/resource.ts';
+import {customers} from '../../../src/service/resources/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 const day = 86_400;
@@ -85,6 +85,19 @@ describe.each([
     expect(change).toMatchObject({state: 'conflict', result: {candidates: [expect.any(String)]}});
     await place.author("SELECT sync.resolve_change($1, 'resend')", [change?.change_id]);
     place.mischief.script = null;
+    await place.rest();
+    expect(await readChange()).toMatchObject({state: 'done'});
+    expect(countCustomers()).toBe(2);
+  });
+
+  test('a record that was here before it was sent is not either, however young it looks there', async () => {
+    const wanted = {changes: {name}, employeeIds: null, owner: null};
+    const by = {method: 'POST', path: '/customers.xml', isOurs: false};
+    const {fields} = place.service.store.create(customers, wanted, by);
+    await place.sent('customers', {customer_number: fields.customer_number, name});
+    const fates = ['drop' as const];
+    place.mischief.script = () => fates.shift() ?? null;
+    await insert();
     await place.rest();
     expect(await readChange()).toMatchObject({state: 'done'});
     expect(countCustomers()).toBe(2);

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 /** `looked` is a step of what is in doubt already. */
 const steps = pushSteps.filter((step) => step !== 'looked');
-const settle = {lookDelaysMs: [100], quarantineMs: 500};
+const settle = {lookDelaysMs: [100], arrivalLimitMs: 500};
 
 test.each(steps)('stopped at the step %s', {timeout: 120_000}, async (step) => {
   const number = steps.indexOf(step) + 1;

@@ -1,7 +1,7 @@
 // A request may wait long for its turn. Whoever stops meanwhile, and wakes when another has the change, sends nothing.
 
 import {afterEach, describe, expect, test} from 'vitest';
-import {customers} from '../../../src/service/resource.ts';
+import {customers} from '../../../src/service/resources/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

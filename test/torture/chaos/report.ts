@@ -1,6 +1,6 @@
 // What a run came to, as a table, and what in it is a fault.
 
-import {drawTable} from '../../../src/commands/report.ts';
+import {drawTable} from '../../../src/commands/terminal/report.ts';
 import {listViolations} from '../../support/push/tally.ts';
 import type {Options, Result} from './run.ts';
 import {findGrowth} from './vitals.ts';

@@ -74,6 +74,8 @@ type Entry = Omit<JournalEntry, 'before' | 'isOurs'> & {readonly at: Date};
 /** A PUT of ours, as it was noted before its first byte. */
 interface Noted {
   readonly path: string;
+  /** When the record was asked for that it rests on. */
+  readonly readAt: Date | null;
   readonly startedAt: Date;
   /** Null while its answer is unknown. */
   readonly endedAt: Date | null;
@@ -91,7 +93,7 @@ async function readJournal(url: string): Promise<Entry[]> {
 
 async function readRequests(pool: pg.Pool): Promise<Noted[]> {
   const {rows} = await pool.query<Noted>(
-    `SELECT path, started_at AS "startedAt", CASE WHEN outcome <> 'in-doubt' THEN ended_at END AS "endedAt"
+    `SELECT path, read_at AS "readAt", started_at AS "startedAt", CASE WHEN outcome <> 'in-doubt' THEN ended_at END AS "endedAt"
        FROM sync.attempts WHERE method = 'PUT'`,
   );
   return rows;
@@ -132,16 +134,14 @@ function addBefore(
   return {entries: judged, unseeable};
 }
 
-/** A record is read at most so long before its request is noted, by a Postgres and a service that are lost now and then. */
-const readBeforeMs = 5_000;
-
 /** Whether a request for the record was read for, or under way, when somebody edited it. */
 function isInWindow(editedAt: Date, entry: Entry, requests: readonly Noted[]): boolean {
   return requests.some(
-    ({path, startedAt, endedAt}) =>
+    ({path, readAt, startedAt, endedAt}) =>
       entry.path.endsWith(path) &&
       startedAt <= entry.at &&
-      startedAt.getTime() - readBeforeMs <= editedAt.getTime() &&
+      readAt !== null &&
+      readAt <= editedAt &&
       (endedAt === null || endedAt >= editedAt),
   );
 }

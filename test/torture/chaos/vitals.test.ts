@@ -1,4 +1,4 @@
-// What chaos makes of memory and file descriptors: it tells a slope from a wave, and says nothing of a life too short.
+// What chaos makes of memory and file descriptors: it tells growth from a wave, and says nothing of a life too short.
 
 import {expect, test} from 'vitest';
 import {describeLife, findGrowth, mostAMinute, tellingMinutes} from './vitals.ts';
@@ -22,6 +22,16 @@ function live(
 
 test('a heap that comes and goes does not grow', () => {
   expect(findGrowth(live(20, (minute) => 250 + 60 * Math.sin(minute * 3)))).toBeNull();
+});
+
+test('nor does one whose garbage is collected every eight minutes', () => {
+  const sawTooth = (minute: number) => 200 + 12 * (minute % 8);
+  expect(findGrowth(live(30, sawTooth))).toBeNull();
+});
+
+test('what is kept of each wave is growth', () => {
+  const kept = (minute: number) => 200 + 12 * (minute % 8) + 3 * minute;
+  expect(findGrowth(live(30, kept))).toMatch(/^worker grows by [23]\.\d MB a minute$/);
 });
 
 test('what the first minute takes does not count', () => {

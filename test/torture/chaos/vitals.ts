@@ -70,7 +70,7 @@ export function describeLife(name: string, samples: readonly Sample[]): Vitals {
   const of = (kind: 'megabytes' | 'descriptors') => ({
     first: told[0]?.[kind] ?? Number.NaN,
     last: told.at(-1)?.[kind] ?? Number.NaN,
-    aMinute: slopeOf(told.map((sample) => [sample.atMs / 60_000, sample[kind]])),
+    aMinute: riseOf(told.map((sample) => ({atMs: sample.atMs, value: sample[kind]}))),
   });
   return {name, minutes: lengthOf(told) / 60_000, megabytes: of('megabytes'), descriptors: of('descriptors')};
 }
@@ -79,13 +79,22 @@ function lengthOf(samples: readonly Sample[]): number {
   return (samples.at(-1)?.atMs ?? 0) - (samples[0]?.atMs ?? 0);
 }
 
-/** Of the straight line with the least squares. */
-function slopeOf(points: readonly (readonly [number, number])[]): number {
-  const meanX = points.reduce((sum, [x]) => sum + x, 0) / points.length;
-  const meanY = points.reduce((sum, [, y]) => sum + y, 0) / points.length;
-  const above = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0);
-  const below = points.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
-  return below === 0 ? 0 : above / below;
+/**
+ * Garbage comes and goes in waves of minutes; what is kept for good is the least of many waves. So the lowest of the last
+ * third is compared with the lowest of the first one.
+ * @returns by how much it rose in a minute
+ */
+function riseOf(points: readonly {readonly atMs: number; readonly value: number}[]): number {
+  const beginMs = points[0]?.atMs ?? 0;
+  const thirdMs = ((points.at(-1)?.atMs ?? 0) - beginMs) / 3;
+  if (thirdMs === 0) return 0;
+  const lowest = (third: 0 | 2) =>
+    Math.min(
+      ...points
+        .filter(({atMs}) => Math.min(2, Math.floor((atMs - beginMs) / thirdMs)) === third)
+        .map(({value}) => value),
+    );
+  return ((lowest(2) - lowest(0)) * 60_000) / (2 * thirdMs);
 }
 
 async function look(pid: number): Promise<Sample | null> {

@@ -1,0 +1,123 @@
+// The queue wakes workers. It is in Redis when the address of one is given, else in the warehouse's Postgres; everything else
+// is the same for both. A backend is reached once before BullMQ sees it: a queue built while Postgres is down stays dead
+// without a word, and one built while Redis is down waits for ever.
+
+import {
+  createPostgresBackend,
+  isPgPool,
+  type PgPool,
+  type Processor,
+  Queue,
+  type QueueOptions,
+  Worker,
+  type WorkerOptions,
+} from 'bullmq';
+import pg from 'pg';
+import type {Logger} from '../../src/base/log.ts';
+import {Outage} from './outage.ts';
+import {migrateQueue, schema} from './queue-schema.ts';
+import {inspectRedis, prefix} from './redis.ts';
+import type {WakeQueue, WakeWorker} from './wake-queue.ts';
+
+export interface QueueBackend {
+  readonly kind: 'redis' | 'postgres';
+  /** Tells an operator when it goes and when it is back; whoever works with it says how that went. */
+  readonly outage: Outage;
+  makeQueue(name: string): WakeQueue;
+  makeWorker(name: string, processor: Processor, options: {readonly concurrency: number}): WakeWorker;
+}
+
+const connectTimeoutMs = 5_000;
+
+/**
+ * @throws {FatalError} the backend cannot be reached or refuses us
+ */
+export async function openQueueBackend(addresses: {
+  readonly redisUrl: string | null;
+  readonly databaseUrl: string;
+  readonly log: Logger;
+}): Promise<QueueBackend> {
+  if (addresses.redisUrl !== null) return await openRedis(addresses.redisUrl, addresses.log);
+  return await openPostgres(addresses.databaseUrl, addresses.log);
+}
+
+async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
+  const {problems} = await inspectRedis(url);
+  for (const problem of problems) log.warn(problem);
+  const outage = new Outage(log);
+  // Producers fail at once while Redis is away, the poller tries again; a worker waits for its return.
+  const producing: QueueOptions = {
+    connection: {url, enableOfflineQueue: false, maxRetriesPerRequest: 1},
+    prefix,
+    streams: {events: {maxLen: 1_000}},
+  };
+  const working: Omit<WorkerOptions, 'concurrency'> = {connection: {url, maxRetriesPerRequest: null}, prefix};
+  return {
+    kind: 'redis',
+    outage,
+    makeQueue: (name) => listen(new Queue(name, producing), outage),
+    makeWorker: (name, processor, options) =>
+      listen(new Worker(name, processor, {...working, ...workerOptions, ...options}), outage),
+  };
+}
+
+async function openPostgres(connectionString: string, log: Logger): Promise<QueueBackend> {
+  await migrateQueue(connectionString);
+  const outage = new Outage(log);
+  return {
+    kind: 'postgres',
+    outage,
+    makeQueue: (name) => {
+      const connection = openQueuePool(connectionString);
+      const queue = new Queue(name, {connection}, createPostgresBackend);
+      return endWith(listen(queue, outage), connection);
+    },
+    makeWorker: (name, processor, options) => {
+      const connection = openQueuePool(connectionString);
+      const given = {connection, ...workerOptions, ...options};
+      return endWith(listen(new Worker(name, processor, given, createPostgresBackend), outage), connection);
+    },
+  };
+}
+
+/**
+ * Connections for one part of the queue, one of which it keeps to listen. BullMQ takes some out without a listener for
+ * errors: one that broke just then would end the process.
+ */
+function openQueuePool(connectionString: string): PgPool {
+  const pool = new pg.Pool({
+    connectionString,
+    options: `-c search_path=${schema}`,
+    keepAlive: true,
+    connectionTimeoutMillis: connectTimeoutMs,
+    max: 5,
+  });
+  pool.on('connect', (client) => client.on('error', () => {}));
+  // BullMQ has types of its own for what it uses of the driver.
+  const seen: unknown = pool;
+  if (!isPgPool(seen)) throw new TypeError('the queue: expected the driver that BullMQ knows');
+  return seen;
+}
+
+/** BullMQ leaves a pool that it was given to its owner. */
+function endWith<T extends WakeWorker>(part: T, pool: PgPool): T {
+  const close = part.close.bind(part);
+  return Object.assign(part, {
+    close: async (force?: boolean) => {
+      await close(force);
+      await pool.end();
+    },
+  });
+}
+
+/** A long lock and many stalls allowed: what may not happen twice is guarded by the row's fence, not by the queue. */
+const workerOptions = {lockDuration: 60_000, maxStalledCount: 1_000, stalledInterval: 15_000, drainDelay: 5};
+
+/** BullMQ reports lost connections as events, each connection for itself; without a listener they would end the process. */
+function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(
+  part: T,
+  outage: Outage,
+): T {
+  part.on('error', (error) => outage.failed(error.message));
+  return part;
+}

@@ -1,0 +1,43 @@
+// The queue, or the warehouse, goes away: half a dozen connections notice, again and again. An operator is told once when
+// it goes and once when it is back.
+
+import type {Logger} from '../../src/base/log.ts';
+
+/** So long nothing may fail before all is called well again: connections come back one after the other. */
+const quietMs = 10_000;
+
+/** Knows since when something fails. */
+export class Outage {
+  readonly #log: Logger;
+  readonly #now: () => number;
+  /** Null: all is well. */
+  #failing: {readonly since: number; lastAt: number; wellAgainAt: number | null} | null = null;
+
+  /** @param now - milliseconds of a clock that nobody sets */
+  constructor(log: Logger, now: () => number = () => performance.now()) {
+    this.#log = log;
+    this.#now = now;
+  }
+
+  failed(reason: string): void {
+    const now = this.#now();
+    if (this.#failing !== null) {
+      this.#failing.lastAt = now;
+      this.#failing.wellAgainAt = null;
+      return;
+    }
+    this.#failing = {since: now, lastAt: now, wellAgainAt: null};
+    this.#log.warn({reason}, 'the queue or the warehouse is out of reach; nothing is lost, trying again');
+  }
+
+  succeeded(): void {
+    const failing = this.#failing;
+    if (failing === null) return;
+    const now = this.#now();
+    failing.wellAgainAt ??= now;
+    if (now - failing.lastAt < quietMs) return;
+    const seconds = Math.round((failing.wellAgainAt - failing.since) / 1_000);
+    this.#failing = null;
+    this.#log.warn({seconds}, 'the queue and the warehouse are within reach again; work goes on');
+  }
+}

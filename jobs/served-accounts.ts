@@ -1,0 +1,64 @@
+import PQueue from 'p-queue';
+import type pg from 'pg';
+import type {Logger} from '../src/base/log.ts';
+import {listAccounts} from '../src/warehouse/accounts/accounts.ts';
+
+/** Numbers of accounts, or what reads them: then an account that is added is served within seconds. */
+export type AccountIds = readonly string[] | (() => Promise<readonly string[]>);
+
+/** Who is served by this process, and what has become of those who no longer are. */
+export class ServedAccounts {
+  readonly #accountIds: AccountIds;
+  readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
+  readonly #served = new Set<string>();
+  /** Of two looks at once the later would tell what the earlier has told. */
+  readonly #oneByOne = new PQueue({concurrency: 1});
+
+  constructor(accountIds: AccountIds, deps: {readonly pool: pg.Pool; readonly log: Logger}) {
+    this.#accountIds = accountIds;
+    this.#deps = deps;
+  }
+
+  /** Reads who is served now. Of an account that is not any more, one line says why. */
+  async look(): Promise<readonly string[]> {
+    return await this.#oneByOne.add(async () => {
+      const accountIds = typeof this.#accountIds === 'function' ? await this.#accountIds() : this.#accountIds;
+      const left = new Set(this.#served).difference(new Set(accountIds));
+      if (left.size > 0) await this.#tell(left);
+      this.#served.clear();
+      for (const accountId of accountIds) this.#served.add(accountId);
+      return accountIds;
+    });
+  }
+
+  /** The accounts that were served at the last look. */
+  get served(): readonly string[] {
+    return [...this.#served];
+  }
+
+  /** Whether an account was served at the last look: costs nothing. */
+  knows(accountId: string): boolean {
+    return this.#served.has(accountId);
+  }
+
+  /** Whether an account is served; one that is not known is looked for once more. */
+  async serves(accountId: string): Promise<boolean> {
+    return this.#served.has(accountId) || (await this.look()).includes(accountId);
+  }
+
+  async #tell(left: ReadonlySet<string>): Promise<void> {
+    const {pool, log} = this.#deps;
+    for (const {accountId, name, state, stateReason} of await listAccounts(pool)) {
+      if (!left.has(accountId)) continue;
+      const facts = {account: name, reason: stateReason};
+      if (state === 'stopped') log.error(facts, 'the account is stopped; the others go on');
+      else if (state === 'paused') log.info(facts, 'the account is paused');
+      // Nobody asked for it: a person sealed its token with another key.
+      else
+        log.warn(
+          {account: name},
+          'the account is no longer served here: its token is sealed with another key',
+        );
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import {FatalError, RetryableError} from '../../base/errors.ts';
+import type {ExchangeFailure} from './exchange.ts';
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused (is the service up, is the port right?)',
+  ENOTFOUND: 'host name unknown (is the address spelled right?)',
+  ELOOPBACK: 'a name that is not this machine, to which alone plain http is spoken',
+  EAI_AGAIN: 'host name not resolved for now',
+  ENETUNREACH: 'network unreachable',
+  EHOSTUNREACH: 'host unreachable',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection reset',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  UND_ERR_SOCKET: 'connection closed before the answer was whole',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'answer cut short',
+  UND_ERR_HEADERS_OVERFLOW: 'more bytes of headers than the limit',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
+  UND_ERR_BODY_TIMEOUT: 'answer stalled',
+};
+
+const CERTIFICATE =
+  /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|ERR_TLS_CERT|INVALID_CA|CRL_)/;
+const TLS = /^(?:ERR_SSL|ERR_TLS|EPROTO)/;
+
+/** What happened below HTTP, in words, with the code that a search engine knows. */
+export function describeFailure({kind, code}: ExchangeFailure): string {
+  if (kind === 'deadline') return 'no whole answer before the deadline';
+  if (kind === 'too-large') return 'a body larger than the limit';
+  if (kind === 'too-many-headers') return 'more headers than the limit';
+  if (kind === 'aborted') return 'aborted by us';
+  if (kind === 'withheld') return 'withheld by us before its first byte';
+  const words =
+    WORDS[code] ?? (isCertificate(code) ? 'certificate not trusted' : TLS.test(code) ? 'TLS failed' : null);
+  if (words !== null) return `${words} [${code}]`;
+  return code.startsWith('HPE_')
+    ? `an answer that is not HTTP [${code}]`
+    : `no answer [${code || 'unknown'}]`;
+}
+
+/** The error for a read that got no whole answer. @param thing - the request and its attempt */
+export function toFailureError(thing: string, failure: ExchangeFailure): Error {
+  const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;
+  if (failure.kind === 'too-large')
+    return new FatalError(`${message}; raise the limit if such an answer is right`);
+  if (failure.code === 'ELOOPBACK')
+    return new FatalError(`${message}; nothing was sent: give the address with https`);
+  if (isCertificate(failure.code))
+    return new FatalError(`${message}; nothing was sent: check the address and its certificate`);
+  return new RetryableError(`${message}; try again later`);
+}
+
+function isCertificate(code: string): boolean {
+  return CERTIFICATE.test(code);
+}

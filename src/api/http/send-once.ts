@@ -1,0 +1,78 @@
+import type {Agent, Dispatcher} from 'undici';
+import type {Limiter} from '../pace/limiter.ts';
+import type {Load, Throttle} from '../pace/throttle.ts';
+import {type Answer, loadOfFailure, loadOfStatus} from '../resources/verdict.ts';
+import {type BodyLimits, decodeBody} from './decompress.ts';
+import {type Exchange, ExchangeError, type ExchangeLimits, exchange} from './exchange.ts';
+
+/** An answer before it is judged. */
+export type RawAnswer = Answer & {readonly retryAfter: string | undefined};
+
+/** What all attempts of one account share. */
+export interface Shared {
+  readonly limits: ExchangeLimits & BodyLimits;
+  readonly throttle: Throttle;
+  /** Follows the throttle. */
+  readonly limiter: Limiter;
+  /** Milliseconds on a clock that never goes back. */
+  readonly now: () => number;
+}
+
+export interface Attempt {
+  readonly agent: Agent;
+  /** Requests of one kind take about the same time; see `kindOf`. */
+  readonly kind: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly onAttempt?: (() => void) | undefined;
+  /** Asked right before the first byte: false leaves it unsent. */
+  readonly mayStart?: (() => boolean) | undefined;
+}
+
+/**
+ * Sends a request whose turn it is, once, and unpacks its answer. The throttle learns from how it ends, and `onAttempt` is
+ * called if it was sent.
+ * @throws {ExchangeError | BadCoding}
+ */
+export async function sendOnce(
+  {limits, throttle, limiter, now}: Shared,
+  request: Dispatcher.DispatchOptions,
+  {agent, kind, signal, onAttempt, mayStart}: Attempt,
+): Promise<RawAnswer> {
+  const begun = throttle.begin(now());
+  let load: Load = 'unknown';
+  let isSent = true;
+  try {
+    const got = await exchange(agent, request, {...limits, signal, mayStart});
+    load = loadOfStatus(got.status);
+    const body = await decodeBody(got.body, headerOf(got, 'content-encoding') ?? '', limits);
+    return toAnswer(got, body, now() - begun.atMs);
+  } catch (error) {
+    if (error instanceof ExchangeError) {
+      load = loadOfFailure(error);
+      isSent = error.isSent;
+    }
+    throw error;
+  } finally {
+    throttle.end(begun, {load, kind}, now());
+    limiter.concurrency = throttle.concurrency;
+    if (isSent) onAttempt?.();
+  }
+}
+
+function toAnswer(got: Exchange, body: Buffer, ms: number): RawAnswer {
+  return {
+    status: got.status,
+    body,
+    contentType: headerOf(got, 'content-type') ?? null,
+    dateHeader: headerOf(got, 'date') ?? null,
+    location: headerOf(got, 'location') ?? null,
+    retryAfter: headerOf(got, 'retry-after'),
+    bodyBytes: got.body.length,
+    ms,
+  };
+}
+
+function headerOf({headers}: Exchange, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : value?.[0];
+}

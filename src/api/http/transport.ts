@@ -1,0 +1,291 @@
+import type {Agent, Dispatcher} from 'undici';
+import {AccessError, FatalError, RetryableError} from '../../base/errors.ts';
+import type {Secret} from '../../base/secret.ts';
+import {kindOf} from '../pace/latency.ts';
+import {Limiter, type Urgency} from '../pace/limiter.ts';
+import {DEFAULT_RETRY, type RetryPolicy, retry, type Sleep} from '../pace/retry.ts';
+import {parseRetryAfter} from '../pace/retry-after.ts';
+import {DEFAULT_THROTTLE, Throttle, type ThrottleLimits} from '../pace/throttle.ts';
+import {type ErrorWords, readErrorWords} from '../resources/error-words.ts';
+import {type Answer, type Gone, isUnknownRecord, type Refusal, toReadError} from '../resources/verdict.ts';
+import {judgeFailure, judgeRefusal, type Refused, type WriteOutcome} from '../resources/write-outcome.ts';
+import {type AgentOptions, createAgents} from './agents.ts';
+import {formsOf, toAuthorization} from './authorization.ts';
+import {joinPath, parseBaseUrl} from './base-url.ts';
+import {BadCoding} from './decompress.ts';
+import {ExchangeError} from './exchange.ts';
+import {readDate} from './http-date.ts';
+import {onlyThisMachine} from './local-lookup.ts';
+import {toFailureError} from './network-failure.ts';
+import {type RawAnswer, type Shared, sendOnce} from './send-once.ts';
+
+export interface TransportOptions extends AgentOptions {
+  /** The account's base address; may hold a path. */
+  readonly baseUrl: string;
+  readonly token: Secret;
+  readonly allowHttp?: boolean;
+  /** Requests at once, between which the account's own measure is learned. */
+  readonly throttle?: Partial<ThrottleLimits>;
+  readonly limits?: Partial<TransportLimits>;
+  readonly retry?: Partial<RetryPolicy>;
+  /** Milliseconds since 1970, to measure the date of a `Retry-After` by where the answer has no date of its own. */
+  readonly now?: () => number;
+  /** Milliseconds on a clock that never goes back, to measure answers and holds by. */
+  readonly clock?: () => number;
+}
+
+export interface TransportLimits {
+  /** For one whole request, from the name look-up to the last byte. */
+  readonly timeoutMs: number;
+  /** Bytes of a body on the wire, and after unpacking. */
+  readonly maxBodyBytes: number;
+  readonly maxTextBytes: number;
+  /** Unpacked bytes for each packed one; asked beyond 1 MB only. */
+  readonly maxRatio: number;
+  readonly maxHeaders: number;
+}
+
+export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
+  timeoutMs: 60_000,
+  maxBodyBytes: 20_000_000,
+  maxTextBytes: 100_000_000,
+  maxRatio: 100,
+  maxHeaders: 200,
+};
+
+/** How a read is asked, whatever it asks for. */
+export interface Asking {
+  readonly signal?: AbortSignal | undefined;
+  /** Its place among the requests that wait; `fresh` when absent. */
+  readonly urgency?: Urgency | undefined;
+  /** Called once for every attempt that was really sent, when it is over. */
+  readonly onAttempt?: (() => void) | undefined;
+}
+
+export interface ReadRequest extends Asking {
+  /** Relative to the base address: `/jobs.xml`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+}
+
+export interface WriteRequest {
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  /** A document of the encoder; absent for DELETE. */
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Texts of the body that no error may hold, should the answer repeat them. */
+  readonly hidden?: readonly string[];
+  /** Called when its turn has come, before it is connected. */
+  readonly onTurn?: () => Promise<void>;
+  /** Asked right before its first byte, for it may have waited long by then: false leaves it unsent. */
+  readonly mayStart?: () => boolean;
+}
+
+export interface Transport {
+  /** Host and port, as errors name them. */
+  readonly host: string;
+  readonly limiter: Limiter;
+  /**
+   * Reads, in as many attempts as the policy allows.
+   * @throws {RetryableError} 429, 5xx, a failing network, a deadline, a body that does not unpack
+   * @throws {AccessError} 401; from then on at once, by every read of this transport, and nothing more is sent
+   * @throws {FatalError} 403, a redirect, a certificate not trusted, a body beyond the caps
+   * @throws {RecordError} any other 4xx; and the signal's own reason when it is aborted
+   */
+  read(request: ReadRequest): Promise<Answer | Gone>;
+  /**
+   * Writes, once, before any read that waits. What the network and the service do to it is told, not thrown. After a 401
+   * every write is `refused` with the same `AccessError`, unsent.
+   */
+  write(request: WriteRequest): Promise<WriteOutcome>;
+  /** What an answer says, without the token or any other text that it must not repeat. */
+  readWords(answer: Pick<Answer, 'body' | 'contentType'>, hidden?: readonly string[]): ErrorWords;
+  /** Cuts what is under way and closes the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the way to one account. No redirects, no HTTP/2, no cookies; errors carry neither bodies nor the token.
+ * @throws {UsageError} a base address or a token that cannot be right
+ * @see docs/traps.md "The HTTP client"; docs/traps.md "Answers that were lost"
+ */
+export function createTransport(options: TransportOptions): Transport {
+  return new HttpTransport(options);
+}
+
+class HttpTransport implements Transport {
+  readonly host: string;
+  readonly limiter: Limiter;
+  readonly #base: URL;
+  readonly #token: Secret;
+  readonly #authorization: Secret;
+  readonly #retry: RetryPolicy;
+  readonly #now: () => number;
+  readonly #agents: {readonly reads: Agent; readonly writes: Agent};
+  readonly #shared: Shared;
+  /** What became of the first request that was answered with 401. */
+  #refused: Refused | null = null;
+
+  constructor(options: TransportOptions) {
+    this.#base = parseBaseUrl(options.baseUrl, {allowHttp: options.allowHttp ?? false});
+    this.#token = options.token;
+    this.#authorization = toAuthorization(options.token);
+    this.#retry = {...DEFAULT_RETRY, ...options.retry};
+    this.#now = options.now ?? Date.now;
+    const isLocal = this.#base.protocol === 'http:' && options.allowHttp !== true;
+    this.#agents = createAgents(isLocal ? {...options, lookup: onlyThisMachine(options.lookup)} : options);
+    this.host = this.#base.host;
+    const limits = {...DEFAULT_TRANSPORT_LIMITS, ...options.limits};
+    const throttle = new Throttle({...DEFAULT_THROTTLE, ...options.throttle});
+    const {concurrency} = throttle;
+    const now = options.clock ?? (() => performance.now());
+    this.limiter = new Limiter({concurrency, now, sleep: this.#retry.sleep});
+    this.#shared = {limits, throttle, limiter: this.limiter, now};
+  }
+
+  async read(request: ReadRequest): Promise<Answer | Gone> {
+    const page = request.query?.page;
+    const name = `GET ${request.path}${page === undefined ? '' : `?page=${page}`} at ${this.host}`;
+    const run = (attempt: number) => {
+      const thing = `${name}, attempt ${attempt} of ${this.#retry.attempts}`;
+      return this.limiter.run(() => this.#readOnce(request, thing), request);
+    };
+    return await retry(run, {...this.#retry, sleep: this.#pause}, request.signal);
+  }
+
+  async write(request: WriteRequest): Promise<WriteOutcome> {
+    const thing = `${request.method} ${request.path} at ${this.host}`;
+    let isStarted = false;
+    const run = async () => {
+      isStarted = true;
+      await request.onTurn?.();
+      return await this.#writeOnce(request, thing);
+    };
+    try {
+      return await this.limiter.run(run, {urgency: 'write-back', signal: request.signal});
+    } catch (error) {
+      if (isStarted) throw error;
+      const refused = this.#refused;
+      if (refused !== null && error === refused.error) return refused;
+      return {outcome: 'not-sent', reason: `${thing}: aborted by us while it waited`};
+    }
+  }
+
+  readWords(
+    {body, contentType}: Pick<Answer, 'body' | 'contentType'>,
+    hidden: readonly string[] = [],
+  ): ErrorWords {
+    return readErrorWords(body, contentType, [...formsOf(this.#token), ...hidden]);
+  }
+
+  async close(): Promise<void> {
+    this.limiter.stop(new RetryableError(`${this.host}: the way to it was closed by us; open it again`));
+    await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
+  }
+
+  // A read that pauses before it is tried again waits, too: a stop is told to it at once.
+  readonly #pause: Sleep = async (ms, signal) => {
+    const {stopped} = this.limiter;
+    await this.#retry.sleep(ms, signal === undefined ? stopped : AbortSignal.any([signal, stopped]));
+  };
+
+  async #readOnce(request: ReadRequest, thing: string): Promise<Answer | Gone> {
+    const options = this.#compose('GET', request.path, {query: request.query ?? {}});
+    const kind = kindOf('GET', request.path, request.query);
+    try {
+      const answer = await sendOnce(this.#shared, options, {...request, agent: this.#agents.reads, kind});
+      if (answer.status === 200 && !isHtml(answer)) return answer;
+      return this.#judge(this.#toRefusal(answer, thing));
+    } catch (error) {
+      if (error instanceof BadCoding) throw toCodingError(thing, error);
+      if (!(error instanceof ExchangeError)) throw error;
+      if (error.kind === 'aborted') request.signal?.throwIfAborted();
+      throw toFailureError(thing, error);
+    }
+  }
+
+  #judge(refusal: Refusal): Gone {
+    this.#heed(refusal);
+    if (isUnknownRecord(refusal)) return {gone: true, status: refusal.status, words: refusal.words.text};
+    throw this.#latch(toReadError(refusal), refusal);
+  }
+
+  async #writeOnce(request: WriteRequest, thing: string): Promise<WriteOutcome> {
+    const options = this.#compose(request.method, request.path, {body: request.body});
+    const {signal, mayStart} = request;
+    try {
+      const kind = kindOf(request.method, request.path);
+      const attempt = {agent: this.#agents.writes, kind, signal, mayStart};
+      const answer = await sendOnce(this.#shared, options, attempt);
+      if (answer.status >= 200 && answer.status < 300 && !isHtml(answer)) return {outcome: 'done', answer};
+      const refusal = this.#toRefusal(answer, thing, request.hidden);
+      this.#heed(refusal);
+      const outcome = judgeRefusal(refusal);
+      if (outcome.outcome !== 'refused') return outcome;
+      return {...outcome, error: this.#latch(outcome.error, refusal)};
+    } catch (error) {
+      if (error instanceof ExchangeError) return judgeFailure(thing, error);
+      if (!(error instanceof BadCoding)) throw error;
+      return {
+        outcome: 'in-doubt',
+        reason: `${thing}: expected an answer, got ${error.message}`,
+        status: null,
+        retryAfterMs: null,
+      };
+    }
+  }
+
+  #heed({retryAfterMs}: Refusal): void {
+    if (retryAfterMs !== null) this.limiter.hold(retryAfterMs);
+  }
+
+  /** Stops the account at its first 401, whose error is everybody's from then on. */
+  #latch(error: Error, {status, words}: Refusal): Error {
+    if (!(error instanceof AccessError)) return error;
+    this.#refused ??= {outcome: 'refused', status, words: words.text, isGone: false, error};
+    this.limiter.stop(this.#refused.error);
+    return this.#refused.error;
+  }
+
+  #compose(
+    method: 'GET' | WriteRequest['method'],
+    path: string,
+    {query, body}: {readonly query?: Readonly<Record<string, string>>; readonly body?: string | undefined},
+  ): Dispatcher.DispatchOptions {
+    const headers = {
+      authorization: this.#authorization.reveal(),
+      accept: 'application/xml',
+      'accept-encoding': 'gzip',
+      ...(body === undefined ? {} : {'content-type': 'application/xml; charset=utf-8'}),
+    };
+    return {
+      origin: this.#base.origin,
+      path: joinPath(this.#base, path, query),
+      method,
+      headers,
+      body: body ?? null,
+    };
+  }
+
+  #toRefusal(answer: RawAnswer, thing: string, hidden?: readonly string[]): Refusal {
+    const words = this.readWords(answer, hidden);
+    return {
+      thing,
+      status: answer.status,
+      words,
+      retryAfterMs: parseRetryAfter(answer.retryAfter, readDate(answer.dateHeader) ?? this.#now()),
+    };
+  }
+}
+
+// A captive portal answers everything with 200 and its own page.
+function isHtml({contentType}: Answer): boolean {
+  return /^text\/html/i.test(contentType ?? '');
+}
+
+function toCodingError(thing: string, error: BadCoding): Error {
+  const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
+  if (error.isTooLarge) return new FatalError(`${message}; raise the limits if such an answer is right`);
+  return new RetryableError(`${message}; try again later`);
+}

@@ -1,0 +1,112 @@
+// What the status of an answer means for the caller. The two tables of this file, of reads and of writes, differ in one
+// thing: after a write whose fate is not certain nobody may simply try again.
+
+import {AccessError, FatalError, RecordError, RetryableError} from '../../base/errors.ts';
+import type {ExchangeFailure} from '../http/exchange.ts';
+import type {Load} from '../pace/throttle.ts';
+import type {ErrorWords} from './error-words.ts';
+
+/** An answer, unpacked. */
+export interface Answer {
+  readonly status: number;
+  readonly body: Buffer;
+  readonly contentType: string | null;
+  /** The `Date` header: the service's clock. */
+  readonly dateHeader: string | null;
+  readonly location: string | null;
+  /** On the wire. */
+  readonly bodyBytes: number;
+  /** From the first byte asked to the last one got, without waiting for a turn. */
+  readonly ms: number;
+}
+
+/** The service answered, and knows no such record. An expected outcome, and evidence: its words are kept. */
+export interface Gone {
+  readonly gone: true;
+  readonly status: number;
+  readonly words: string;
+}
+
+/** Tells "no such record" from what a read brings otherwise. */
+export function isGone(result: object): result is Gone {
+  return 'gone' in result && result.gone === true;
+}
+
+/** A status and its words, with what an error needs to say. */
+export interface Refusal {
+  /** `GET /jobs/7.xml at app.example.com`, with the attempt. */
+  readonly thing: string;
+  readonly status: number;
+  readonly words: ErrorWords;
+  readonly retryAfterMs: number | null;
+}
+
+const TIME_OUT = /^(?:ETIMEDOUT|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)$/;
+
+const UNKNOWN_RECORD = /^Invalid (?:customer|job|employee|task|(?:customer |job )?note|time[ _-]entry)\.$/i;
+
+/**
+ * True when the service says that there is no such record: 400 with its `Invalid job.`, or 404 or 410. A page of HTML
+ * under these numbers is some proxy's, and proves nothing.
+ * @see docs/service.md "Errors and headers"; docs/service.md "Deletes and identifiers"; docs/traps.md "Absence"
+ */
+export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words'>): boolean {
+  if (words.isHtml) return false;
+  if (status === 404 || status === 410) return true;
+  return status === 400 && words.isReadable && UNKNOWN_RECORD.test(words.text);
+}
+
+/** The error for a read that was not answered with 200: its type says what to do next. */
+export function toReadError(refusal: Refusal): Error {
+  const {thing, status, words, retryAfterMs} = refusal;
+  const got = `expected 200 and XML, got ${status} and ${words.text}`;
+  if (status === 401 || status === 403) return toAccessError(refusal);
+  if (status >= 300 && status < 400) {
+    return new FatalError(
+      `${thing}: ${got}; redirects are not followed: set the base address to where the service is`,
+    );
+  }
+  if (isPassing(status) || words.isHtml)
+    return new RetryableError(`${thing}: ${got}; try again later`, {retryAfterMs});
+  return new RecordError(`${thing}: ${got}; the request itself is refused`);
+}
+
+/**
+ * The error for a write that the service definitely refused; null when the answer proves nothing and the write is in
+ * doubt. A 503 counts where the service itself says why: a gateway's does not know what became of the request.
+ * @see docs/traps.md "Answers that were lost"
+ */
+export function toWriteError(refusal: Refusal): Error | null {
+  const {thing, status, words, retryAfterMs} = refusal;
+  if (status === 401 || (status === 403 && words.isReadable)) return toAccessError(refusal);
+  const isReadable = words.isReadable && ((status >= 400 && status < 500) || status === 503);
+  if (!isUnknownRecord(refusal) && !isReadable) return null;
+  const got = `expected success, got ${status} (${words.text})`;
+  if (status === 429 || status === 503)
+    return new RetryableError(`${thing}: ${got}; nothing was written: send it later`, {retryAfterMs});
+  return new RecordError(`${thing}: ${got}; the service refused it and nothing was written`);
+}
+
+/** What an answer's status tells of the load; 504 is a time-out that a gateway tells us of. */
+export function loadOfStatus(status: number): Load {
+  if (status === 429 || status === 503 || status === 504) return 'too-much';
+  return status >= 200 && status < 300 ? 'in-time' : 'unknown';
+}
+
+/** What it tells of the load that there is no whole answer: a time-out of any kind is too much. */
+export function loadOfFailure({kind, code}: ExchangeFailure): Load {
+  return kind === 'deadline' || TIME_OUT.test(code) ? 'too-much' : 'unknown';
+}
+
+// 408 and 425 are the server's "not now"; a success other than 200 on a read is no list we know.
+function isPassing(status: number): boolean {
+  return status < 300 || status >= 500 || status === 429 || status === 408 || status === 425;
+}
+
+function toAccessError({thing, status, words}: Refusal): FatalError {
+  const got = `${thing}: expected access, got ${status} (${words.text})`;
+  if (status !== 401) return new FatalError(`${got}; check what the employee of this token may do`);
+  return new AccessError(
+    `${got}; check the token and the base address (a changed password changes the token): until then nothing more is asked of this account`,
+  );
+}

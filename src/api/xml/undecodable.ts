@@ -1,0 +1,76 @@
+// Bytes that are not UTF-8 spoil the record that holds them, and no other. A page is cut at its record tags, which are
+// ASCII: no byte of a character beyond ASCII is one of theirs, whole or broken. What the cut does not understand, and a
+// page whose own frame is broken, is an error as before.
+
+import {isUtf8} from 'node:buffer';
+import {RecordError, RetryableError} from '../../base/errors.ts';
+import {cutList} from './cut.ts';
+import {type BadRecord, type ElementNames, type ReadMeta, readList, readOne} from './reader.ts';
+import type {FieldRecord} from './record.ts';
+import {replaceForbidden} from './xml-character.ts';
+
+const reason = 'bytes that are not UTF-8';
+
+/**
+ * Reads a list as `readList` does; records with bytes that are not UTF-8 are among the bad ones, their fields not noted.
+ * @throws {RetryableError | FatalError} as `readList` does
+ */
+export function readListApart(
+  body: Buffer,
+  names: ElementNames,
+  meta: ReadMeta = {},
+): {records: FieldRecord[]; bad: BadRecord[]} {
+  try {
+    return readList(body, names, meta);
+  } catch (error) {
+    const apart = error instanceof RetryableError ? setApart(body, names) : null;
+    if (apart === null) throw error;
+    const {records, bad} = readList(apart.rest, names, meta);
+    // The parser must have seen the very records that the cut did.
+    if (records.length + bad.length !== apart.places.length) throw error;
+    const others = bad.map((record) => ({...record, index: apart.places[record.index] ?? record.index}));
+    return {records, bad: [...others, ...apart.broken].sort((one, other) => one.index - other.index)};
+  }
+}
+
+/**
+ * Reads one record as `readOne` does.
+ * @throws {RecordError} also when it is one whole record, but for bytes that are not UTF-8
+ */
+export function readOneApart(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
+  try {
+    return readOne(body, names, meta);
+  } catch (error) {
+    if (!(error instanceof RetryableError) || isUtf8(body)) throw error;
+    readOne(Buffer.from(body.toString('utf8')), names, meta);
+    throw new RecordError(`${meta.thing ?? 'the answer'}: <${names.item}>: ${reason}`);
+  }
+}
+
+interface Apart {
+  /** The page without the broken records. */
+  readonly rest: Buffer;
+  /** Where its records stood. */
+  readonly places: readonly number[];
+  readonly broken: readonly BadRecord[];
+}
+
+function setApart(body: Buffer, names: ElementNames): Apart | null {
+  const slices = isUtf8(body) ? null : cutList(body, names);
+  if (slices === null) return null;
+  const kept: Buffer[] = [];
+  const places: number[] = [];
+  const broken: BadRecord[] = [];
+  let from = 0;
+  for (const [index, slice] of slices.entries()) {
+    if (isUtf8(slice)) {
+      places.push(index);
+      continue;
+    }
+    broken.push({index, reason, xml: replaceForbidden(slice.toString('utf8'))});
+    const at = slice.byteOffset - body.byteOffset;
+    kept.push(body.subarray(from, at));
+    from = at + slice.length;
+  }
+  return {rest: Buffer.concat([...kept, body.subarray(from)]), places, broken};
+}

@@ -1,0 +1,69 @@
+// Whether an account's zone is the one that it was given: the service writes moments with the offset of the account's own
+// clock, and takes text without any. In a wrong zone every time that is written back would be hours off.
+
+import {Temporal} from 'temporal-polyfill';
+import {isIsoInstant} from '../../api/times/iso-instant.ts';
+import {UsageError} from '../../base/errors.ts';
+
+const createdAt = /<created[-_]at\b[^>]*>\s*(\d{4}-\d\d-\d\dT[^<\s]{6,30})\s*</g;
+/** Where most people who might have the wrong one live; the first that fits is offered. */
+const offered = [
+  'America/New_York',
+  'America/Chicago',
+  'America/Denver',
+  'America/Phoenix',
+  'America/Los_Angeles',
+  'America/Anchorage',
+  'Pacific/Honolulu',
+  'America/Halifax',
+  'Europe/London',
+  'Europe/Berlin',
+  'Asia/Kolkata',
+  'Australia/Sydney',
+];
+
+/**
+ * Compares the offsets of moments on a page with those of a zone. A few that differ prove nothing: rules of zones change,
+ * and not everybody knows them at once. Moments that are all in UTC prove nothing either.
+ * @param page - XML of a list whose records have a `created_at`
+ * @returns what was expected and what came, where most of them differ; else null
+ */
+export function findZoneMismatch(page: string, timeZone: string): string | null {
+  const instants = [...page.matchAll(createdAt)].flatMap(([, text = '']) =>
+    isIsoInstant(text) ? [text] : [],
+  );
+  if (instants.every((instant) => offsetOf(instant) === '+00:00')) return null;
+  const [odd] = differing(instants, timeZone);
+  if (odd === undefined || fits(instants, timeZone)) return null;
+  const meant = offered.find((zone) => fits(instants, zone));
+  const zone = `${timeZone}, whose clock has ${offsetIn(odd, timeZone)} then`;
+  return `expected the account's own zone${meant === undefined ? '' : ` (did you mean ${meant}?)`}, got ${zone}; the service writes ${odd}`;
+}
+
+/**
+ * @param setting - where the zone was given
+ * @throws {UsageError} it is not the account's
+ */
+export function refuseWrongZone(
+  {body}: {readonly body: Buffer},
+  {timeZone, setting}: {readonly timeZone: string; readonly setting: string},
+): void {
+  const mismatch = findZoneMismatch(body.toString(), timeZone);
+  if (mismatch !== null) throw new UsageError(`${setting}: ${mismatch}`);
+}
+
+function fits(instants: readonly string[], timeZone: string): boolean {
+  return differing(instants, timeZone).length * 2 <= instants.length;
+}
+
+function differing(instants: readonly string[], timeZone: string): string[] {
+  return instants.filter((instant) => offsetOf(instant) !== offsetIn(instant, timeZone));
+}
+
+function offsetOf(instant: string): string {
+  return instant.endsWith('Z') ? '+00:00' : instant.slice(-6);
+}
+
+function offsetIn(instant: string, timeZone: string): string {
+  return Temporal.Instant.from(instant).toZonedDateTimeISO(timeZone).offset;
+}

@@ -1,0 +1,126 @@
+import type {Config} from '../../base/config.ts';
+import {UsageError} from '../../base/errors.ts';
+import {type SealingKey, seal} from '../../base/seal.ts';
+import type {Secret} from '../../base/secret.ts';
+import {expectTimeZone, isTimeZone} from '../../base/time-zone.ts';
+import {allStreams} from '../../streams/all.ts';
+import {beginAccount} from '../../sync/accounts/begin-account.ts';
+import {demoName} from '../../views/demo-name.ts';
+import {
+  type Account,
+  keepSealedToken,
+  listAccounts,
+  placeOf,
+  readAccount,
+  refuseMove,
+  resumeAccount,
+  upsertAccount,
+} from '../../warehouse/accounts/accounts.ts';
+import {inTransaction, type Queryable} from '../../warehouse/postgres/database.ts';
+import {print} from '../terminal/report.ts';
+import {withWarehouse} from '../world.ts';
+import {refuseWrongZone} from './account-zone.ts';
+import {askAccount} from './ask-account.ts';
+import {readToken} from './read-token.ts';
+
+export interface AddOptions {
+  /** Address and zone; an account that is there keeps its own where they are not given. */
+  readonly url?: string;
+  readonly timeZone?: string;
+  readonly json: boolean;
+}
+
+/**
+ * Adds an account, or gives one that is there a new token. The token is asked for, tried, sealed, and only then stored;
+ * an account that was stopped goes on with it. Schedules and first sweeps are rows at once: a `start` that runs takes
+ * them up within seconds.
+ * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, the zone of another place, another account at that address
+ * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be asked: nothing is stored
+ */
+export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
+  const [key] = config.keys;
+  checkName(name);
+  if (key === undefined) {
+    throw new UsageError(
+      'accounts add: expected a key to seal the token with, got none: openssl rand -base64 32 makes one; keep it, and give it as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
+    );
+  }
+  return await withWarehouse(config, {migrates: true}, async ({pool}) => {
+    const held = await readAccount(pool, name);
+    const wanted = {name, ...completed(held, options)};
+    await refuseTwin(pool, wanted);
+    if (held !== null) refuseMove(held, wanted.apiUrl);
+    const token = await findToken(config, wanted);
+    const page = await askAccount({apiUrl: wanted.apiUrl, token, allowsHttp: config.allowsHttp});
+    refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
+    const account = await inTransaction(pool, (client) => keep(client, wanted, {token, key}));
+    const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
+    const text = `account ${name} (${placeOf(account.apiUrl)}, ${account.timeZone}) ${done}`;
+    print(options.json, {json: {account}, text});
+    return 0;
+  });
+}
+
+function checkName(name: string): void {
+  if (!/^[A-Za-z0-9]\S{0,99}$/.test(name)) {
+    throw new UsageError(
+      `accounts add: expected a name of up to 100 characters without blanks that begins with a letter or digit, got "${name}"`,
+    );
+  }
+  if (name === demoName)
+    throw new UsageError(`accounts add: "${demoName}" is the name of the made-up data; choose another one`);
+}
+
+function completed(held: Account | null, {url, timeZone}: AddOptions): Pick<Account, 'apiUrl' | 'timeZone'> {
+  const wanted = {apiUrl: url ?? held?.apiUrl, timeZone: timeZone ?? held?.timeZone};
+  if (wanted.apiUrl === undefined) {
+    throw new UsageError(
+      "accounts add: --url: expected the account's base address, such as https://app.example.com/acme, got nothing",
+    );
+  }
+  if (wanted.timeZone === undefined)
+    throw new UsageError("accounts add: --time-zone: expected the account's IANA zone, got nothing");
+  if (!isTimeZone(wanted.timeZone)) {
+    throw new UsageError(
+      `accounts add: --time-zone: ${expectTimeZone(wanted.timeZone)}, got "${wanted.timeZone}"`,
+    );
+  }
+  return {apiUrl: wanted.apiUrl, timeZone: wanted.timeZone};
+}
+
+/** @throws {UsageError} what is there would be mirrored twice */
+async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'>): Promise<void> {
+  const place = placeOf(wanted.apiUrl);
+  const twin = (await listAccounts(db)).find(
+    ({name, apiUrl}) => name !== wanted.name && name !== demoName && placeOf(apiUrl) === place,
+  );
+  if (twin === undefined) return;
+  throw new UsageError(
+    `accounts add: account ${twin.name} mirrors ${place} already; give it a token with fieldmirror accounts add ${twin.name}`,
+  );
+}
+
+/** The environment's token is for the environment's address; it is sent to no other. */
+async function findToken(config: Config, {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>): Promise<Secret> {
+  const isMeant = config.apiUrl === null || placeOf(config.apiUrl) === placeOf(apiUrl);
+  if (config.token !== null && isMeant) return config.token;
+  return await readToken(`API token of ${name} (it is not shown): `);
+}
+
+async function keep(
+  client: Queryable,
+  wanted: Pick<Account, 'name' | 'apiUrl' | 'timeZone'>,
+  {token, key}: {readonly token: Secret; readonly key: SealingKey},
+): Promise<Account> {
+  const account = await upsertAccount(client, wanted);
+  const {accountId} = account;
+  await keepSealedToken(client, accountId, seal(token, key, accountId));
+  // What a person has paused stays so.
+  if (account.state === 'stopped') await resumeAccount(client, accountId);
+  await beginAccount(
+    client,
+    account,
+    allStreams.map((stream) => stream.name),
+  );
+  return (await readAccount(client, wanted.name)) ?? account;
+}

@@ -1,0 +1,70 @@
+import {createTransport} from '../../api/http/transport.ts';
+import type {Client, RawPage} from '../../api/resources/client.ts';
+import {createClient} from '../../api/resources/client.ts';
+import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../../base/errors.ts';
+import type {Secret} from '../../base/secret.ts';
+import {findZoneMismatch} from './account-zone.ts';
+
+/** What is to be asked, and with what. */
+export interface AccountAddress {
+  readonly apiUrl: string;
+  readonly token: Secret;
+  readonly allowsHttp: boolean;
+}
+
+/**
+ * What is wrong with an account, and the next step: `refused` its token, `address` it, `unreachable` the service, `zone` not
+ * its own, `other token` than the worker's that serves it.
+ */
+export interface AccountFinding {
+  readonly verdict: 'good' | 'refused' | 'address' | 'unreachable' | 'zone' | 'token unknown' | 'other token';
+  readonly found: string;
+}
+
+const timeoutMs = 20_000;
+const attempts = 2;
+
+/**
+ * Asks an account one light question, so that a wrong token or address is told before anything begins.
+ * @throws {AccessError} the token is refused
+ * @throws {RetryableError | FatalError | UsageError} the service cannot be reached, or is not at that address
+ */
+export async function askAccount({apiUrl, token, allowsHttp}: AccountAddress): Promise<RawPage> {
+  const transport = createTransport({
+    baseUrl: apiUrl,
+    token,
+    allowHttp: allowsHttp,
+    limits: {timeoutMs},
+    retry: {attempts},
+  });
+  try {
+    return await askLightly(createClient(transport));
+  } finally {
+    await transport.close();
+  }
+}
+
+/** The same, with what is wrong as a value; that the account's zone is not its own, too. */
+export async function examineAccount(
+  address: AccountAddress & {readonly timeZone: string; readonly name: string},
+): Promise<AccountFinding> {
+  try {
+    const {ms, body} = await askAccount(address);
+    const mismatch = findZoneMismatch(body.toString(), address.timeZone);
+    if (mismatch !== null) {
+      const mend = `fieldmirror accounts add ${address.name} --time-zone ZONE`;
+      return {verdict: 'zone', found: `its time zone: ${mismatch}; ${mend}`};
+    }
+    return {verdict: 'good', found: `answers, and takes the token (${Math.round(ms)} ms)`};
+  } catch (error) {
+    if (error instanceof AccessError) return {verdict: 'refused', found: error.message};
+    if (error instanceof RetryableError) return {verdict: 'unreachable', found: error.message};
+    const isTold = error instanceof FatalError || error instanceof RecordError || error instanceof UsageError;
+    if (isTold) return {verdict: 'address', found: error.message};
+    throw error;
+  }
+}
+
+async function askLightly(api: Client): Promise<RawPage> {
+  return await api.fetchPage('/customers.xml', {only: 'customer_number,created_at', page: '1'});
+}

@@ -1,0 +1,32 @@
+import {createInterface} from 'node:readline/promises';
+import {Writable} from 'node:stream';
+import {text} from 'node:stream/consumers';
+import {UsageError} from '../../base/errors.ts';
+import {Secret} from '../../base/secret.ts';
+import {tellAside} from '../../base/terminal.ts';
+
+/**
+ * Reads a token from standard input: a prompt that shows nothing on a terminal, else all there is. Never an argument:
+ * every user of the machine sees those.
+ * @throws {UsageError} nothing came
+ */
+export async function readToken(question: string): Promise<Secret> {
+  const typed = (process.stdin.isTTY ? await askHidden(question) : await text(process.stdin)).trim();
+  if (typed !== '') return new Secret(typed);
+  throw new UsageError(
+    'accounts add: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',
+  );
+}
+
+async function askHidden(question: string): Promise<string> {
+  tellAside(question);
+  const nowhere = new Writable({write: (_chunk, _encoding, done) => done()});
+  const lines = createInterface({input: process.stdin, output: nowhere, terminal: true});
+  try {
+    const cancelled = new Promise<string>((done) => lines.once('close', () => done('')));
+    return await Promise.race([lines.question(''), cancelled]);
+  } finally {
+    lines.close();
+    tellAside('\n');
+  }
+}

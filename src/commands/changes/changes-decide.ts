@@ -1,0 +1,146 @@
+// The verbs `changes retry|hold|release|cancel|accept|resolve`: what a person decides is carried out by functions of the
+// warehouse, which anybody may call in SQL as well.
+
+import type {Config} from '../../base/config.ts';
+import {UsageError} from '../../base/errors.ts';
+import {type Decision, listDecisions} from '../../views/change-next.ts';
+import {findChange} from '../../views/change-story.ts';
+import {nameState} from '../../views/change-words.ts';
+import type {ChangeState} from '../../warehouse/changes/change.ts';
+import {readConflicts} from '../../warehouse/changes/change-log.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import {print} from '../terminal/report.ts';
+import {withWarehouse} from '../world.ts';
+
+export type Verb = 'retry' | 'hold' | 'release' | 'cancel' | 'accept';
+
+export interface ResolveOptions {
+  readonly take?: 'service' | 'warehouse';
+  readonly adopt?: string;
+  readonly resend?: boolean;
+  readonly json: boolean;
+}
+
+type Decided = {readonly changeId: string} & ({readonly state: ChangeState} | {readonly error: string});
+
+/** SQLSTATEs by which those functions refuse a wrong number, state or decision. */
+const noData = 'P0002';
+const wrongState = '55000';
+const wrongDecision = '22023';
+
+/**
+ * Does the same to some changes, each by itself: one that cannot be decided so keeps none of the others.
+ * @returns the exit code
+ * @throws {UsageError} when all others are done: which of them could not, and why
+ */
+export async function decide(
+  config: Config,
+  {verb, ids}: {readonly verb: Verb; readonly ids: readonly string[]},
+  options: {readonly reason?: string; readonly json: boolean},
+): Promise<number> {
+  const call = verb === 'cancel' ? 'sync.cancel_change($1, $2)' : `sync.${verb}_change($1)`;
+  const more = verb === 'cancel' ? [options.reason ?? null] : [];
+  return await withWarehouse(config, {migrates: false}, async ({pool}) =>
+    finish(await decideAll(pool, ids, async (id) => await callFunction(pool, call, [id, ...more])), options),
+  );
+}
+
+/**
+ * Decides conflicts.
+ * @returns the exit code
+ * @throws {UsageError} no decision or several; one that is not open for a change; no such change, or it is in no conflict
+ */
+export async function resolve(
+  config: Config,
+  ids: readonly string[],
+  options: ResolveOptions,
+): Promise<number> {
+  const {decision, typed} = chooseDecision(ids, options);
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const resolveOne = async (id: string) => {
+      try {
+        return await callFunction(pool, 'sync.resolve_change($1, $2)', [id, decision]);
+      } catch (error) {
+        if (codeOf(error) !== wrongDecision) throw error;
+        throw new UsageError(await tellDecisions(pool, {id, typed}), {cause: error});
+      }
+    };
+    return finish(await decideAll(pool, ids, resolveOne), options);
+  });
+}
+
+function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOptions) {
+  const given = [
+    ...(take === undefined ? [] : [{decision: take, typed: `--take ${take}`}]),
+    ...(adopt === undefined ? [] : [{decision: adopt, typed: `--adopt ${adopt}`}]),
+    ...(resend === true ? [{decision: 'resend', typed: '--resend'}] : []),
+  ];
+  const [first] = given;
+  if (first === undefined || given.length > 1)
+    throw new UsageError(
+      `changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, --resend, got ${first === undefined ? 'none' : given.map(({typed}) => typed).join(' and ')}; fieldmirror changes show ${ids[0]} tells which fits`,
+    );
+  if (adopt !== undefined && !/^[1-9]\d{0,17}$/.test(adopt))
+    throw new UsageError(`changes resolve: --adopt: expected the number of a record, got "${adopt}"`);
+  if (adopt !== undefined && ids.length > 1)
+    throw new UsageError(`changes resolve: --adopt: expected one change, got ${ids.length}`);
+  return first;
+}
+
+async function tellDecisions(db: Queryable, {id, typed}: {readonly id: string; readonly typed: string}) {
+  const change = await findChange(db, id);
+  const open = listDecisions(change, await readConflicts(db, id)).map((each: Decision) => `--${each}`);
+  return `change ${id}: expected ${open.join(' or ')}, got ${typed}`;
+}
+
+/** In the order typed; what is no number, or is typed twice, is told. */
+async function decideAll(
+  db: Queryable,
+  ids: readonly string[],
+  decideOne: (id: string) => Promise<ChangeState>,
+): Promise<Decided[]> {
+  const decided: Decided[] = [];
+  for (const changeId of new Set(ids)) {
+    try {
+      await findChange(db, changeId);
+      decided.push({changeId, state: await decideOne(changeId)});
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      decided.push({changeId, error: error.message});
+    }
+  }
+  return decided;
+}
+
+async function callFunction(db: Queryable, call: string, values: readonly unknown[]): Promise<ChangeState> {
+  try {
+    const {rows} = await db.query<{state: ChangeState}>(`SELECT ${call} AS state`, [...values]);
+    return rows[0]?.state ?? 'pending';
+  } catch (error) {
+    const code = codeOf(error);
+    if (!(error instanceof Error) || (code !== noData && code !== wrongState)) throw error;
+    const hint = 'hint' in error && typeof error.hint === 'string' ? `; ${error.hint}` : '';
+    throw new UsageError(error.message + hint, {cause: error});
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+function finish(decided: readonly Decided[], {json}: {readonly json: boolean}): number {
+  const done = decided.flatMap((each) => ('state' in each ? [each] : []));
+  const refused = decided.flatMap((each) => ('error' in each ? [each.error] : []));
+  const lines = done.map(
+    ({changeId, state}) => `change ${changeId} is ${nameState(state)}${tellAfter(state)}`,
+  );
+  if (json || lines.length > 0) print(json, {json: {changes: decided}, text: lines.join('\n')});
+  if (refused.length > 0) throw new UsageError(refused.join('\n'));
+  return 0;
+}
+
+function tellAfter(state: ChangeState): string {
+  if (state === 'done') return ': accepted, and further changes of that kind go on';
+  if (state === 'pending') return ': a worker sends it, or fieldmirror push';
+  return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
+}

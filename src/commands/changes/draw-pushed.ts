@@ -1,0 +1,72 @@
+import type {PushCounts} from '../../sync/push/push-deps.ts';
+import {nameChange, nameOutcome, nameState, tellReason} from '../../views/change-words.ts';
+import {formatNumber} from '../../views/format.ts';
+import type {Change, ChangeState} from '../../warehouse/changes/change.ts';
+import {wrap} from '../terminal/wrap.ts';
+
+/** What a push did. */
+export interface Pushed {
+  readonly accounts: readonly (PushCounts & {
+    /** Name of the account. */
+    readonly account: string;
+    /** What is still under way, by state. */
+    readonly open: readonly {readonly state: ChangeState; readonly count: number}[];
+  })[];
+  /** Conflicts, what the service refused just now, and what it altered. */
+  readonly needy: readonly Change[];
+}
+
+const shownNeedy = 20;
+const nothing = 'nothing was due';
+
+/** Whether there was anything to push, or is still. */
+export function hasPushed({accounts, needy}: Pushed): boolean {
+  return needy.length > 0 || accounts.some((pushed) => tellCounts(pushed) !== nothing);
+}
+
+/** A line for each account, and what needs somebody. */
+export function drawPushed({accounts, needy}: Pushed): string {
+  if (accounts.length === 0) return 'no account is active: fieldmirror accounts list';
+  const width = Math.max(...accounts.map(({account}) => account.length));
+  const lines = accounts.map((pushed) => wrap(`${pushed.account.padEnd(width)}  ${tellCounts(pushed)}`));
+  if (needy.length === 0) return lines.join('\n');
+  const more = needy.length - shownNeedy;
+  return [
+    ...lines,
+    '',
+    'Needs a person:',
+    ...needy.slice(0, shownNeedy).flatMap(drawNeedy),
+    ...(more > 0 ? [`  and ${formatNumber(more)} more: fieldmirror changes list`] : []),
+  ].join('\n');
+}
+
+function tellCounts({
+  done,
+  rejected,
+  conflict,
+  inDoubt,
+  postponed,
+  open,
+}: Pushed['accounts'][number]): string {
+  const parts: readonly (readonly [number, string])[] = [
+    [done, 'done'],
+    [rejected, 'refused'],
+    [conflict, conflict === 1 ? 'needs a decision' : 'need a decision'],
+    [inDoubt, 'in doubt'],
+    [postponed, 'to be tried again'],
+  ];
+  const did = parts.filter(([count]) => count > 0).map(([count, what]) => `${formatNumber(count)} ${what}`);
+  const left = open.map(({state, count}) => `${formatNumber(count)} ${nameState(state)}`);
+  return [
+    did.length === 0 ? nothing : did.join(', '),
+    ...(left.length === 0 ? [] : [`still open: ${left.join(', ')}`]),
+  ].join('; ');
+}
+
+function drawNeedy(change: Change): string[] {
+  const {changeId} = change;
+  return [
+    wrap(`  change ${changeId}, ${nameChange(change)}, ${nameOutcome(change)}: ${tellReason(change)}`),
+    `    fieldmirror changes show ${changeId}`,
+  ];
+}

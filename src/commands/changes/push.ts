@@ -1,0 +1,76 @@
+// The verb `push`: carries what is due now, here; or shows what would be sent, and sends nothing.
+
+import type {Config} from '../../base/config.ts';
+import {pushAccount} from '../../sync/push/push.ts';
+import {maskChange} from '../../views/change-words.ts';
+import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {countChanges} from '../../warehouse/changes/change-health.ts';
+import {listNeedy} from '../../warehouse/changes/change-log.ts';
+import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
+import {describeUnopened, listServed, requireOpened, type Served} from '../accounts/served-accounts.ts';
+import {print} from '../terminal/report.ts';
+import {type World, withWarehouse, withWorld} from '../world.ts';
+import {drawPushed, type Pushed} from './draw-pushed.ts';
+import {printPlan} from './push-plan.ts';
+
+export interface PushOptions {
+  readonly account?: string;
+  readonly dryRun?: boolean;
+  readonly json: boolean;
+}
+
+/**
+ * Carries every change that is due, of one account or of all whose tokens are known here, in this process and without
+ * the queue; or shows what would be sent.
+ * @returns the exit code: 1 when the service refused or altered one, or one needs a decision; 3 when an account could not be
+ *   served
+ */
+export async function push(config: Config, options: PushOptions, signal: AbortSignal): Promise<number> {
+  const {account: name, json} = options;
+  if (options.dryRun === true)
+    return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+      const {pool} = warehouse;
+      const accounts = name === undefined ? await listAccounts(pool) : [await chooseAccount(warehouse, name)];
+      await printPlan(pool, accounts, json);
+      return 0;
+    });
+  return await withWorld(config, async (world) => {
+    const {active, unopened} = await listPushed(world, name);
+    const pushed = await pushAll(world, active, signal);
+    // A key that ended with this process would seal for nobody.
+    if (world.passwords.isKept) await world.passwords.makeReady();
+    const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
+    print(json, {json: {...pushed, unopened}, text});
+    if (unopened.length > 0) return 3;
+    return pushed.needy.length > 0 ? 1 : 0;
+  });
+}
+
+async function listPushed(
+  world: World,
+  name: string | undefined,
+): Promise<Pick<Served, 'active' | 'unopened'>> {
+  if (name === undefined) return await listServed(world);
+  const account = requireActive(await chooseAccount(world, name));
+  await requireOpened(world, account);
+  return {active: [account], unopened: []};
+}
+
+/** Carries what is due of some accounts, one after the other. */
+export async function pushAll(
+  world: Pick<World, 'pool' | 'databaseUrl' | 'openAccount' | 'openPassword' | 'log'>,
+  accounts: readonly Account[],
+  signal: AbortSignal,
+): Promise<Pushed> {
+  const {pool} = world;
+  const [clock] = (await pool.query<{now: string}>('SELECT clock_timestamp() AS now')).rows;
+  const counted = [];
+  for (const {accountId, name} of accounts) {
+    const counts = await pushAccount(world, accountId, signal);
+    const open = await countChanges(pool, [accountId]);
+    counted.push({account: name, ...counts, open: open.map(({state, count}) => ({state, count}))});
+  }
+  const accountIds = accounts.map(({accountId}) => accountId);
+  const needy = await listNeedy(pool, {accountIds, since: clock?.now ?? ''});
+  return {accounts: counted, needy: needy.map(maskChange)};
+}

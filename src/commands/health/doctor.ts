@@ -1,0 +1,202 @@
+import type pg from 'pg';
+import {inspectRedis} from '../../../jobs/queue/redis.ts';
+import type {Config} from '../../base/config.ts';
+import {FatalError} from '../../base/errors.ts';
+import {allTables} from '../../streams/all-tables.ts';
+import {openToken} from '../../sync/accounts/accounts.ts';
+import {readAccounts} from '../../views/account-status.ts';
+import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
+import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
+import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
+import {listWorkers} from '../../warehouse/health/workers.ts';
+import {describeAhead, readClockAheadMs} from '../../warehouse/postgres/clock.ts';
+import {openPool} from '../../warehouse/postgres/database.ts';
+import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
+import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
+import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {findZoneMismatch} from '../accounts/account-zone.ts';
+import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-account.ts';
+import {drawTable, print} from '../terminal/report.ts';
+
+/** One thing looked at. What is wrong says how to mend it. */
+export interface Finding {
+  readonly what: string;
+  readonly state: 'good' | 'warning' | 'bad';
+  readonly found: string;
+}
+
+const maxClockMs = 2_000;
+
+const good = (what: string, found: string): Finding => ({what, state: 'good', found});
+const warning = (what: string, found: string): Finding => ({what, state: 'warning', found});
+const bad = (what: string, found: string): Finding => ({what, state: 'bad', found});
+
+/**
+ * Checks every dependency, each by itself: one that is down does not hide what is wrong with the next.
+ * @returns the exit code: 3 when something is bad, 1 when something is risky
+ */
+export async function doctor(config: Config, options: {readonly json: boolean}): Promise<number> {
+  const findings = [
+    ...(await checkPostgres(config)),
+    ...(await checkRedis(config)),
+    ...(await checkApi(config)),
+  ];
+  print(options.json, {json: {findings, settings: config.settings}, text: draw(findings, config)});
+  if (findings.some(({state}) => state === 'bad')) return 3;
+  return findings.some(({state}) => state === 'warning') ? 1 : 0;
+}
+
+function draw(findings: readonly Finding[], config: Config): string {
+  const settings = drawTable(
+    ['setting', 'value', 'from'],
+    config.settings.map(({name, value, source}) => [name, value, source]),
+  );
+  const lines = findings.map(({what, state, found}) => `${state.padEnd(8)} ${what}: ${found}`);
+  return [settings, '', ...lines].join('\n');
+}
+
+/** Turns what a check throws into a finding, with what to look at. */
+async function look(what: string, check: () => Promise<Finding[]>, mend = ''): Promise<Finding[]> {
+  try {
+    return await check();
+  } catch (error) {
+    return [bad(what, `${error instanceof Error ? error.message : String(error)}${mend}`)];
+  }
+}
+
+async function checkPostgres(config: Config): Promise<Finding[]> {
+  return await look('Postgres', async () => {
+    const embedded = config.databaseUrl === null ? await openEmbeddedPostgres(config.home) : null;
+    const url = config.databaseUrl ?? (await embedded?.url('warehouse')) ?? '';
+    const pool = openPool(url, {max: 1, applicationName: 'fieldmirror doctor'});
+    try {
+      const schema = await checkSchema(pool);
+      const inside =
+        schema.state === 'good'
+          ? [
+              ...(await checkNumbers(pool)),
+              ...(await checkWorkers(config, pool)),
+              ...(await checkSealed(config, pool)),
+            ]
+          : [];
+      return [await checkVersion(pool), schema, await checkDatabaseClock(pool), ...inside];
+    } catch (error) {
+      throw explainDatabaseError(error, url);
+    } finally {
+      await pool.end();
+      await embedded?.leave();
+    }
+  });
+}
+
+async function checkVersion(pool: pg.Pool): Promise<Finding> {
+  const {rows} = await pool.query<{server_version: string}>('SHOW server_version');
+  const version = rows[0]?.server_version ?? '';
+  if (Number.parseInt(version, 10) >= 15) return good('Postgres', `version ${version}`);
+  return bad('Postgres', `expected version 15 or newer, got ${version}; upgrade it`);
+}
+
+async function checkSchema(pool: pg.Pool): Promise<Finding> {
+  const {problem} = await checkMigrations(pool);
+  return problem === null
+    ? good('migrations', `all applied, ${allTables.length} tables`)
+    : bad('migrations', problem);
+}
+
+async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {
+  const spent = await findSpentSequences(pool);
+  if (spent.length === 0) return [good('sequences', 'all ahead of their tables')];
+  return spent.map((sequence) => bad('sequences', describeSpent(sequence)));
+}
+
+async function checkDatabaseClock(pool: pg.Pool): Promise<Finding> {
+  return compareClocks("Postgres' clock", await readClockAheadMs(pool));
+}
+
+/** @param resolutionMs - how coarsely the other clock is told */
+function compareClocks(what: string, aheadMs: number, resolutionMs = 0): Finding {
+  const limit = `${maxClockMs / 1000} s`;
+  if (Math.abs(aheadMs) <= maxClockMs + resolutionMs) return good(what, `within ${limit} of ours`);
+  const apart = describeAhead(aheadMs);
+  return bad(
+    what,
+    `expected at most ${limit} apart, got ${apart}; set both by NTP (timedatectl set-ntp true)`,
+  );
+}
+
+async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
+  if (redisUrl === null) return [good('queue', 'in the same Postgres (REDIS_URL is not set)')];
+  return await look('Redis', async () => {
+    const {problems} = await inspectRedis(redisUrl);
+    if (problems.length === 0) return [good('Redis', 'append-only file on, nothing is evicted')];
+    return problems.map((problem) => warning('Redis', problem));
+  });
+}
+
+/** Whether one is alive, and serves every account that should be. */
+async function checkWorkers({keys}: Config, pool: pg.Pool): Promise<Finding[]> {
+  const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
+  const workers = await listWorkers(pool);
+  const keyIds = keys.map(({id}) => id);
+  const concerns = findWorkerConcerns(accounts, {workers, keyIds}, now);
+  const found = drawWorkers(workers, now).replaceAll(/^worker +/gm, '');
+  if (concerns.length === 0) return [good('worker', found)];
+  return concerns.map(({account, text, next}) =>
+    warning('worker', [account === null ? text : `account ${account}: ${text}`, next].join('; ')),
+  );
+}
+
+/** Every account whose token is sealed in the warehouse, each asked a light question. */
+async function checkSealed(config: Config, pool: pg.Pool): Promise<Finding[]> {
+  const sealed = (await listAccounts(pool)).filter(
+    ({keyId, apiUrl}) => keyId !== null && placeOf(config.account?.apiUrl ?? '') !== placeOf(apiUrl),
+  );
+  return await Promise.all(sealed.map((account) => checkAccount(config, pool, account)));
+}
+
+async function checkAccount(config: Config, pool: pg.Pool, account: Account): Promise<Finding> {
+  const {name, state, stateReason} = account;
+  const what = `account ${name}`;
+  try {
+    const {sealed = null} = (await readAccountAccess(pool, account.accountId)) ?? {};
+    const token = openToken({...account, sealed}, config.keys);
+    const {verdict, found} = await examineAccount({...account, token, allowsHttp: config.allowsHttp});
+    if (verdict !== 'good') return bad(what, found);
+    if (state === 'active') return good(what, found);
+    return warning(
+      what,
+      `it is ${state}${stateReason === null ? '' : ` (${stateReason})`}, and answers now: fieldmirror accounts resume ${name}`,
+    );
+  } catch (error) {
+    if (error instanceof FatalError) return bad(what, error.message);
+    throw error;
+  }
+}
+
+async function checkApi(config: Config): Promise<Finding[]> {
+  const {account, allowsHttp, keys, timeZone} = config;
+  if (account === null && keys.length > 0) return [good('API', 'no account in the environment, but a key')];
+  if (account === null)
+    return [good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)')];
+  return await look(
+    'API',
+    () => askApi({...account, allowsHttp}, timeZone),
+    '; see FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN',
+  );
+}
+
+async function askApi(address: AccountAddress, timeZone: string): Promise<Finding[]> {
+  const asked = Date.now();
+  const answer = await askAccount(address);
+  const here = (asked + Date.now()) / 2;
+  const mismatch = findZoneMismatch(answer.body.toString(), timeZone);
+  const answers = [
+    good('API', `answers, and takes the token (${Math.round(answer.ms)} ms)`),
+    mismatch === null
+      ? good('time zone', `${timeZone}: nothing speaks against it`)
+      : bad('time zone', `FIELDMIRROR_TIME_ZONE: ${mismatch}`),
+  ];
+  if (answer.dateHeader === null) return answers;
+  // A Date header has whole seconds, cut off.
+  return [...answers, compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500)];
+}

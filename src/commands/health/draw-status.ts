@@ -1,0 +1,158 @@
+// How `status` looks: a table of streams for each of a few accounts; of many accounts one line each, and the streams of
+// those only that need a person.
+
+import type {AccountStatus, StreamHealth} from '../../views/account-status.ts';
+import {nameState} from '../../views/change-words.ts';
+import type {Concern} from '../../views/concerns/concerns.ts';
+import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
+import {formatNumber, formatRoughly} from '../../views/format.ts';
+import type {FieldEvent} from '../../warehouse/health/health.ts';
+import type {Worker} from '../../warehouse/health/workers.ts';
+import {drawTable} from '../terminal/report.ts';
+import {wrap} from '../terminal/wrap.ts';
+
+/** How many accounts are shown with their streams, whether they need a person or not. */
+const fewAccounts = 3;
+const shownEvents = 20;
+
+/** @param now - ISO 8601, by the database's clock: what ages are counted from */
+export function drawStatus(
+  accounts: readonly AccountStatus[],
+  facts: {
+    readonly place: string;
+    readonly now: string;
+    readonly workers: readonly Worker[];
+    readonly concerns: readonly Concern[];
+  },
+): string {
+  const {place, now, workers, concerns} = facts;
+  if (accounts.length === 0) return `${place}: no account yet; fieldmirror start begins with one`;
+  const needy = new Set(concerns.map(({account}) => account));
+  const isFew = accounts.length <= fewAccounts;
+  const detailed = isFew ? accounts : accounts.filter(({account}) => needy.has(account.name));
+  return [
+    `warehouse ${place}\n${drawWorkers(workers, now)}`,
+    ...(isFew ? [] : [drawOverview(accounts, now)]),
+    ...detailed.map((account) => drawAccount(account, now)),
+    ...drawEvents(accounts),
+    drawConcerns(concerns),
+  ].join('\n\n');
+}
+
+function drawOverview(accounts: readonly AccountStatus[], now: string): string {
+  const head = ['account', 'state', 'rows', 'proven', 'as of', 'quarantine', 'changes', 'next due'];
+  const rows = accounts.map(({account, streams, schedules, changes}) => {
+    const proven = streams.filter(({provenAt}) => provenAt !== null);
+    const oldest = proven.flatMap(({provenAt}) => provenAt ?? []).toSorted()[0];
+    return [
+      account.name.length > 28 ? `${account.name.slice(0, 27)}…` : account.name,
+      account.state,
+      sum(streams.map((stream) => stream.rows)),
+      `${proven.length} of ${streams.length}`,
+      ago(oldest, now),
+      sum(streams.map((stream) => stream.quarantined)),
+      sum(changes.map(({count}) => count)),
+      account.state === 'active' ? ahead(schedules[0]?.nextDueAt, now) : '',
+    ];
+  });
+  return drawTable(head, rows);
+}
+
+function drawAccount(status: AccountStatus, now: string): string {
+  const {account, streams, schedules} = status;
+  const head = ['stream', 'rows', 'last full sweep', 'proven as of', 'last window', 'quarantine', 'next due'];
+  const rows = streams.map((stream) => [
+    stream.stream,
+    stream.rows,
+    describeLastFull(stream, now),
+    stream.provenAt === null ? 'never' : ago(stream.provenAt, now),
+    ago(lastWindow(stream), now),
+    stream.quarantined,
+    account.state === 'active'
+      ? ahead(schedules.find((schedule) => schedule.stream === stream.stream)?.nextDueAt, now)
+      : '',
+  ]);
+  const reasons = streams.flatMap(({stream, lastEnded}) =>
+    (lastEnded?.reasons ?? []).map((reason) => wrap(`${stream}: ${lastEnded?.state}, because ${reason}`)),
+  );
+  return [describeState({account}), drawTable(head, rows), ...drawChanges(status, now), ...reasons].join(
+    '\n',
+  );
+}
+
+function drawChanges({changes}: AccountStatus, now: string): string[] {
+  if (changes.length === 0) return [];
+  const parts = changes.map(({state, count, oldestAt}) => {
+    const age = formatRoughly(Date.parse(now) - Date.parse(oldestAt));
+    return `${formatNumber(count)} ${nameState(state)} (${count === 1 ? '' : 'oldest '}${age})`;
+  });
+  return [wrap(`changes under way: ${parts.join(', ')}`)];
+}
+
+function describeState({account}: Pick<AccountStatus, 'account'>): string {
+  const {name, state, stateReason} = account;
+  if (state === 'active') return `account ${name}`;
+  return wrap(`account ${name}, ${state}${stateReason === null ? '' : `: ${stateReason}`}`);
+}
+
+function describeLastFull({sweeps, lastEnded}: StreamHealth, now: string): string {
+  const latest = sweeps.find((sweep) => sweep.mode === 'full');
+  const isUnderWay = latest !== undefined && latest.endedAt === null;
+  if (lastEnded === null) return isUnderWay ? latest.state : 'never';
+  const ended = `${lastEnded.state} ${ago(lastEnded.endedAt, now)}`;
+  return isUnderWay ? `${ended}, ${latest.state}` : ended;
+}
+
+function lastWindow({sweeps}: StreamHealth): string | undefined {
+  const ends = sweeps.filter((sweep) => sweep.mode === 'window').flatMap((sweep) => sweep.endedAt ?? []);
+  return ends.toSorted().at(-1);
+}
+
+function drawEvents(accounts: readonly AccountStatus[]): string[] {
+  const events = accounts.flatMap(({account, events: own}) => own.map((event) => ({account, event})));
+  if (events.length === 0) return [];
+  const newest = events
+    .toSorted((one, other) => (one.event.at < other.event.at ? 1 : -1))
+    .slice(0, shownEvents);
+  const lines = newest.map(({account, event}) =>
+    describeEvent(event, accounts.length > 1 ? `${account.name}: ` : ''),
+  );
+  const left = events.length - newest.length;
+  return [
+    [
+      'Changes in what the service sends, last seven days:',
+      ...lines,
+      ...(left > 0 ? [`  and ${left} more, in sync.field_events`] : []),
+    ].join('\n'),
+  ];
+}
+
+function describeEvent({at, table, field, kind, detail}: FieldEvent, account: string): string {
+  return wrap(`  ${at.slice(0, 10)} ${account}${table}.${field} ${kind}: ${detail}`);
+}
+
+function drawConcerns(concerns: readonly Concern[]): string {
+  if (concerns.length === 0) return 'Nothing needs a person.';
+  const lines = concerns.flatMap(({account, stream, text, next}) => {
+    const place = [account, stream].filter((name) => name !== null).join(', ');
+    return [
+      wrap(`  ${place === '' ? '' : `${place}: `}${text}`),
+      ...(next === null ? [] : [wrap(`    ${next}`)]),
+    ];
+  });
+  return ['Needs a person:', ...lines].join('\n');
+}
+
+function ago(instant: string | null | undefined, now: string): string {
+  return instant ? `${formatRoughly(Date.parse(now) - Date.parse(instant))} ago` : '';
+}
+
+function ahead(instant: string | undefined, now: string): string {
+  if (instant === undefined) return '';
+  const ms = Date.parse(instant) - Date.parse(now);
+  return ms <= 0 ? 'now' : `in ${formatRoughly(ms)}`;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,50 @@
+import type {Config} from '../../base/config.ts';
+import {FatalError} from '../../base/errors.ts';
+import {readAccounts} from '../../views/account-status.ts';
+import {findConcerns, isRefusal} from '../../views/concerns/concerns.ts';
+import {findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
+import {listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {listWorkers} from '../../warehouse/health/workers.ts';
+import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {chooseAccount} from '../accounts/choose-account.ts';
+import {print} from '../terminal/report.ts';
+import {withWarehouse} from '../world.ts';
+import {drawStatus} from './draw-status.ts';
+
+export interface StatusOptions {
+  /** Whether anything that needs a person makes the exit code 1. */
+  readonly check?: boolean;
+  /** Name of the only account to look at. */
+  readonly account?: string;
+  readonly json: boolean;
+}
+
+/**
+ * Health at a glance, from the rows alone: nothing is asked of the service or the queue.
+ * @returns the exit code: 1 when a last full sweep failed or records are in quarantine; with `check` when anything
+ *   needs a person
+ * @throws {UsageError} there is no account of that name
+ */
+export async function status(config: Config, options: StatusOptions): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool, place} = warehouse;
+    const {problem} = await checkMigrations(pool);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    const chosen =
+      options.account === undefined
+        ? await listAccounts(pool)
+        : [await chooseAccount(warehouse, options.account)];
+    const {now, accounts} = await readAccounts(pool, chosen);
+    const workers = await listWorkers(pool);
+    const keyIds = config.keys.map(({id}) => id);
+    const concerns = [
+      ...findConcerns(accounts, now),
+      ...findWorkerConcerns(accounts, {workers, keyIds}, now),
+    ];
+    print(options.json, {
+      json: {warehouse: place, now, workers, accounts, concerns},
+      text: drawStatus(accounts, {place, now, workers, concerns}),
+    });
+    return concerns.some((concern) => options.check === true || isRefusal(concern)) ? 1 : 0;
+  });
+}

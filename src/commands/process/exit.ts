@@ -1,0 +1,58 @@
+// How a command ends: what was thrown becomes a sentence and an exit code, and the last word is out before the process is.
+
+import {CommanderError} from 'commander';
+import {FatalError, RetryableError, UsageError} from '../../base/errors.ts';
+import {tellAside} from '../../base/terminal.ts';
+
+const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
+
+/** Reports what a command threw. @returns the exit code that docs/operating.md "Exit codes" promises for it */
+export function reportError(error: unknown): number {
+  const exitCode = exitCodeOf(error);
+  // Commander has said it already.
+  if (!(error instanceof CommanderError)) tellAside(`${describe(error, exitCode)}\n`);
+  return exitCode;
+}
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
+  if (error instanceof UsageError) return exitCodes.usage;
+  if (error instanceof FatalError || error instanceof RetryableError) return exitCodes.dependency;
+  return exitCodes.bug;
+}
+
+function describe(error: unknown, exitCode: number): string {
+  if (exitCode !== exitCodes.bug) return error instanceof Error ? error.message : String(error);
+  const told = error instanceof Error ? error.stack : String(error);
+  return `This is a bug in Fieldmirror; please report it.\n${told}`;
+}
+
+/** An error that nobody awaited is a bug, and ends the process as one. */
+export function exitOnStrayErrors(): void {
+  process.once('uncaughtException', async (error) => {
+    const exitCode = reportError(error);
+    await flush();
+    process.exit(exitCode);
+  });
+}
+
+/**
+ * Ends the process after all output is with its reader, however slowly that one reads: a pipe takes 64 KiB at once, and
+ * process.exit() alone drops the rest. Handles that are still open (a queue that never closes) do not keep the process.
+ * @param signal - what has stopped the command; output that could not be written is no success
+ */
+export async function exit(exitCode: number, signal: AbortSignal): Promise<never> {
+  await flush();
+  if (!(signal.reason instanceof FatalError)) process.exit(exitCode);
+  const failed = reportError(signal.reason);
+  await flush();
+  process.exit(failed);
+}
+
+/** Writes come in order, so the last one ends after all others; what went wrong with it is told a moment later. */
+async function flush(): Promise<void> {
+  const streams = [process.stdout, process.stderr];
+  const flushOne = (stream: NodeJS.WriteStream) =>
+    new Promise<void>((done) => stream.write('', () => setImmediate(done)));
+  await Promise.all(streams.map(flushOne));
+}

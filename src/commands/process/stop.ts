@@ -1,0 +1,41 @@
+// What asks a command to stop: a person or a supervisor by a signal, the reader of its output by closing the pipe, the
+// end of the npm that started it.
+
+import {FatalError} from '../../base/errors.ts';
+import {watchParent} from './parent.ts';
+
+/** After the first request a clean stop gets this long. */
+const stopMs = 9_000;
+
+/**
+ * Aborts when the command shall stop. A second signal, or a stop that takes too long, ends the process at once.
+ * @returns its reason is a FatalError where what is printed cannot be written
+ */
+export function awaitStop(): AbortSignal {
+  const stopping = new AbortController();
+  const stop = (reason: Error) => {
+    if (stopping.signal.aborted) return;
+    stopping.abort(reason);
+    setTimeout(() => process.exit(1), stopMs).unref();
+  };
+  const stopOrEnd = () => {
+    if (stopping.signal.aborted) process.exit(1);
+    stop(new Error('stopped'));
+  };
+  process.on('SIGINT', stopOrEnd);
+  process.on('SIGTERM', stopOrEnd);
+  // Without a listener a broken pipe would end the process with a stack.
+  process.stdout.on('error', (error) => stop(explainOutputError(error)));
+  process.stderr.on('error', () => {});
+  watchParent(process.env, () => stop(new Error('npm has ended')));
+  return stopping.signal;
+}
+
+/** A reader that stops reading, as `| head -1` does, has what it wants. */
+function explainOutputError(cause: NodeJS.ErrnoException): Error {
+  if (cause.code === 'EPIPE') return new Error('nobody reads on', {cause});
+  return new FatalError(
+    `standard output: expected it to take all that is printed, got ${cause.code ?? cause.message}; make room there, or print to another place`,
+    {cause},
+  );
+}

@@ -1,0 +1,79 @@
+// The one way to ask for sweeps and to wait for their ends, for every verb. A sweep's row decides that it has ended, not
+// whoever carried it: another worker may have it, or its account may be stopped before anybody takes it up.
+
+import {setTimeout as wait} from 'node:timers/promises';
+import {RetryableError} from '../../base/errors.ts';
+import {findStream} from '../../streams/all.ts';
+import {countRows} from '../../warehouse/health/status.ts';
+import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
+import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
+import {
+  failIdleSweeps,
+  listEndedSweeps,
+  requestSweep,
+  type SweepRequest,
+} from '../../warehouse/sweeps/sweeps.ts';
+import type {Progress} from '../terminal/progress.ts';
+import type {Warehouse} from '../world.ts';
+import {describeEnd} from './sweep-summary.ts';
+
+const lookEveryMs = 100;
+const outOfReachMs = 60_000;
+
+export interface Watch {
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+  /** Runs a sweep here as far as it goes, if it is due; left out where workers do. */
+  readonly run?: (sweepId: string) => Promise<void>;
+}
+
+/** Asks for a sweep that is due at once, and shows it. @returns its number */
+export async function askForSweep(
+  {pool}: Pick<Warehouse, 'pool'>,
+  asked: Omit<SweepRequest, 'requestedBy'>,
+  progress: Progress,
+): Promise<string> {
+  const {sweepId} = await requestSweep(pool, {...asked, requestedBy: 'command'});
+  const {name, table} = findStream(asked.stream);
+  progress.begin(name, await countRows(pool, table, asked.accountId));
+  return sweepId;
+}
+
+/**
+ * Waits until every sweep has come to its end, by its row, whoever carries it. A database that is away for a while is
+ * waited for; a sweep of an account that is no longer active ends as failed.
+ */
+export async function watchSweeps(
+  world: Pick<Warehouse, 'pool' | 'databaseUrl'>,
+  sweepIds: readonly string[],
+  watch: Watch,
+): Promise<Sweep[]> {
+  const ended = new Map<string, Sweep>();
+  let goodAt = performance.now();
+  while (ended.size < sweepIds.length) {
+    try {
+      await lookOnce(world, {sweepIds, ended}, watch);
+      goodAt = performance.now();
+    } catch (cause) {
+      const error = explainDatabaseError(cause, world.databaseUrl);
+      if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs) throw error;
+    }
+    if (ended.size < sweepIds.length) await wait(lookEveryMs, undefined, {signal: watch.signal});
+  }
+  return sweepIds.flatMap((id) => ended.get(id) ?? []);
+}
+
+async function lookOnce(
+  {pool}: Pick<Warehouse, 'pool'>,
+  {sweepIds, ended}: {readonly sweepIds: readonly string[]; readonly ended: Map<string, Sweep>},
+  {progress, run}: Watch,
+): Promise<void> {
+  const isOpen = (sweepId: string) => !ended.has(sweepId);
+  if (run !== undefined) for (const sweepId of sweepIds.filter(isOpen)) await run(sweepId);
+  const open = sweepIds.filter(isOpen);
+  await failIdleSweeps(pool, open);
+  for (const sweep of await listEndedSweeps(pool, open)) {
+    ended.set(sweep.sweepId, sweep);
+    progress.end(sweep.stream, describeEnd(sweep));
+  }
+}

@@ -1,0 +1,56 @@
+import type pg from 'pg';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import type {Change, Story} from '../answers.ts';
+
+const columns = `
+  change_id, table_name AS "table", row_id, operation, number, parent_row_id, external_key, fields, base, state, reason,
+  waits_for, requested_at, requested_by, application, due_at, sends, sent_at, settled_at, result`;
+
+/** Changes of an account by their numbers. */
+export async function readChanges(
+  db: Queryable,
+  accountId: string,
+  changeIds: readonly string[],
+): Promise<ReadonlyMap<string, Change>> {
+  const {rows} = await db.query<Change>(
+    `SELECT ${columns} FROM sync.changes WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
+    [accountId, changeIds],
+  );
+  return new Map(rows.map((row) => [row.change_id, row]));
+}
+
+/** One change with its attempts and conflicts; null when the account has none of that number. */
+export async function readStory(db: Queryable, accountId: string, changeId: string): Promise<Story | null> {
+  const change = (await readChanges(db, accountId, [changeId])).get(changeId);
+  if (change === undefined) return null;
+  const attempts = await db.query<Story['attempts'][number]>(
+    `SELECT method, path, started_at, ended_at, outcome, status, answer FROM sync.attempts
+      WHERE change_id = $1 ORDER BY attempt_id`,
+    [changeId],
+  );
+  const conflicts = await db.query<Story['conflicts'][number]>(
+    `SELECT field, base_value, warehouse_value, service_value, rule, winner, found_at, decided_at, decided_by
+       FROM sync.conflicts WHERE change_id = $1 ORDER BY conflict_id`,
+    [changeId],
+  );
+  return {...change, attempts: attempts.rows, conflicts: conflicts.rows};
+}
+
+/** The change that a statement of this transaction made or went into, since it was last forgotten. */
+export async function readLastChange(client: pg.ClientBase): Promise<string | null> {
+  const {rows} = await client.query<{id: string | null}>('SELECT sync.last_change() AS id');
+  return rows[0]?.id ?? null;
+}
+
+/** The latest change of a row. */
+export async function readLatestChange(
+  client: pg.ClientBase,
+  table: string,
+  rowId: string,
+): Promise<string | null> {
+  const {rows} = await client.query<{change_id: string}>(
+    'SELECT change_id FROM sync.changes WHERE table_name = $1 AND row_id = $2 ORDER BY change_id DESC LIMIT 1',
+    [table, rowId],
+  );
+  return rows[0]?.change_id ?? null;
+}

@@ -1,0 +1,42 @@
+import PQueue from 'p-queue';
+import {Problem} from './problems/problem.ts';
+
+/** How many requests of one key are carried out at once, and how many more wait for their turn. */
+export interface TurnLimits {
+  readonly atOnce: number;
+  readonly waiting: number;
+}
+
+/** Turns of each key among its own requests: one that sends many keeps itself waiting, and no other. */
+export class Turns {
+  readonly #limits: TurnLimits;
+  readonly #what: string;
+  readonly #queues = new Map<string, PQueue>();
+
+  /** @param what - `writes`, for the one who is refused */
+  constructor(what: string, limits: TurnLimits) {
+    this.#what = what;
+    this.#limits = limits;
+  }
+
+  /**
+   * Does something when its turn comes.
+   * @throws {Problem} 429: as many of this key wait already as may
+   */
+  async take<T>(apiKeyId: string, work: () => Promise<T>): Promise<T> {
+    const {atOnce, waiting} = this.#limits;
+    const queue = this.#queues.get(apiKeyId) ?? new PQueue({concurrency: atOnce});
+    if (queue.size >= waiting) {
+      throw new Problem(429, 'too-many', {
+        detail: `this key has ${atOnce} ${this.#what} under way and ${waiting} waiting`,
+        hint: 'Send fewer at once, and this one again later; nothing was done.',
+      });
+    }
+    this.#queues.set(apiKeyId, queue);
+    try {
+      return await queue.add(work);
+    } finally {
+      if (queue.pending + queue.size === 0) this.#queues.delete(apiKeyId);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type {Command} from 'commander';
+import {loadConfig} from '../base/config.ts';
+import {config, finish, type Surroundings} from './verb.ts';
+
+const load = () => import('../commands/accounts/accounts.ts');
+
+export function addAccounts(program: Command, surroundings: Surroundings): void {
+  const accounts = program.command('accounts').description('look after the accounts that are mirrored');
+  addList(accounts, surroundings);
+  addAdd(accounts, surroundings);
+  addCheck(accounts, surroundings);
+  addPauseAndResume(accounts, surroundings);
+}
+
+function addList(accounts: Command, {json}: Surroundings): void {
+  accounts
+    .command('list')
+    .description('the accounts, their states, and where their tokens come from')
+    .action(() => finish(async () => (await load()).list(config(), json())));
+}
+
+function addAdd(accounts: Command, {json}: Surroundings): void {
+  accounts
+    .command('add')
+    .description('add an account, or give one a new token; the token is asked for, never an argument')
+    .argument('<name>', 'what the account is called here')
+    .option('--url <address>', "the account's base address: https://app.example.com/acme")
+    .option('--time-zone <zone>', "the account's IANA zone: America/New_York")
+    .action((name, given) =>
+      finish(async () =>
+        (await import('../commands/accounts/accounts-add.ts')).add(
+          loadConfig(process.env, {isAdding: true}),
+          name,
+          {...given, ...json()},
+        ),
+      ),
+    );
+}
+
+function addCheck(accounts: Command, {json}: Surroundings): void {
+  accounts
+    .command('check')
+    .description('ask each account, or one, a light question; what was stopped and is answered goes on')
+    .argument('[name]')
+    .action((name) => finish(async () => (await load()).check(config(), name, json())));
+}
+
+function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
+  accounts
+    .command('pause')
+    .description('begin nothing more for an account')
+    .argument('<name>')
+    .option('--reason <text>', 'why, for those who look at it later')
+    .action((name, given) => finish(async () => (await load()).pause(config(), name, {...given, ...json()})));
+  accounts
+    .command('resume')
+    .description('let an account go on')
+    .argument('<name>')
+    .action((name) => finish(async () => (await load()).resume(config(), name, json())));
+}

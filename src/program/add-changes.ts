@@ -1,0 +1,65 @@
+import {type Command, Option} from 'commander';
+import {readCount} from './arguments.ts';
+import {config, finish, type Surroundings} from './verb.ts';
+
+const decisions = [
+  ['retry', 'try again at once what waits, and send once more what was refused'],
+  ['hold', 'send nothing of it until it is released'],
+  ['release', 'let what is held go'],
+  ['cancel', 'give it up: the row gets back what it held before'],
+  ['accept', 'say that you looked at what the service altered: further changes of that kind go on'],
+] as const;
+
+const read = () => import('../commands/changes/changes.ts');
+const decide = () => import('../commands/changes/changes-decide.ts');
+
+export function addChanges(program: Command, surroundings: Surroundings): void {
+  const changes = program.command('changes').description('look after what was changed here');
+  addList(changes, surroundings);
+  addShow(changes, surroundings);
+  for (const decision of decisions) addDecision(changes, decision, surroundings);
+  addResolve(changes, surroundings);
+}
+
+function addList(changes: Command, {json}: Surroundings): void {
+  changes
+    .command('list')
+    .description('what is under way, and what became of the rest')
+    .option(
+      '--state <state>',
+      'held, pending, sending, in_doubt, conflict, done, rejected, cancelled, altered',
+    )
+    .option('--table <table>', 'of one table: customers, jobs, job_notes, …')
+    .option('--account <name>', 'of one account')
+    .option('--limit <number>', 'how many', readCount, 20)
+    .action((given) => finish(async () => (await read()).list(config(), {...given, ...json()})));
+}
+
+function addShow(changes: Command, {json}: Surroundings): void {
+  changes
+    .command('show')
+    .description('one change: its story line by line, what would be sent, and what happens next')
+    .argument('<change>', 'its number')
+    .action((id) => finish(async () => (await read()).show(config(), id, json())));
+}
+
+function addDecision(changes: Command, [verb, does]: (typeof decisions)[number], {json}: Surroundings): void {
+  const command = changes.command(verb).description(does).argument('<change...>', 'their numbers');
+  if (verb === 'cancel') command.option('--reason <text>', 'why, for those who look at it later');
+  command.action((ids, given) =>
+    finish(async () => (await decide()).decide(config(), {verb, ids}, {...given, ...json()})),
+  );
+}
+
+function addResolve(changes: Command, {json}: Surroundings): void {
+  changes
+    .command('resolve')
+    .description('decide a conflict; changes show tells what can be decided')
+    .argument('<change...>', 'their numbers')
+    .addOption(new Option('--take <side>', 'whose value counts').choices(['service', 'warehouse']))
+    .option('--adopt <number>', 'of a create: the record that it became')
+    .option('--resend', 'send it once more')
+    .action((ids, given) =>
+      finish(async () => (await decide()).resolve(config(), ids, {...given, ...json()})),
+    );
+}

@@ -1,0 +1,25 @@
+// Arguments are read here, so that a wrong one is told with the usage, before a verb's code is loaded.
+
+import {InvalidArgumentError} from 'commander';
+
+/** Collects the words of an option that may be repeated. */
+export function addWord(word: string, words: readonly string[]): readonly string[] {
+  return [...words, word];
+}
+
+export function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError('expected a port, 0 to 65535 (0: any free one)');
+}
+
+/** Segments that no router takes for a pattern, and no client writes in another way. */
+export function readBasePath(text: string): string {
+  if (/^(\/[\w-]+)*\/?$/.test(text)) return text.replace(/\/$/, '');
+  throw new InvalidArgumentError('expected a path such as /acme: letters, digits, - and _ between slashes');
+}
+
+export function readCount(text: string): number {
+  if (/^[1-9]\d{0,7}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected a whole number from 1 on');
+}

@@ -1,0 +1,49 @@
+// All verbs and options. A verb's file is loaded when the verb is called, so that a short question gets a quick answer.
+
+import {Command} from 'commander';
+import {readVersion} from '../base/package.ts';
+import {tell, tellAside} from '../base/terminal.ts';
+import {addAccounts} from './add-accounts.ts';
+import {addChanges} from './add-changes.ts';
+import {addHttp} from './add-http.ts';
+import {addMirror} from './add-mirror.ts';
+import {addQuarantine} from './add-quarantine.ts';
+import {addService} from './add-service.ts';
+import {addSweeps} from './add-sweeps.ts';
+import {addUpkeep} from './add-upkeep.ts';
+
+/** In the order in which help lists them. */
+const groups = [addMirror, addUpkeep, addService, addChanges, addSweeps, addQuarantine, addAccounts, addHttp];
+
+/** @param signal - ends the verb that runs, when a person stops it */
+export function buildProgram(signal: AbortSignal): Command {
+  const program = new Command('fieldmirror')
+    .description('Mirrors field-service accounts into a Postgres warehouse, and proves what it says.')
+    .version(readVersion(), '--version', 'print the version')
+    .option('--json', 'print one JSON document instead of text')
+    .showSuggestionAfterError()
+    .showHelpAfterError('(fieldmirror --help lists the verbs and their options)')
+    .exitOverride()
+    .configureOutput({writeOut: tell, writeErr: tellAside})
+    .addHelpText('after', helpEnd);
+  const json = () => ({json: program.opts().json === true});
+  for (const add of groups) add(program, {json, signal});
+  for (const command of program.commands)
+    for (const verb of [command, ...command.commands])
+      verb.option('--json', 'print one JSON document instead of text');
+  return program;
+}
+
+const helpEnd = `
+Without settings it mirrors made-up data into an embedded Postgres: npm start -- --once
+
+Settings, from the environment:
+  FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN, FIELDMIRROR_TIME_ZONE   the account
+  FIELDMIRROR_KEY or FIELDMIRROR_KEY_FILE   what seals the tokens of more accounts (fieldmirror accounts add)
+  DATABASE_URL   the warehouse           REDIS_URL   the queue
+  FIELDMIRROR_HOME   folder of the embedded Postgres (.fieldmirror)
+  FIELDMIRROR_ALLOW_HTTP=1   plain http to another machine
+  FIELDMIRROR_LOG_LEVEL   debug, info, warn (default), error, silent
+
+Exit codes: 0 done · 1 done, but some records or changes were refused · 2 wrong usage or configuration ·
+3 a dependency is unreachable or refuses us · 70 a bug`;

@@ -1,0 +1,102 @@
+import type {Element, Value} from '../api/xml/record.ts';
+import {describe, type Reading, refusal} from './refusal.ts';
+import {isSecret} from './values/secrets.ts';
+import {expectedOf, isStorable} from './values/values.ts';
+
+/** How the elements inside one element are written; the same for all elements with the same list of names. */
+interface NestedLayout {
+  /** Positions in the order sent, secrets left out. */
+  readonly sent: readonly number[];
+  /** The same positions, by name. */
+  readonly sorted: readonly number[];
+  /** The name that all of them have; null where they differ. */
+  readonly onlyName: string | null;
+  /** A name that comes twice beside others. */
+  readonly repeated: string | null;
+}
+
+const layouts = new WeakMap<readonly string[], NestedLayout>();
+
+/**
+ * An element with others inside as JSON text, keys sorted, secrets dropped, nil and empty elements left out; null when
+ * nothing is left. An array where the service said so, or where the names say so: the documented dialect only has names.
+ * Leaves stay texts: whether `5` is a number differs between the dialects, and between two rows (docs/service.md "Types and nil").
+ * @param name - the element's own, underscored
+ * @throws {RecordError} a name twice beside others, a text that Postgres does not keep
+ */
+export function toJson(name: string, element: Element, reading: Reading): string | null {
+  const layout = nestedLayoutOf(element.names);
+  if (element.isArray || isListOf(layout, name, element.names.length)) {
+    return layout.sent.length === 0 ? null : arrayToJson(element, layout, reading);
+  }
+  if (layout.repeated !== null) {
+    throw refusal(reading, {field: `${name}.${layout.repeated}`, expected: 'it once', got: 'it twice'});
+  }
+  const members = layout.sorted
+    .map((at) => memberToJson(element.names[at] ?? '', element.values[at] ?? null, reading))
+    .filter((member) => member !== null);
+  return members.length === 0 ? null : `{${members.join(',')}}`;
+}
+
+/** A text as JSON. @throws {RecordError} a text that Postgres does not keep */
+export function textToJson(name: string, text: string, reading: Reading): string {
+  if (!isStorable(text))
+    throw refusal(reading, {field: name, expected: expectedOf.text, got: describe(text)});
+  return JSON.stringify(text);
+}
+
+function arrayToJson(element: Element, layout: NestedLayout, reading: Reading): string {
+  const items = layout.sent.map((at) => {
+    const name = element.names[at] ?? '';
+    const value = element.values[at] ?? null;
+    if (value === null) return 'null';
+    return typeof value === 'string'
+      ? textToJson(name, value, reading)
+      : (toJson(name, value, reading) ?? '{}');
+  });
+  return `[${items.join(',')}]`;
+}
+
+function memberToJson(name: string, value: Value, reading: Reading): string | null {
+  if (value === null) return null;
+  const json = typeof value === 'string' ? textToJson(name, value, reading) : toJson(name, value, reading);
+  return json === null ? null : `${JSON.stringify(name)}:${json}`;
+}
+
+function nestedLayoutOf(names: readonly string[]): NestedLayout {
+  let layout = layouts.get(names);
+  if (layout === undefined) {
+    layout = makeNestedLayout(names);
+    layouts.set(names, layout);
+  }
+  return layout;
+}
+
+function makeNestedLayout(names: readonly string[]): NestedLayout {
+  const sent = [...names.keys()].filter((at) => !isSecret(names[at] ?? ''));
+  const sorted = sent.toSorted((one, other) => compareNames(names[one] ?? '', names[other] ?? ''));
+  const repeated = sorted.find((at, index) => index > 0 && names[at] === names[sorted[index - 1] ?? -1]);
+  const [first = null] = names;
+  const onlyName = names.every((name) => name === first) ? first : null;
+  return {sent, sorted, onlyName, repeated: repeated === undefined ? null : (names[repeated] ?? null)};
+}
+
+/** By code units: the one order that no locale changes. */
+export function compareNames(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+function isListOf({onlyName}: NestedLayout, list: string, length: number): boolean {
+  if (onlyName === null) return false;
+  return length > 1 || isSingularOf(onlyName, list);
+}
+
+/** True when Rails would name an item of the list so. @see docs/service.md "Nested records" */
+function isSingularOf(item: string, list: string): boolean {
+  if (item === list || `${item}s` === list || `${item}es` === list) return true;
+  if (item.endsWith('y')) return `${item.slice(0, -1)}ies` === list;
+  return (
+    (item.endsWith('child') && `${item}ren` === list) ||
+    (item.endsWith('person') && list === `${item.slice(0, -6)}people`)
+  );
+}

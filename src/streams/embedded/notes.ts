@@ -1,0 +1,72 @@
+import {type Column, mirrorTable, required} from '../../warehouse/rows/mirror-table.ts';
+import type {Writes} from '../writes.ts';
+
+// One resource at the service, two tables here: a note of a customer and one of a job differ in what they hang on.
+const columns: readonly Column[] = [
+  {name: 'note', type: 'text', comment: 'Text of the note.'},
+  {
+    name: 'public',
+    type: 'boolean',
+    comment: 'True where the customer may see it; notes of customers never show.',
+  },
+  {name: 'noteable_id', type: 'integer', comment: 'Internal key of what the note hangs on.'},
+  {name: 'noteable_type', type: 'text', comment: 'Kind of what the note hangs on.'},
+  {name: 'created_by', type: 'integer', comment: 'Who wrote the note: employees.id.'},
+  {name: 'updated_by', type: 'integer', comment: 'Who last changed the note: employees.id.'},
+  {name: 'created_at', type: 'instant', comment: 'When the note was written.'},
+  {name: 'updated_at', type: 'instant', comment: 'When the note was last touched at the service.'},
+  {name: 'deleted_at', type: 'instant', comment: 'When the service marked the note deleted.'},
+];
+
+/** @see docs/service.md "Fields" */
+export const customerNotes = mirrorTable('customer_notes', {
+  comment: 'Notes on customers.',
+  key: ['id'],
+  indexes: [['customer_number']],
+  writable: [required('note')],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
+    {name: 'customer_number', type: 'integer', comment: 'The customer: customers.customer_number.'},
+    {name: 'customer_id', type: 'integer', comment: 'The customer: customers.id.'},
+    ...columns,
+  ],
+});
+
+/** @see docs/service.md "Fields" */
+export const jobNotes = mirrorTable('job_notes', {
+  comment: 'Notes on jobs.',
+  key: ['id'],
+  indexes: [['job_number']],
+  writable: [required('note')],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
+    {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
+    {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
+    ...columns,
+  ],
+});
+
+const noteWrites = {
+  resource: 'note',
+  operations: ['create', 'update', 'delete'],
+  key: 'id',
+  list: 'notes',
+  isNested: true,
+  timeShape: null,
+} as const satisfies Partial<Writes>;
+
+/** @see docs/service.md "Endpoints" */
+export const customerNoteWrites: Writes = {
+  ...noteWrites,
+  table: customerNotes,
+  stream: 'customers',
+  parent: {table: 'customers', numberColumn: 'customer_number'},
+};
+
+/** @see docs/service.md "Endpoints" */
+export const jobNoteWrites: Writes = {
+  ...noteWrites,
+  table: jobNotes,
+  stream: 'jobs',
+  parent: {table: 'jobs', numberColumn: 'job_number'},
+};

@@ -1,0 +1,16 @@
+import {AccessError, RetryableError} from '../../base/errors.ts';
+import type {AccountApi} from '../sweep/sweep-deps.ts';
+
+/**
+ * Judges that a token was refused: one that was replaced while it was in use says nothing of the new one.
+ * @returns the error to go on with, which says how the account gets another token
+ */
+export async function judgeAccess(error: unknown, {token}: AccountApi): Promise<unknown> {
+  if (!(error instanceof AccessError) || token === undefined) return error;
+  if (await token.isReplaced())
+    return new RetryableError(`${error.message}; the account has another token by now, which is tried next`, {
+      cause: error,
+      retryAfterMs: 0,
+    });
+  return new AccessError(`${error.message}; ${token.mend}`, {cause: error});
+}

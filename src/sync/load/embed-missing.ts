@@ -1,0 +1,133 @@
+// A record that was asked for by its number need not embed what lists do. What it leaves out has other places: a path of
+// its own below the record, and the list that holds the record. What stands there is put into the record, as if it had
+// been embedded; what stands nowhere stays unknown.
+
+import type pg from 'pg';
+import type {ReadRequest} from '../../api/http/transport.ts';
+import {listRecords} from '../../api/resources/operations.ts';
+import {isGone} from '../../api/resources/verdict.ts';
+import type {Element, FieldRecord, Value} from '../../api/xml/record.ts';
+import {RecordError} from '../../base/errors.ts';
+import {numberOf, toNumber} from '../../records/number-of.ts';
+import type {Stream} from '../../streams/stream.ts';
+import {readCustomerNumber} from '../../warehouse/rows/customer-numbers.ts';
+import type {AccountApi} from '../sweep/sweep-deps.ts';
+import {keyQueryOf, pathOf} from './query.ts';
+
+/** Where a record was read. */
+export interface RecordPlace {
+  readonly pool: pg.Pool;
+  readonly accountId: string;
+  readonly account: AccountApi;
+  readonly stream: Stream;
+  /** What every request bears. */
+  readonly call: Omit<ReadRequest, 'path' | 'query'>;
+}
+
+/**
+ * The record with those of the elements that another place tells; whole already, it costs no request.
+ * @param wanted - elements of related lists
+ * @throws {RecordError} what stands at such a place cannot be taken
+ */
+export async function embedMissing(
+  place: RecordPlace,
+  record: FieldRecord,
+  wanted: readonly string[],
+): Promise<FieldRecord> {
+  const {stream} = place;
+  const number = numberOf(stream, record);
+  const missing = wanted.filter((name) => !record.names.includes(name));
+  if (missing.length === 0 || number === null) return record;
+  const hasPath = (name: string) =>
+    stream.children.some((child) => child.element === name && child.hasPath === true);
+  const found = new Map<string, Value>();
+  if (!missing.every(hasPath)) await findInList(place, {record, number, missing}, found);
+  for (const name of missing)
+    if (!found.has(name) && hasPath(name)) await findBelow(place, {number, name}, found);
+  return embed(record, found);
+}
+
+/** The record with the customer that lists embed, where it names one that is held: that costs no request. */
+export async function embedCustomer(place: RecordPlace, record: FieldRecord): Promise<FieldRecord> {
+  const [element] = place.stream.derived.customer_number ?? [];
+  if (element === undefined || !place.stream.include.includes(element) || record.names.includes(element))
+    return record;
+  const number = await findCustomer(place, record);
+  if (number === null) return record;
+  return embed(record, new Map([[element, {names: ['customer_number'], values: [number], isArray: false}]]));
+}
+
+function embed(record: FieldRecord, found: ReadonlyMap<string, Value>): FieldRecord {
+  return {
+    ...record,
+    names: [...record.names, ...found.keys()],
+    values: [...record.values, ...found.values()],
+  };
+}
+
+/** Looks at the path that lists one kind of what hangs on the record. */
+async function findBelow(
+  {stream, account, call}: RecordPlace,
+  {number, name}: {readonly number: string; readonly name: string},
+  found: Map<string, Value>,
+): Promise<void> {
+  const item = stream.children.find(({element}) => element === name)?.item ?? '';
+  const path = pathOf(stream, number).replace(/\.xml$/, `/${name}.xml`);
+  const list = await listRecords(account.api.transport, {path, ...call, names: {list: name, item}});
+  if (isGone(list)) return;
+  const {records, bad} = list;
+  if (bad[0] !== undefined)
+    throw new RecordError(`GET ${path} at ${account.api.transport.host}: ${bad[0].reason}`);
+  found.set(name, {names: records.map(() => item), values: records, isArray: true} satisfies Element);
+}
+
+interface Missing {
+  readonly record: FieldRecord;
+  readonly number: string;
+  readonly missing: readonly string[];
+}
+
+/** Looks for the record in the list that holds it, which embeds what it is asked for. */
+async function findInList(
+  place: RecordPlace,
+  {record, number, missing}: Missing,
+  found: Map<string, Value>,
+): Promise<void> {
+  const {stream, account, call} = place;
+  const customerNumber = await findCustomer(place, record);
+  if (customerNumber === null || stream.listedAt === null) return;
+  const {path, query} = stream.listedAt(customerNumber);
+  const include = {include: missing.join(',')};
+  const seen = new Set<string>();
+  for (let page = 1; ; page++) {
+    const asked = {...query, ...keyQueryOf(stream), ...include, page: String(page)};
+    const list = await listRecords(account.api.transport, {path, query: asked, ...call, names: stream});
+    const before = seen.size;
+    for (const listed of isGone(list) ? [] : list.records) {
+      const itsNumber = numberOf(stream, listed) ?? '';
+      seen.add(itsNumber);
+      if (itsNumber !== number) continue;
+      for (const name of missing) {
+        const at = listed.names.indexOf(name);
+        if (at !== -1) found.set(name, listed.values[at] ?? null);
+      }
+      return;
+    }
+    if (seen.size === before) return;
+  }
+}
+
+/** The number of the customer that the record is, or is for; null where nobody knows it. */
+async function findCustomer({pool, accountId, stream}: RecordPlace, record: FieldRecord) {
+  if (stream.key === 'customer_number') return numberOf(stream, record);
+  const [customer = ''] = stream.derived.customer_number ?? [];
+  const embedded = valueIn(record, customer);
+  if (typeof embedded === 'object' && embedded !== null)
+    return toNumber(valueIn(embedded, 'customer_number'));
+  const customerId = toNumber(valueIn(record, `${customer}_id`));
+  return customerId === null ? null : await readCustomerNumber(pool, {accountId, customerId});
+}
+
+function valueIn({names, values}: Element, name: string): Value | undefined {
+  return values[names.indexOf(name)];
+}

@@ -1,0 +1,44 @@
+import type {FieldRecord} from '../../api/xml/record.ts';
+import type {RowSet} from '../../records/rows.ts';
+import {recallRow} from '../../records/unsaid.ts';
+import type {Child, Stream} from '../../streams/stream.ts';
+import {type EncodedRow, encodeRow, type HeldValues} from '../../warehouse/rows/encoded-row.ts';
+
+/** The rows that one record makes, ready for the loader. */
+export interface EncodedRowSet {
+  /** The record's number, as paths know it. */
+  readonly number: string;
+  readonly row: EncodedRow;
+  /** One entry for each element of children that the record spoke of: what it did not send proves nothing. */
+  readonly children: readonly {readonly element: string; readonly rows: readonly EncodedRow[]}[];
+}
+
+/** The rows of a record that was asked for by its number: what its document left out stays as it is held. */
+export function encodeShown(stream: Stream, rowSet: RowSet, record: FieldRecord): EncodedRowSet {
+  const {row} = rowSet;
+  const recall = (held: HeldValues) => encodeRow(stream.table, recallRow(stream, {row, record}, held));
+  const encoded = encodeRowSet(stream, rowSet, null);
+  return {...encoded, row: {...encoded.row, recall}};
+}
+
+/** @param page - the page on which the record stood; null when it was asked for by its number */
+export function encodeRowSet(
+  stream: Stream,
+  {number, row, children}: RowSet,
+  page: number | null,
+): EncodedRowSet {
+  return {
+    number,
+    row: encodeRow(stream.table, row, page),
+    children: children.map(({element, rows}) => {
+      const {table} = findChild(stream, element);
+      return {element, rows: rows.map((child) => encodeRow(table, child, page))};
+    }),
+  };
+}
+
+function findChild(stream: Stream, element: string): Child {
+  const child = stream.children.find((candidate) => candidate.element === element);
+  if (child === undefined) throw new TypeError(`${stream.name} has no children in ${element}`);
+  return child;
+}

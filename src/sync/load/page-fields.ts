@@ -1,0 +1,90 @@
+// From what the parser saw to the fields of warehouse tables. It runs once a page: what it costs is per shape of record.
+
+import {listTypes, namesTypes, type SeenElements, type SentType} from '../../api/xml/seen-elements.ts';
+import {type Part, planOf} from '../../records/plan.ts';
+import {isSecret} from '../../records/values/secrets.ts';
+import type {Stream} from '../../streams/stream.ts';
+
+/** How a field came: `secret` was dropped, whatever it was; null where it was nil and said nothing of its type. */
+export type FieldType = SentType | 'secret' | null;
+
+/** The fields that one page sent for one table; plain and small, for it crosses threads with every page. */
+export interface PageFields {
+  readonly table: string;
+  /** True where records named types: only then is a field without one known to be a text. */
+  readonly isTyped: boolean;
+  /** A field that came as two types stands twice. */
+  readonly fields: readonly string[];
+  /** Of each of `fields`. */
+  readonly types: readonly FieldType[];
+}
+
+const secret = 256;
+/** No real field is as long; an index of Postgres would refuse ten times that. */
+const maxNameLength = 200;
+/** Per list of names and part: which of them are fields, and which of those secrets. */
+const kept = new WeakMap<Part, WeakMap<readonly string[], readonly Field[]>>();
+
+interface Field {
+  readonly name: string;
+  readonly at: number;
+  readonly isSecret: boolean;
+}
+
+/**
+ * The fields of a stream's records and of what they embed, by the table that takes them. What becomes rows of another
+ * table, and what other records bring in full, is no field.
+ */
+export function listPageFields(stream: Stream, seen: SeenElements): PageFields[] {
+  const tables = new Map<string, {bits: Map<string, number>; isTyped: boolean}>();
+  for (const {path, names, types} of seen) {
+    const part = findPart(stream, path);
+    if (part === null) continue;
+    const table = tables.get(part.table.name) ?? {bits: new Map<string, number>(), isTyped: false};
+    tables.set(part.table.name, table);
+    for (const {name, at, isSecret} of fieldsIn(part, names)) {
+      const sent = types[at] ?? 0;
+      table.isTyped ||= namesTypes(sent);
+      table.bits.set(name, (table.bits.get(name) ?? 0) | (isSecret ? secret : sent));
+    }
+  }
+  return [...tables].map(([table, {bits, isTyped}]) => ({table, isTyped, ...listTyped(bits)}));
+}
+
+function listTyped(bits: ReadonlyMap<string, number>): Pick<PageFields, 'fields' | 'types'> {
+  const fields: string[] = [];
+  const types: FieldType[] = [];
+  for (const [name, sent] of bits) {
+    const found: FieldType[] = sent === secret ? ['secret'] : sent === 0 ? [null] : listTypes(sent);
+    for (const type of found) {
+      fields.push(name);
+      types.push(type);
+    }
+  }
+  return {fields, types};
+}
+
+/** Who takes the elements of a path; null for what nobody reads, or somebody else does. */
+function findPart(stream: Stream, [element, item]: readonly string[]): Part | null {
+  const {part, children} = planOf(stream);
+  if (element === undefined) return part;
+  return (
+    children.find(({child}) => child.element === element && (child.item ?? undefined) === item)?.part ?? null
+  );
+}
+
+function fieldsIn(part: Part, names: readonly string[]): readonly Field[] {
+  const ofPart = kept.get(part) ?? new WeakMap<readonly string[], readonly Field[]>();
+  kept.set(part, ofPart);
+  const fields = ofPart.get(names) ?? findFields(part, names);
+  ofPart.set(names, fields);
+  return fields;
+}
+
+function findFields({columnOf, skipped, keepsRest}: Part, names: readonly string[]): Field[] {
+  return names.flatMap((name, at) => {
+    if (columnOf.has(name)) return [{name, at, isSecret: false}];
+    if (!keepsRest || skipped.has(name) || name.length > maxNameLength) return [];
+    return [{name, at, isSecret: isSecret(name)}];
+  });
+}

@@ -1,0 +1,248 @@
+// The first pass over a list. Reading and writing overlap: while Postgres takes one batch, the next is fetched, cut and
+// parsed.
+
+import type pg from 'pg';
+import {fetchPages, type Page} from '../../api/resources/pages.ts';
+import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
+import {insertSightings, readSightings} from '../../warehouse/sweeps/sightings.ts';
+import type {ListEnd, Sample} from '../../warehouse/sweeps/sweep.ts';
+import {readLastPass, saveCheckpoint} from '../../warehouse/sweeps/sweeps.ts';
+import {callOf, pass, type SweepRun} from '../sweep/sweep-run.ts';
+import {Tally} from '../sweep/tally.ts';
+import {decodeNumbers, encodeNumbers} from '../verify/number-codec.ts';
+import {SpotCheck} from '../verify/spot-check.ts';
+import {queryOf} from './query.ts';
+import {type CutPage, cutPage, type ReadBatch, readBatch} from './read-batch.ts';
+import {writeBatch} from './write-batch.ts';
+
+/** What a first pass saw. */
+export interface FirstPass {
+  readonly seen: ReadonlySet<string>;
+  /** What each page held, as far as this process read it. */
+  readonly pages: ReadonlyMap<number, readonly string[]>;
+  /** The page that ended it. */
+  readonly lastPage: number;
+  readonly endedBy: ListEnd;
+  readonly sample: Sample;
+}
+
+const batchRecords = 300;
+/** Records with much inside fill a batch earlier: what is held in memory is bounded by bytes. */
+const batchBytes = 2_000_000;
+/** As many as a batch holds: while one is parsed, the next arrives. */
+const pagesInFlight = 4;
+/** How often an unchanged sweep notes where it stands: each note is a row version, and unchanged costs nothing. */
+const checkpointMs = 5_000;
+
+/**
+ * Reads a list from the sweep's checkpoint to its end and brings it into the warehouse, batch by batch.
+ * @throws {RetryableError} the service or the database failed in passing; what was committed stays
+ */
+export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
+  const last = await readLastPass(run.deps.pool, run.sweep);
+  const reading = new ListReading(run, await readSeen(run), new SpotCheck(run, last));
+  try {
+    for await (const answer of askFor(run, last.pages)) {
+      if (await reading.add(answer)) break;
+    }
+    return await reading.finish();
+  } catch (error) {
+    // What was read before the failure is still on its way; the sweep may not be given back under it.
+    await reading.settle();
+    throw error;
+  }
+}
+
+/** What the sweep has seen up to its checkpoint, in whatever process that was. */
+export async function readSeen({deps, sweep}: SweepRun): Promise<Set<string>> {
+  return new Set((await readSightings(deps.pool, sweep.sweepId)).flatMap(decodeNumbers));
+}
+
+async function* askFor(run: SweepRun, knownPages: number | null): AsyncGenerator<Page> {
+  const {sweep, stream, account} = run;
+  const query = queryOf(stream, sweep);
+  const {signal, ...call} = callOf(run);
+  if (!stream.isPaged) {
+    yield {page: 1, ...(await account.api.fetchPage(stream.path, query, {signal, ...call}))};
+    return;
+  }
+  const list = {path: stream.path, query, fromPage: sweep.nextPage, inFlight: pagesInFlight, knownPages};
+  yield* fetchPages(account.api, {...list, ...call}, signal);
+}
+
+/** Some pages on their way to rows. */
+interface Reading {
+  readonly batch: Promise<ReadBatch>;
+  readonly pages: readonly CutPage[];
+}
+
+/** The state of a first pass: what was seen, what waits to be read, what is being written. */
+class ListReading {
+  readonly #run: SweepRun;
+  readonly #seen: Set<string>;
+  readonly #check: SpotCheck;
+  readonly #pages = new Map<number, readonly string[]>();
+  /** Seen since the last checkpoint. */
+  #unsaved: string[] = [];
+  #waiting: CutPage[] = [];
+  #waitingRecords = 0;
+  #waitingBytes = 0;
+  #last: CutPage | null = null;
+  #endedBy: ListEnd;
+  #reading: Reading | null = null;
+  #writing: Promise<void> = Promise.resolve();
+  #checkpointAt = performance.now();
+
+  constructor(run: SweepRun, seen: Set<string>, check: SpotCheck) {
+    this.#run = run;
+    this.#seen = seen;
+    this.#check = check;
+    this.#endedBy = run.stream.isPaged ? 'nothing-new' : 'whole-answer';
+  }
+
+  /** @returns whether the list has ended: by an empty page, by a page that repeats, or by pages without a new record */
+  async add(answer: Page): Promise<boolean> {
+    const page = cutPage(this.#run.stream, answer);
+    const isRepeated = this.#last?.body.equals(page.body) ?? false;
+    this.#last = page;
+    if (isRepeated || page.hashes?.length === 0) {
+      this.#run.tally.add({pages: 1, bytes: page.body.length});
+      if (this.#run.stream.isPaged) this.#endedBy = isRepeated ? 'repeated-page' : 'empty-page';
+      return true;
+    }
+    this.#waiting.push(page);
+    this.#waitingRecords += page.hashes?.length ?? 0;
+    this.#waitingBytes += page.body.length;
+    const isFull = this.#waitingRecords >= batchRecords || this.#waitingBytes >= batchBytes;
+    // A page that could not be cut may be the empty one; only reading it tells.
+    if (page.hashes === null) return await this.#readAll();
+    return isFull ? await this.#readOn() : false;
+  }
+
+  /** Writes what is left, and with it that the first pass is done. */
+  async finish(): Promise<FirstPass> {
+    await this.#readAll();
+    await this.#writing;
+    const {deps, sweep, tally} = this.#run;
+    const lastPage = this.#last?.page ?? 1;
+    const firstPass = {lastPage, endedBy: this.#endedBy, numbers: this.#seen.size};
+    const {sample} = this.#check;
+    await inSweepTransaction(deps.pool, async (client) => {
+      await this.#noteSightings(client, this.#unsaved, lastPage + 1);
+      const done = {nextPage: lastPage, counts: tally.counts, evidence: {firstPass, sample}};
+      await saveCheckpoint(client, sweep, sweep.mode === 'full' ? {...done, stage: 'verify'} : done);
+    });
+    await pass(this.#run, 'list-read');
+    return {seen: this.#seen, pages: this.#pages, lastPage, endedBy: this.#endedBy, sample};
+  }
+
+  /** Waits for the write under way, however it ends. */
+  async settle(): Promise<void> {
+    await this.#writing.catch(() => {});
+  }
+
+  /** Starts to read what waits, and takes what was read before it. @returns whether the list has ended */
+  async #readOn(): Promise<boolean> {
+    const pages = this.#waiting;
+    this.#waiting = [];
+    this.#waitingRecords = 0;
+    this.#waitingBytes = 0;
+    const {deps, sweep, stream, account} = this.#run;
+    const {pool, pageReader} = deps;
+    const place = {stream, accountId: sweep.accountId, timeZone: account.timeZone, pool, pageReader};
+    const batch = readBatch(place, pages);
+    // Awaited when its turn comes; until then a failure must not count as nobody's.
+    batch.catch(() => {});
+    const previous = this.#reading;
+    this.#reading = {batch, pages};
+    return await this.#take(previous);
+  }
+
+  async #readAll(): Promise<boolean> {
+    const hasEnded = this.#waiting.length > 0 ? await this.#readOn() : false;
+    const last = this.#reading;
+    this.#reading = null;
+    return (await this.#take(last)) || hasEnded;
+  }
+
+  /** Counts what was read, and starts to write it once what came before is written. @returns whether the list has ended */
+  async #take(reading: Reading | null): Promise<boolean> {
+    if (reading === null) return false;
+    const batch = await reading.batch;
+    await pass(this.#run, 'batch-read');
+    const fresh = this.#note(batch);
+    const {tally, deps, sweep, stream} = this.#run;
+    tally.add({
+      pages: reading.pages.length,
+      bytes: reading.pages.reduce((sum, page) => sum + page.body.length, 0),
+      records: fresh,
+      known: batch.known,
+    });
+    await this.#writing;
+    this.#writing = this.#write(batch, reading.pages);
+    this.#writing.catch(() => {});
+    deps.onProgress?.({
+      accountId: sweep.accountId,
+      stream: stream.name,
+      records: tally.counts.records,
+    });
+    if (this.#endsEmpty(batch)) return true;
+    return fresh === 0 && batch.bad.length === 0;
+  }
+
+  /** Whether the strict path found that a page which could not be cut holds nothing. */
+  #endsEmpty({pages, bad}: ReadBatch): boolean {
+    const last = pages.at(-1);
+    const isEmpty = last?.numbers.length === 0 && !bad.some(({page}) => page === last.page);
+    if (isEmpty && this.#run.stream.isPaged) this.#endedBy = 'empty-page';
+    return isEmpty;
+  }
+
+  /** @returns how many of the records had not been seen before in this sweep */
+  #note(batch: ReadBatch): number {
+    const before = this.#unsaved.length;
+    for (const {page, numbers} of batch.pages) {
+      this.#pages.set(page, numbers);
+      for (const number of numbers) {
+        if (this.#seen.has(number)) continue;
+        this.#seen.add(number);
+        this.#unsaved.push(number);
+      }
+    }
+    return this.#unsaved.length - before;
+  }
+
+  async #write(batch: ReadBatch, pages: readonly CutPage[]): Promise<void> {
+    await this.#writeBatch(batch, (pages.at(-1)?.page ?? 0) + 1);
+    // What was parsed just now holds what was sent.
+    if (batch.known > 0) await this.#check.compare(pages);
+  }
+
+  async #writeBatch(batch: ReadBatch, nextPage: number): Promise<void> {
+    const isUnchanged = batch.rowSets.length === 0 && batch.bad.length === 0;
+    if (isUnchanged && performance.now() - this.#checkpointAt < checkpointMs) return;
+    this.#checkpointAt = performance.now();
+    const {deps, sweep, tally} = this.#run;
+    const sightings = this.#unsaved;
+    this.#unsaved = [];
+    const fields = this.#run.fields.take(batch.fields);
+    // Reading goes on while this is written: what is saved is what was read up to here.
+    const soFar = new Tally(tally.counts);
+    const written = await inSweepTransaction(deps.pool, async (client) => {
+      const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
+      await this.#noteSightings(client, sightings, nextPage);
+      await saveCheckpoint(client, sweep, {nextPage, counts: soFar.with(counts)});
+      await pass(this.#run, 'batch-written');
+      return counts;
+    });
+    tally.add(written);
+    await pass(this.#run, 'batch-committed');
+  }
+
+  /** Windows prove nothing by what they saw, so nothing is noted of it. */
+  async #noteSightings(client: pg.ClientBase, numbers: readonly string[], nextPage: number): Promise<void> {
+    const {sweepId, mode} = this.#run.sweep;
+    if (mode !== 'full' || numbers.length === 0) return;
+    await insertSightings(client, {sweepId, nextPage, numbers: encodeNumbers(numbers)});
+  }
+}

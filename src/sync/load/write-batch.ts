@@ -1,0 +1,133 @@
+import type pg from 'pg';
+import {shapeOf} from '../../records/rows.ts';
+import {type Child, parentColumnOf, type Stream} from '../../streams/stream.ts';
+import {rememberFields, type SeenField} from '../../warehouse/fields/fields.ts';
+import type {EncodedRow} from '../../warehouse/rows/encoded-row.ts';
+import {forgetKnown, rememberKnown} from '../../warehouse/rows/known-records.ts';
+import {
+  type Batch,
+  type LoadCounts,
+  loadRows,
+  markVanished,
+  type ReadBack,
+} from '../../warehouse/rows/load.ts';
+import {forgetAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
+import {quarantineRecords, resolveQuarantine} from '../../warehouse/sweeps/quarantine.ts';
+import {undoTombstones} from '../../warehouse/sweeps/tombstones.ts';
+import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
+import type {EncodedRowSet} from './encoded-row-set.ts';
+import type {ReadBatch} from './read-batch.ts';
+
+/** What a batch did to the warehouse: rows of the stream's own table, and children that vanished from their parents. */
+export interface WriteCounts {
+  readonly inserted: number;
+  readonly updated: number;
+  readonly revived: number;
+  readonly vanished: number;
+}
+
+/** The same, with the bad records that the sweep had not met before: in the list, or asked for by number. */
+export interface BatchCounts extends WriteCounts {
+  readonly quarantined: number;
+}
+
+/** What is to be written. */
+export interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
+  /** Fields that the sweep meets for the first time. */
+  readonly fields: readonly SeenField[];
+}
+
+/** Writes what a batch brought, in the caller's transaction: rows, children, known bytes, fields, quarantine. */
+export async function writeBatch(
+  client: pg.ClientBase,
+  run: Pick<SweepRun, 'stream' | 'sweep' | 'account'>,
+  batch: Brought,
+): Promise<BatchCounts> {
+  const {stream, account} = run;
+  const scope = scopeOf(run);
+  const {accountId, sweepId} = scope;
+  const came = {...scope, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
+  // What a change has written since this sweep began is newer than any page of it, and its bytes are not what is held.
+  const since = run.sweep.startedAt;
+  const {fresher, ...counts} = await writeRowSets(
+    client,
+    {stream, rowSets: batch.rowSets},
+    {accountId, sweepId, since},
+  );
+  const known = fresher > 0 ? new Map<string, Buffer>() : batch.bytes;
+  await rememberKnown(client, {...scope, shape: shapeOf(stream, account.timeZone), known});
+  await forgetKnown(client, {...came, numbers: came.numbers.filter((number) => !known.has(number))});
+  await rememberFields(client, {...scope, fields: batch.fields});
+  await resolveQuarantine(client, came);
+  const quarantined = await quarantineRecords(client, {...scope, records: batch.bad});
+  return {...counts, quarantined};
+}
+
+/** Writes the rows of some records and of their children, in the caller's transaction. */
+export async function writeRowSets(
+  client: pg.ClientBase,
+  {stream, rowSets}: {readonly stream: Stream; readonly rowSets: readonly EncodedRowSet[]},
+  batch: Batch,
+): Promise<WriteCounts & Pick<LoadCounts, 'fresher'>> {
+  const numbers = rowSets.map((rowSet) => rowSet.number);
+  const came = {accountId: batch.accountId, stream: stream.name, numbers};
+  const rows = rowSets.map((rowSet) => rowSet.row);
+  const {updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
+  let {inserted, fresher} = own;
+  let vanished = 0;
+  for (const child of stream.children) {
+    if (child.isOfStream === true) {
+      inserted += await insertKin(client, {child, rowSets}, batch);
+      continue;
+    }
+    const written = await writeChildren(client, {child, rowSets}, batch);
+    vanished += written.vanished;
+    fresher += written.fresher;
+  }
+  if (inserted > 0) await forgetAbsent(client, came);
+  if (revived > 0) await undoTombstones(client, came);
+  return {inserted, updated, revived, vanished, fresher};
+}
+
+/** Records of the stream that stand inside others: what is known of them already stays. @returns how many were not known */
+async function insertKin(
+  client: pg.ClientBase,
+  {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
+  batch: Batch,
+): Promise<number> {
+  const inside = rowSets.flatMap(({children}) => children.filter(({element}) => element === child.element));
+  const rows = inside.flatMap((found) => found.rows);
+  return (await loadRows(client, child.table, rows, {...batch, insertsOnly: true})).inserted;
+}
+
+/** @returns how many were marked deleted because their parent no longer holds them, and how many were left alone */
+async function writeChildren(
+  client: pg.ClientBase,
+  {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
+  batch: Batch,
+): Promise<{vanished: number; fresher: number}> {
+  const rows: EncodedRow[] = [];
+  const parents: string[] = [];
+  const {readBackOf} = batch;
+  const readBacks: ReadBack[] = [];
+  for (const rowSet of rowSets) {
+    // A list that the service did not send is no empty list: its parent is not among those asked about.
+    const sent = rowSet.children.find((candidate) => candidate.element === child.element);
+    if (sent === undefined) continue;
+    parents.push(rowSet.number);
+    const readBack = readBackOf?.get(rowSet.row);
+    if (readBack !== undefined) readBacks.push(readBack);
+    for (const row of sent.rows) rows.push(row);
+  }
+  const {fresher} = await loadRows(client, child.table, rows, batch);
+  if (!child.isOwned || parents.length === 0) return {vanished: 0, fresher};
+  const parentColumn = parentColumnOf(child);
+  const family = {
+    ...batch,
+    ...(readBackOf === undefined ? {} : {readBacks}),
+    parentColumn,
+    parents,
+    kept: rows,
+  };
+  return {vanished: await markVanished(client, child.table, family), fresher};
+}

@@ -1,0 +1,114 @@
+// Changes that come to their end beside each other end in one transaction: a commit, and a statement a table, for all.
+
+import type pg from 'pg';
+import {parentColumnOf} from '../../../streams/stream.ts';
+import {learnEmployee} from '../../../warehouse/accounts/accounts.ts';
+import {type Alteration, keepAlterations} from '../../../warehouse/changes/alterations.ts';
+import {type Settlement, settleChanges} from '../../../warehouse/changes/change-transitions.ts';
+import {keepConflicts} from '../../../warehouse/changes/conflicts.ts';
+import {inSweepTransaction} from '../../../warehouse/postgres/database.ts';
+import {
+  type AssignedJob,
+  giveNumber,
+  lockRows,
+  markDeleted,
+  settleAssignments,
+  stampUnassigned,
+} from '../../../warehouse/rows/authored-rows.ts';
+import {forgetKnown} from '../../../warehouse/rows/known-records.ts';
+import {atStep, type ChangeContext} from '../change-context.ts';
+import type {Done} from '../decide/decision.ts';
+import {kindOf} from '../decide/kinds.ts';
+import {writeRemote} from '../end/write-remote.ts';
+import {Batcher} from './batcher.ts';
+import type {Stops} from './stops.ts';
+
+/** A change that is done, and what is to be written of it. */
+export interface FinishedChange {
+  readonly run: ChangeContext;
+  readonly done: Done;
+}
+
+export type Ends = Batcher<FinishedChange, true>;
+
+/** @param stops - told of the kinds of values that are stopped by what was altered */
+export function endBatch(pool: pg.Pool, stops: Stops): Ends {
+  return new Batcher(async (endings) => {
+    const stopped = await inSweepTransaction(pool, async (client) => {
+      const kinds = await writeEndings(client, endings);
+      for (const {run} of endings) await atStep(run, 'end-written');
+      return kinds;
+    });
+    stops.add(stopped);
+    return endings.map(() => true as const);
+  });
+}
+
+/** @returns the kinds of values that are stopped by it */
+async function writeEndings(client: pg.ClientBase, endings: readonly FinishedChange[]): Promise<string[]> {
+  const byTable = [...Map.groupBy(endings, ({run}) => run.writes.table)].sort(([one], [other]) =>
+    one.name < other.name ? -1 : 1,
+  );
+  for (const [table, ofTable] of byTable)
+    await lockRows(
+      client,
+      table,
+      ofTable.map(({run}) => run.change.rowId),
+    );
+  await settleChanges(client, endings.map(settlementOf));
+  const stopped = await keepAlterations(client, endings.flatMap(alterationsOf));
+  for (const ending of endings) await writeOwn(client, ending);
+  const assigned = endings.flatMap(assignedJobOf);
+  await settleAssignments(client, assigned);
+  const reads = endings.flatMap(({run, done: {remote, since}}) =>
+    remote === null ? [] : [{run, remote, since}],
+  );
+  await writeRemote(client, reads);
+  await stampUnassigned(client, assigned);
+  for (const ending of endings) if (ending.done.isGone) await markRowDeleted(client, ending);
+  return stopped;
+}
+
+function settlementOf({run, done}: FinishedChange): Settlement {
+  const {number, result, values: remote, attempt} = done;
+  return {change: run.change, number, result, remote, attempt};
+}
+
+function alterationsOf({run, done}: FinishedChange): Alteration[] {
+  const {changeId, accountId} = run.change;
+  return Object.entries(done.result?.altered ?? {}).map(([field, {sent, got}]) => ({
+    changeId,
+    accountId,
+    field,
+    kind: kindOf(run, field),
+    sent,
+    got,
+  }));
+}
+
+function assignedJobOf({run, done}: FinishedChange): AssignedJob[] {
+  const {changeId, accountId, rowId, operation} = run.change;
+  if (run.writes.table.name !== 'jobs') return [];
+  return [{changeId, accountId, rowId, number: done.number, isNew: operation === 'create'}];
+}
+
+/** What only this change has to say. */
+async function writeOwn(client: pg.ClientBase, {run, done}: FinishedChange): Promise<void> {
+  const {change, writes} = run;
+  await keepConflicts(client, change, done.conflicts);
+  if (change.operation !== 'create') return;
+  await giveNumber(client, writes.table, {...change, key: writes.key, number: done.number});
+  const author = done.values.created_by;
+  if (typeof author === 'string') await learnEmployee(client, change.accountId, author);
+}
+
+/** The record is gone by our delete, and what hung on it. */
+async function markRowDeleted(client: pg.ClientBase, {run, done}: FinishedChange): Promise<void> {
+  const {change, stream, writes} = run;
+  const {accountId, changeId, rowId} = change;
+  const {number} = done;
+  const children = stream.table === writes.table ? stream.children.filter(({isOwned}) => isOwned) : [];
+  const owned = children.map((child) => ({table: child.table, parentColumn: parentColumnOf(child)}));
+  await markDeleted(client, writes.table, {accountId, rowId, changeId, number, owned});
+  await forgetKnown(client, {accountId, stream: stream.name, numbers: [number]});
+}

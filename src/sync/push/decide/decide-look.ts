@@ -1,0 +1,106 @@
+// What becomes of a change in doubt, by what was found when it was looked for. Nothing is sent again blindly. Pure.
+
+import {type Gone, isGone} from '../../../api/resources/verdict.ts';
+import type {KnownSubject} from '../send/request.ts';
+import {findRow, sendUpdate} from './decide-update.ts';
+import {conflict, type Decision, type LeftToPerson, leaveGone, type Plan, sendUnread} from './decision.ts';
+import type {ChangeFacts} from './facts.ts';
+import {finish} from './finish.ts';
+import type {Candidates} from './recognize.ts';
+import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
+import {isEchoOf, isSameValue} from './same-value.ts';
+
+/** A create is sent twice at the most: the row itself says so. What does the same however often may be sent more often. */
+const maxSends = {create: 2, update: 20, delete: 20} as const;
+/** Looks that must have found nothing before a request counts as never arrived. */
+const fewestLooks = 3;
+
+/** What no reading can tell; null where one can. */
+export function decideUnseen({change}: ChangeFacts): LeftToPerson | null {
+  if (change.operation !== 'update' || !('password' in change.fields) || change.isWritten) return null;
+  const step = `give it up (fieldmirror changes resolve ${change.changeId} service) and set it again`;
+  return conflict(`no reading tells whether the password was set: ${step}; ${change.reason ?? ''}`);
+}
+
+/** @param remote - the one record that can be what the create made; null where there is none, or it cannot be read now */
+export function decideCreated(
+  facts: ChangeFacts,
+  {ours, older}: Candidates,
+  remote: Remote | null,
+): Decision {
+  const [number, ...others] = ours;
+  if (others.length > 0)
+    return conflict(`several records could be it: ${ours.join(', ')}`, {result: {candidates: ours}});
+  const isThere = number !== undefined && remote !== null && findRemoteRow(facts, remote, number) !== null;
+  if (!isThere) return lookAgainOrGiveUp(facts, older);
+  const {claimedAt: since, fields: sent} = facts.change;
+  return finish(facts, {number, remote, since, sent});
+}
+
+/** An update that did nothing so far goes again at once. */
+export function decideUpdated(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
+  const {change} = facts;
+  const found = findRow(facts, subject, reading);
+  if (typeof found === 'string') return leaveGone(found);
+  const names = Object.keys(change.fields);
+  const {claimedAt: since, fields: sent} = change;
+  if (change.isWritten || names.every((name) => hasArrived(facts, found.row, name)))
+    return finish(facts, {number: subject.number, remote: found.remote, since, sent});
+  const isUndone = names.every(
+    (name) => hasArrived(facts, found.row, name) || isAsBefore(facts, found.row, name),
+  );
+  return isUndone && mayGoAgain(facts) ? sendUpdate(facts, subject, found) : lookAgainOrGiveUp(facts);
+}
+
+/** A delete that did nothing so far goes again at once. */
+export function decideDeleted(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
+  const {number} = subject;
+  const {claimedAt: since} = facts.change;
+  if (isGone(reading) || findRemoteRow(facts, reading, number) === null)
+    return finish(facts, {number, remote: null, since, sent: {}});
+  return mayGoAgain(facts) ? sendUnread(subject, {}) : lookAgainOrGiveUp(facts);
+}
+
+function hasArrived({change, rules}: ChangeFacts, {values}: RemoteRow, name: string): boolean {
+  return isEchoOf(rules.get(name)?.kind ?? 'text', change.fields[name] ?? null, values[name] ?? null);
+}
+
+/** A third value is somebody's: while the request may still arrive nobody can say what it will have done. */
+function isAsBefore({change, rules}: ChangeFacts, {values}: RemoteRow, name: string): boolean {
+  const held = values[name];
+  const {[name]: before = null} = change.base;
+  return held !== undefined && isSameValue(rules.get(name)?.kind ?? 'text', before, held);
+}
+
+function mayGoAgain({change}: ChangeFacts): boolean {
+  return !change.isWritten && change.sends < maxSends[change.operation];
+}
+
+/** @param lookalikes - records that bear all that was sent, though they seem to have been there before */
+function lookAgainOrGiveUp(facts: ChangeFacts, lookalikes: readonly string[] = []): Decision {
+  const {change, settle} = facts;
+  const {lookDelaysMs, arrivalLimitMs} = settle;
+  const isOver = (change.sentAgoMs ?? 0) >= arrivalLimitMs && change.looks + 1 >= fewestLooks;
+  if (!isOver) {
+    const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
+    const reason = change.reason ?? 'in doubt';
+    return {what: 'doubt', reason, delayMs, number: null, isLook: true, attempt: null};
+  }
+  return giveUp(facts, lookalikes);
+}
+
+/** So much time has passed that no request can still arrive. */
+function giveUp(facts: ChangeFacts, lookalikes: readonly string[]): Decision {
+  const {change, settle} = facts;
+  const minutes = Math.round(settle.arrivalLimitMs / 60_000);
+  if (lookalikes.length > 0)
+    return conflict(
+      `it could be ${change.table} ${lookalikes.join(', ')}, which is all that was sent, but seems to have been there before`,
+      {result: {candidates: lookalikes}},
+    );
+  if (mayGoAgain(facts) && (change.number === null) === (change.operation === 'create'))
+    return {what: 'resend', reason: `no trace of it for ${minutes} minutes: it is sent once more`};
+  return conflict(
+    `sent ${change.sends} times, and no trace of it for ${minutes} minutes: ${change.reason ?? ''}`,
+  );
+}

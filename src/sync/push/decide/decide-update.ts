@@ -1,0 +1,94 @@
+// What becomes of an update, by what the service holds just before it is sent. Pure.
+
+import {readDate} from '../../../api/http/http-date.ts';
+import {type Gone, isGone} from '../../../api/resources/verdict.ts';
+import type {ChangeValues} from '../../../warehouse/changes/change.ts';
+import type {Narrowed} from '../../../warehouse/changes/change-transitions.ts';
+import type {KnownSubject} from '../send/request.ts';
+import {conflict, leaveGone, type Plan} from './decision.ts';
+import type {ChangeFacts} from './facts.ts';
+import {finish} from './finish.ts';
+import {type Merge, mergeFields, type Sides} from './merge.ts';
+import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
+
+/** What was read of an update's record. */
+export interface ReadRow {
+  readonly remote: Remote;
+  readonly row: RemoteRow;
+}
+
+/** The row of a record that was just read; the words of its absence where it is not there. */
+export function findRow(
+  facts: ChangeFacts,
+  {number}: KnownSubject,
+  reading: Remote | Gone,
+): ReadRow | string {
+  if (isGone(reading)) return reading.words;
+  const row = findRemoteRow(facts, reading, number);
+  return row === null ? 'it is not in the list' : {remote: reading, row};
+}
+
+/** Merges what is wanted with what was just read, and sends what differs; a record that is gone is left to a person. */
+export function decideUpdate(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
+  const found = findRow(facts, subject, reading);
+  return typeof found === 'string' ? leaveGone(found) : sendUpdate(facts, subject, found);
+}
+
+/** Merges what is wanted with what was just read, and sends what differs. */
+export function sendUpdate(facts: ChangeFacts, subject: KnownSubject, {remote, row}: ReadRow): Plan {
+  const merge = mergeFields(sidesOf(facts, remote, row));
+  const {send: fields, unsent, conflicts} = merge;
+  const undecided = conflicts.filter(({winner}) => winner === null);
+  if (undecided.length > 0) {
+    const names = undecided.map(({field}) => field).join(', ');
+    return conflict(`changed on both sides: ${names}`, {conflicts});
+  }
+  if (Object.keys(fields).length === 0) {
+    const since = facts.change.claimedAt;
+    return finish(facts, {number: subject.number, remote, since, sent: {}, unsent, conflicts});
+  }
+  const narrowed = narrow(facts, merge, row);
+  return {what: 'send', subject, fields, narrowed, conflicts, unsent, before: remote};
+}
+
+function sidesOf(
+  {change, rules, writes, claimedMs}: ChangeFacts,
+  remote: Remote,
+  {values}: RemoteRow,
+): Sides {
+  return {
+    fields: change.fields,
+    base: change.base,
+    remote: values,
+    isServiceNewer: isServiceNewer({change, claimedMs}, remote, values),
+    rules,
+    together: writes.together ?? [],
+  };
+}
+
+/**
+ * Whether the service's record was changed after the wish was made: its `updated_at` against the `Date` of the document that
+ * shows it, less the time since the wish. Null where it does not tell both.
+ */
+function isServiceNewer(
+  {change, claimedMs}: Pick<ChangeFacts, 'change' | 'claimedMs'>,
+  {askedAt, dateHeader}: Remote,
+  {updated_at: at}: ChangeValues,
+): boolean | null {
+  const shownMs = readDate(dateHeader);
+  if (typeof at !== 'string' || shownMs === null) return null;
+  const wishedAgoMs = Date.parse(change.claimedAt) - Date.parse(change.requestedAt) + askedAt - claimedMs;
+  return Date.parse(at) > shownMs - wishedAgoMs;
+}
+
+/** What is wanted from now on: without what the rule gave to the service, with what moves along. */
+function narrow(
+  {change}: ChangeFacts,
+  {send: sent, lost, conflicts}: Merge,
+  {values}: RemoteRow,
+): Narrowed | null {
+  if (conflicts.length === 0) return null;
+  const kept = Object.entries(change.fields).filter(([name]) => !lost.includes(name));
+  const base = Object.fromEntries(conflicts.map(({field}) => [field, values[field] ?? null] as const));
+  return {fields: {...Object.fromEntries(kept), ...sent}, base};
+}

@@ -1,0 +1,87 @@
+// Whether a record is what a create made: it bears everything that was sent, and is nobody else's. Pure.
+
+import {readDate} from '../../../api/http/http-date.ts';
+import type {CustomerFilters} from '../../../api/resources/client.ts';
+import type {ChangeValues} from '../../../warehouse/changes/change.ts';
+import type {Appearance} from '../../../warehouse/rows/authored-rows.ts';
+import type {ChangeFacts} from './facts.ts';
+import type {RemoteRow, ShownRow} from './remote.ts';
+import {isEchoOf} from './same-value.ts';
+
+/** Numbers of records that bear everything that was sent and are nobody else's. */
+export interface Candidates {
+  /** Any of them can be what the create made. */
+  readonly ours: readonly string[];
+  /** By the service's clock these were there before it was sent. A clock proves nothing: a person decides. */
+  readonly older: readonly string[];
+}
+
+/** Whose records may be, as the warehouse knows. */
+export interface Claimants {
+  /** Fields of other creates under the same parent whose fate is open. */
+  readonly rivals: readonly ChangeValues[];
+  /** Records that were known before the create was sent, or that another create has made. */
+  readonly known: ReadonlySet<string>;
+  /** Records that had been there for longer than the create had been sent. */
+  readonly older: ReadonlySet<string>;
+}
+
+type Rules = Pick<ChangeFacts, 'rules'>;
+
+/** Whether a row bears everything that was sent. */
+export function isMatch({rules}: Rules, fields: ChangeValues, {values}: RemoteRow): boolean {
+  return Object.entries(fields).every(([name, value]) => {
+    const kind = rules.get(name)?.kind ?? 'text';
+    // A list need not say who is assigned.
+    return kind === 'secret' || values[name] === undefined || isEchoOf(kind, value, values[name] ?? null);
+  });
+}
+
+/**
+ * Of the rows that bear everything that was sent those that a create may have made. A record is somebody else's when it was
+ * known before, and when it is nearer to another create whose fate is open.
+ * @param rows - each of them a match
+ */
+export function pickCandidates(
+  {rules, change}: Rules & {readonly change: {readonly fields: ChangeValues}},
+  rows: readonly RemoteRow[],
+  {rivals, known, older}: Claimants,
+): Candidates {
+  const isFree = (row: RemoteRow) =>
+    !known.has(row.number) &&
+    !rivals.some((rival) => isNearer(rival, change.fields) && isMatch({rules}, rival, row));
+  const free = [...new Set(rows.filter(isFree).map(({number}) => number))];
+  return {
+    ours: free.filter((number) => !older.has(number)),
+    older: free.filter((number) => older.has(number)),
+  };
+}
+
+/** Of two creates that a record could be, it is the one that said more of it. */
+function isNearer(rival: ChangeValues, ours: ChangeValues): boolean {
+  return Object.keys(rival).length > Object.keys(ours).length;
+}
+
+/** When a record was made and shown, by the service's clock. */
+export function toAppearance({number, values, dateHeader}: ShownRow): Appearance {
+  const {created_at: created = values.created_on} = values;
+  const shownMs = readDate(dateHeader);
+  return {
+    number,
+    createdAt: typeof created === 'string' ? created : null,
+    shownAt: shownMs === null ? null : new Date(shownMs).toISOString(),
+  };
+}
+
+/** Fields that the service may not have changed: addresses are joined, numbers formatted, names kept. @see docs/service.md "Filters" */
+const FILTERS: readonly (keyof CustomerFilters)[] = ['name'];
+
+/** Exact filters; a text that the service may have trimmed is asked for as trimmed. */
+export function filtersOf(fields: ChangeValues): CustomerFilters {
+  return Object.fromEntries(
+    FILTERS.flatMap((name) => {
+      const value = fields[name];
+      return typeof value === 'string' && value.trim() !== '' ? [[name, value.trim()]] : [];
+    }),
+  );
+}

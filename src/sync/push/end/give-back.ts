@@ -1,0 +1,32 @@
+import {AccessError, RetryableError} from '../../../base/errors.ts';
+import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
+import {giveBackChange} from '../../../warehouse/changes/change-transitions.ts';
+import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
+import {explainDatabaseError} from '../../../warehouse/postgres/database-errors.ts';
+import type {PushDeps} from '../push-deps.ts';
+import type {PushEnd} from '../push-run.ts';
+import {backOffMs} from './back-off.ts';
+
+/** Notes in the row what stopped it. What was being sent is in doubt: only an answer makes it certain. */
+export async function giveBackFailed(
+  deps: PushDeps,
+  change: ClaimedChange,
+  failed: {readonly error: unknown; readonly isShutdown: boolean},
+): Promise<PushEnd> {
+  const {isShutdown} = failed;
+  const error = explainDatabaseError(failed.error, deps.databaseUrl);
+  const retryAfterMs = error instanceof RetryableError ? error.retryAfterMs : null;
+  const isFailure = !isShutdown && !(error instanceof AccessError);
+  const delayMs = isFailure ? Math.max(backOffMs(change.failures), retryAfterMs ?? 0) : 0;
+  try {
+    if (error instanceof AccessError) await stopAccount(deps.pool, change.accountId, error.message);
+    const state = await giveBackChange(deps.pool, change, {delayMs, isFailure, reason: error.message});
+    return state === 'in_doubt' ? 'in_doubt' : 'postponed';
+  } catch (unsettled) {
+    // Not even that could be written, or the change is somebody else's by now: the lease runs out by itself.
+    deps.log.debug({change: change.changeId, reason: String(unsettled)}, 'a change is left to its lease');
+    return 'postponed';
+  } finally {
+    deps.log.debug({change: change.changeId, reason: error.message}, 'a change is put back');
+  }
+}

@@ -1,0 +1,41 @@
+// A request whose fate nobody knows is looked for, again and again, and never sent again blindly.
+
+import {atStep} from '../change-context.ts';
+import {decideCreated, decideDeleted, decideUnseen, decideUpdated} from '../decide/decide-look.ts';
+import type {Decision, Plan} from '../decide/decision.ts';
+import {lackNumber} from '../decide/delays.ts';
+import type {Candidates} from '../decide/recognize.ts';
+import type {PushRun} from '../push-run.ts';
+import {findCandidates} from './candidates.ts';
+import {readBack, readRemote} from './read-remote.ts';
+import {readSubject, remoteNumberOf, remoteNumberOfCreated} from './subject.ts';
+
+/** Looks once for what a doubtful request did. */
+export async function lookFor(run: PushRun): Promise<Plan> {
+  const unseen = decideUnseen(run);
+  if (unseen !== null) return unseen;
+  if (run.change.operation === 'create') return await lookForCreated(run);
+  const subject = await readSubject(run);
+  if (subject === null || subject.operation === 'create') return lackNumber(run);
+  const reading = await readRemote(run, remoteNumberOf(subject));
+  await atStep(run, 'looked');
+  return subject.operation === 'update'
+    ? decideUpdated(run, subject, reading)
+    : decideDeleted(run, subject, reading);
+}
+
+async function lookForCreated(run: PushRun): Promise<Decision> {
+  const {number} = run.change;
+  const subject = await readSubject(run);
+  let candidates: Candidates = {ours: number === null ? [] : [number], older: []};
+  if (number === null) {
+    if (subject?.operation !== 'create') return lackNumber(run);
+    candidates = await findCandidates(run, subject);
+  }
+  await atStep(run, 'looked');
+  const [only, ...others] = candidates.ours;
+  const remoteNumber =
+    only === undefined || others.length > 0 ? null : remoteNumberOfCreated(run, subject, only);
+  const remote = remoteNumber === null ? null : await readBack(run, remoteNumber);
+  return decideCreated(run, candidates, remote);
+}

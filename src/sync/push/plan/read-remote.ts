@@ -1,0 +1,54 @@
+import {type Gone, isGone} from '../../../api/resources/verdict.ts';
+import {readOne} from '../../../api/xml/reader.ts';
+import {RecordError, RetryableError} from '../../../base/errors.ts';
+import {readRows} from '../../../records/rows.ts';
+import {listUnsaid} from '../../../records/unsaid.ts';
+import {embedCustomer, embedMissing} from '../../load/embed-missing.ts';
+import {includeOf, pathOf} from '../../load/query.ts';
+import {atStep, type ChangeContext} from '../change-context.ts';
+import {elementOf, type Remote} from '../decide/remote.ts';
+
+/**
+ * Reads the record of a change's stream by its number, and what the change is about where the record leaves it out.
+ * @throws {RecordError} it came, and cannot be taken
+ * @throws {RetryableError} of what hangs on it nothing is told anywhere: nobody can say what became of the change
+ */
+export async function readRemote(run: ChangeContext, number: string): Promise<Remote | Gone> {
+  const askedAt = performance.now();
+  const {deps, change, stream, account, signal} = run;
+  const path = pathOf(stream, number);
+  const call = {signal, urgency: 'write-back'} as const;
+  const answer = await account.api.transport.read({path, query: includeOf(stream), ...call});
+  if (isGone(answer)) return answer;
+  const thing = `GET ${path} at ${account.api.transport.host}`;
+  const shown = readOne(answer.body, stream, {thing, contentType: answer.contentType});
+  const {accountId} = change;
+  const hanging = elementOf(run);
+  const wanted = [
+    ...(hanging === null ? [] : [hanging]),
+    ...('employee_ids' in change.fields ? ['employees'] : []),
+  ];
+  const place = {pool: deps.pool, accountId, account, stream, call};
+  const record = await embedMissing(place, await embedCustomer(place, shown), wanted);
+  const remote = readRows(stream, record, account);
+  if (remote.number !== number)
+    throw new RecordError(`${thing}: expected ${stream.item} ${number}, got ${remote.number}`);
+  if (hanging !== null && !remote.children.some(({element}) => element === hanging))
+    throw new RetryableError(
+      `${thing}: expected its ${hanging}, got the record without, and no list told them`,
+    );
+  return {...remote, record, unsaid: listUnsaid(stream, record), askedAt, dateHeader: answer.dateHeader};
+}
+
+/** Reads what was just written; null when it cannot be read now. */
+export async function readBack(run: ChangeContext, number: string): Promise<Remote | null> {
+  try {
+    const remote = await readRemote(run, number);
+    await atStep(run, 'read-back');
+    return isGone(remote) ? null : remote;
+  } catch (error) {
+    run.signal.throwIfAborted();
+    run.deps.log.debug({change: run.change.changeId, reason: String(error)}, 'could not be read back');
+    return null;
+  }
+}

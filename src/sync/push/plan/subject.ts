@@ -1,0 +1,39 @@
+import type {Writes} from '../../../streams/writes.ts';
+import {readColumn} from '../../../warehouse/rows/authored-rows.ts';
+import type {PushRun} from '../push-run.ts';
+import {type KnownSubject, type Parent, parentInPath, type Subject} from '../send/request.ts';
+
+/** What a change is about, as paths know it; null while nobody knows one of the numbers. */
+export async function readSubject(run: PushRun): Promise<Subject | null> {
+  const {operation, number} = run.change;
+  const place = parentInPath(run.writes, operation);
+  const parent = place === null ? null : await readParent(run, place);
+  if (place !== null && parent === null) return null;
+  if (operation === 'create') return {operation, parent};
+  return number === null ? null : {operation, number, parent};
+}
+
+async function readParent(
+  {deps, change, writes}: PushRun,
+  {table, numberColumn: column}: NonNullable<Writes['parent']>,
+): Promise<Parent | null> {
+  const {rowId, parentRowId} = change;
+  const place =
+    parentRowId === null ? {table: writes.table.name, column, rowId} : {table, column, rowId: parentRowId};
+  const number = await readColumn(deps.pool, place);
+  return number === null ? null : {table, number};
+}
+
+/** The number of the record that tells what became of the change: its own, or that of the record it hangs on. */
+export function remoteNumberOf({number, parent}: KnownSubject): string {
+  return parent?.number ?? number;
+}
+
+/** The same of a record that a create has made; null where nobody knows the number of what it hangs on. */
+export function remoteNumberOfCreated(
+  {writes}: Pick<PushRun, 'writes'>,
+  subject: Subject | null,
+  created: string,
+): string | null {
+  return writes.isNested ? (subject?.parent?.number ?? null) : created;
+}

@@ -1,0 +1,99 @@
+// The way of one change: plan → begin → send → judge → decide → end. Each step takes what the one before it found; a step that
+// needs nothing sent leads to the end at once.
+
+import {AccessError, RecordError} from '../../base/errors.ts';
+import {findStream, findWrites} from '../../streams/all.ts';
+import type {readRules} from '../../warehouse/changes/write-rules.ts';
+import {judgeAccess} from '../accounts/judge-access.ts';
+import {machineClocks} from '../lease.ts';
+import {beginBatch} from './batch/begin-batch.ts';
+import {endBatch} from './batch/end-batch.ts';
+import {OpenedAccount} from './batch/opened-account.ts';
+import {SharedReadings} from './batch/shared-readings.ts';
+import {Stops} from './batch/stops.ts';
+import {atStep} from './change-context.ts';
+import type {Held} from './claims.ts';
+import {decide} from './decide/decide.ts';
+import {conflict} from './decide/decision.ts';
+import type {ShownRow} from './decide/remote.ts';
+import {backOffMs} from './end/back-off.ts';
+import {end} from './end/end.ts';
+import {plan} from './plan/plan.ts';
+import {defaultSettlePolicy, type PushDeps} from './push-deps.ts';
+import type {PushEnd, PushRun} from './push-run.ts';
+import {begin} from './send/begin.ts';
+import {judge, send} from './send/send.ts';
+
+type Rules = Awaited<ReturnType<typeof readRules>>;
+
+/** What the changes in hand share. */
+export interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'readings' | 'stops' | 'signal'> {
+  readonly rules: Rules;
+  readonly opened: OpenedAccount;
+}
+
+/** Opens what the changes of one run share. */
+export function bringTogether(
+  deps: PushDeps,
+  accountId: string,
+  {rules, signal}: {readonly rules: Rules; readonly signal: AbortSignal},
+): Together {
+  const stops = new Stops();
+  return {
+    rules,
+    signal,
+    stops,
+    opened: new OpenedAccount(() => deps.openAccount(accountId), deps.clocks ?? machineClocks),
+    beginnings: beginBatch(deps.pool),
+    ends: endBatch(deps.pool, stops),
+    readings: new SharedReadings<ShownRow[]>(signal),
+  };
+}
+
+/** Carries one change as far as it goes now. @throws what stopped it before anything could be decided */
+export async function pushChange(deps: PushDeps, held: Held, together: Together): Promise<PushEnd> {
+  const {opened} = together;
+  const account = await opened.get(held.change.accountVersion);
+  const run = toRun(deps, held, {...together, account});
+  await atStep(run, 'claimed');
+  try {
+    return await carry(run);
+  } catch (error) {
+    if (error instanceof AccessError) opened.forget();
+    // What cannot be written down, or read, does not change by waiting.
+    if (!(error instanceof RecordError)) throw await judgeAccess(error, account);
+    return await end(run, conflict(error.message));
+  }
+}
+
+async function carry(run: PushRun): Promise<PushEnd> {
+  const planned = await plan(run);
+  if (planned.what !== 'send') return await end(run, planned);
+  const begun = await begin(run, planned);
+  if (begun.what !== 'begun') return await end(run, begun);
+  const result = await send(run, begun);
+  const outcome = await judge(run, begun, result);
+  return await end(run, decide(run, outcome));
+}
+
+function toRun(
+  deps: PushDeps,
+  {change, lease, claimedMs, heldMs}: Held,
+  {rules, signal, opened: _, ...together}: Together & Pick<PushRun, 'account'>,
+): PushRun {
+  const writes = findWrites(change.table);
+  return {
+    deps,
+    change,
+    lease,
+    claimedMs,
+    heldMs,
+    writes,
+    stream: findStream(writes.stream),
+    rules: rules.get(change.table) ?? new Map(),
+    settle: {...defaultSettlePolicy, ...deps.settle},
+    backOffMs: backOffMs(change.failures),
+    signal: AbortSignal.any([signal, lease.lost]),
+    ...together,
+  };
+}

@@ -1,0 +1,117 @@
+// The private half of the keys that seal employees' passwords. With a FIELDMIRROR_KEY it is kept in the warehouse, under
+// that key's seal, for every process that has it; without one only this process has it, for as long as it lives.
+// pgcrypto seals by OpenPGP, so OpenPGP opens. Loading it takes 100 ms: only where a key is made or a password opened.
+
+import type {PrivateKey} from 'openpgp';
+import type pg from 'pg';
+import {type Sealed, type SealingKey, seal, unseal} from '../../../base/seal.ts';
+import {Secret} from '../../../base/secret.ts';
+import {
+  forgetLoginKey,
+  keepLoginKey,
+  readLatestLoginKey,
+  readSealedLogin,
+} from '../../../warehouse/accounts/login-keys.ts';
+
+export interface PasswordsOptions {
+  readonly pool: pg.Pool;
+  /** The first seals what is kept, all open it; without any, nothing is kept. */
+  readonly keys: readonly SealingKey[];
+  /** Told of every password that is opened, so that a log can be kept clean of it. */
+  readonly onPassword?: (password: Secret) => void;
+}
+
+/** A shorter password would be found in every sentence: nothing is kept clean of it. */
+export const fewestHidden = 4;
+/** RSA is what pgcrypto and OpenPGP have in common today. */
+const keyBits = 3072;
+
+/** Opens the passwords that were sealed for this process. */
+export class Passwords {
+  readonly #options: PasswordsOptions;
+  readonly #opened = new Map<string, PrivateKey>();
+  /** Made here and kept nowhere else. */
+  #own: string | null = null;
+  #making: Promise<void> | null = null;
+
+  constructor(options: PasswordsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether what is made here outlives this process. */
+  get isKept(): boolean {
+    return this.#options.keys.length > 0;
+  }
+
+  /** Sees to it that passwords are sealed with a key that this process has. A new one takes about a second to make. */
+  async makeReady(): Promise<void> {
+    const latest = await readLatestLoginKey(this.#options.pool);
+    if (latest !== null && (this.#opened.has(latest.loginKeyId) || this.#canOpen(latest.sealedPrivateKey)))
+      return;
+    this.#making = this.#make();
+    await this.#making;
+  }
+
+  /**
+   * Opens the password of a change.
+   * @returns null where another process has the key, or the password was dropped
+   */
+  async open(changeId: string): Promise<Secret | null> {
+    const login = await readSealedLogin(this.#options.pool, changeId);
+    if (login === null) return null;
+    const key = await this.#find(login.loginKeyId, login.sealedPrivateKey);
+    if (key === null) return null;
+    const {decrypt, readMessage} = await import('openpgp');
+    const message = await readMessage({binaryMessage: login.sealed});
+    const {data} = await decrypt({message, decryptionKeys: key, format: 'binary'});
+    const password = new Secret(Buffer.from(data).toString('utf8'));
+    if (password.reveal().length >= fewestHidden) this.#options.onPassword?.(password);
+    return password;
+  }
+
+  /** Takes back a key that ends with this process, so that nothing more is sealed with it. */
+  async close(): Promise<void> {
+    await this.#making?.catch(() => {});
+    if (this.#own !== null) await forgetLoginKey(this.#options.pool, this.#own);
+    this.#opened.clear();
+  }
+
+  #canOpen(sealed: Sealed | null): sealed is Sealed {
+    return sealed !== null && this.#options.keys.some(({id}) => id === sealed.keyId);
+  }
+
+  async #find(loginKeyId: string, sealed: Sealed | null): Promise<PrivateKey | null> {
+    const held = this.#opened.get(loginKeyId);
+    if (held !== undefined || !this.#canOpen(sealed)) return held ?? null;
+    const {readPrivateKey} = await import('openpgp');
+    const opened = unseal(sealed, this.#options.keys, boundTo(loginKeyId));
+    const key = await readPrivateKey({binaryKey: Buffer.from(opened.reveal(), 'base64')});
+    this.#opened.set(loginKeyId, key);
+    return key;
+  }
+
+  async #make(): Promise<void> {
+    const {generateKey} = await import('openpgp');
+    const {publicKey, privateKey} = await generateKey({
+      type: 'rsa',
+      rsaBits: keyBits,
+      userIDs: [{name: 'fieldmirror'}],
+      format: 'object',
+    });
+    const loginKeyId = publicKey.getFingerprint();
+    const [key] = this.#options.keys;
+    const text = new Secret(Buffer.from(privateKey.write()).toString('base64'));
+    await keepLoginKey(this.#options.pool, {
+      loginKeyId,
+      publicKey: Buffer.from(publicKey.write()),
+      sealedPrivateKey: key === undefined ? null : seal(text, key, boundTo(loginKeyId)),
+    });
+    this.#opened.set(loginKeyId, privateKey);
+    if (key === undefined) this.#own = loginKeyId;
+  }
+}
+
+/** Tokens are bound to the number of their account, so neither opens as the other. */
+function boundTo(loginKeyId: string): string {
+  return `login key ${loginKeyId}`;
+}

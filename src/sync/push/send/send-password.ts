@@ -1,0 +1,62 @@
+// A change that sets an employee's password bears a mask in its place: the sender opens the seal, for one request.
+
+import type {Secret} from '../../../base/secret.ts';
+import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
+import {isTokenOwner, readSealedLogin} from '../../../warehouse/accounts/login-keys.ts';
+import type {ChangeValues} from '../../../warehouse/changes/change.ts';
+import {type Postponed, postpone, type Rejected} from '../decide/decision.ts';
+import type {PushRun} from '../push-run.ts';
+import {fewestHidden} from './passwords.ts';
+
+/** What goes over the wire, and what of it may be kept. */
+export interface Unmasked {
+  readonly fields: ChangeValues;
+  readonly shown: ChangeValues;
+  /** Null where none is sent. */
+  readonly password: Secret | null;
+}
+
+/** The process that has the key is asked no later than this. */
+const elsewhereDelayMs = 5_000;
+
+/** Puts the password in the place of its mask; the change ends here where it was dropped, or waits for who has its key. */
+export async function unmask(
+  {deps, change}: PushRun,
+  fields: ChangeValues,
+): Promise<Unmasked | Rejected | Postponed> {
+  if (!('password' in fields)) return {fields, shown: fields, password: null};
+  const password = (await deps.openPassword?.(change.changeId)) ?? null;
+  if (password !== null)
+    return {
+      fields: {...fields, password: password.reveal()},
+      shown: {...fields, password: '(set)'},
+      password,
+    };
+  if ((await readSealedLogin(deps.pool, change.changeId)) !== null)
+    return postpone('its password is sealed for another process, which sends it', elsewhereDelayMs);
+  const words = 'the password was dropped after 15 minutes: set it again';
+  return {what: 'reject', words, remote: null, attempt: null};
+}
+
+/** Every form in which an answer can hold the password that was sent. */
+export function formsOfPassword(password: Secret | null): readonly string[] {
+  const text = password?.reveal() ?? '';
+  if (text.length < fewestHidden) return [];
+  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return [text, escaped, encodeURIComponent(text), Buffer.from(text).toString('base64')];
+}
+
+/**
+ * A new password of the employee whose token is in use makes that token invalid: the account is stopped before it is
+ * asked for anything more.
+ * @returns whether it was
+ */
+export async function stopForNewToken({deps, change}: PushRun): Promise<boolean> {
+  if (!(await isTokenOwner(deps.pool, change))) return false;
+  await stopAccount(
+    deps.pool,
+    change.accountId,
+    'the password of the employee whose token is in use was changed here, and the token with it: give the new token (fieldmirror accounts add, or FIELDMIRROR_API_TOKEN)',
+  );
+  return true;
+}

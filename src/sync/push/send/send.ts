@@ -1,0 +1,53 @@
+// The third and the fourth step of a change: its request is sent, once, and what the answer leaves open is read.
+
+import {sendWrite, type WriteResult} from '../../../api/resources/operations.ts';
+import {numberOf} from '../../../records/number-of.ts';
+import {atStep} from '../change-context.ts';
+import type {Outcome} from '../decide/decide.ts';
+import {readBack} from '../plan/read-remote.ts';
+import {remoteNumberOf, remoteNumberOfCreated} from '../plan/subject.ts';
+import type {PushRun} from '../push-run.ts';
+import type {Sendable} from './begin.ts';
+import type {Subject} from './request.ts';
+import {formsOfPassword, stopForNewToken} from './send-password.ts';
+
+type Written = Extract<WriteResult, {outcome: 'done'}>;
+
+/** Sends a request, once, when its turn has come. */
+export async function send(run: PushRun, {request, password, kinds}: Sendable): Promise<WriteResult> {
+  const {writes, account, signal} = run;
+  const names = {list: writes.list, item: writes.resource};
+  // It may wait long for its turn, behind others or while the process sleeps. By then another may have sent the change again.
+  const guard = {
+    onTurn: () => atStep(run, 'turn'),
+    mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds),
+  };
+  const hidden = formsOfPassword(password);
+  const result = await sendWrite(account.api.transport, {...request, ...guard, signal, hidden}, names);
+  await atStep(run, 'answered');
+  return result;
+}
+
+/** Reads what the service made of a request that it has done. */
+export async function judge(run: PushRun, sent: Sendable, result: WriteResult): Promise<Outcome> {
+  const {plan, begun, password} = sent;
+  const outcome = {plan, begun, result, created: null, after: null, isTokenSpent: false};
+  if (result.outcome !== 'done') return outcome;
+  if (password !== null && (await stopForNewToken(run))) return {...outcome, isTokenSpent: true};
+  const {subject} = plan;
+  const created = subject.operation === 'create' ? numberIn(run, result) : null;
+  const remoteNumber = numberToRead(run, subject, created);
+  return {...outcome, created, after: remoteNumber === null ? null : await readBack(run, remoteNumber)};
+}
+
+/** Of the record that shows what was written; null where there is none any more, or nobody knows its number. */
+function numberToRead(run: PushRun, subject: Subject, created: string | null): string | null {
+  if (subject.operation === 'delete') return null;
+  if (subject.operation === 'update') return remoteNumberOf(subject);
+  return created === null ? null : remoteNumberOfCreated(run, subject, created);
+}
+
+function numberIn({writes, stream}: PushRun, {record, locatedNumber}: Written): string | null {
+  if (record === null) return locatedNumber;
+  return numberOf(writes.isNested ? {...stream, key: writes.key} : stream, record) ?? locatedNumber;
+}

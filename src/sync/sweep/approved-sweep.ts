@@ -1,0 +1,35 @@
+import type pg from 'pg';
+import {
+  dropSuspects,
+  type GoneNumber,
+  keepAnswers,
+  listTombstones,
+} from '../../warehouse/sweeps/tombstones.ts';
+import {askNumbers} from '../verify/ask-numbers.ts';
+import {markGone} from '../verify/mark-gone.ts';
+import {endRun} from './end-run.ts';
+import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
+
+/**
+ * Carries out what a person approved: each suspect is asked for once more, for it may have come back since; what is gone
+ * is marked deleted, however much it is.
+ */
+export async function sweepApproved(run: SweepRun): Promise<Ended> {
+  const {deps, sweep} = run;
+  const suspects = await listTombstones(deps.pool, sweep.sweepId);
+  const keep = (client: pg.ClientBase, {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string}) =>
+    keepAnswers(client, {...scopeOf(run), gone, askedAt});
+  const back: string[] = [];
+  const doubts: string[] = [];
+  const open = suspects.filter(({writtenAt}) => writtenAt === null).map(({number}) => number);
+  for await (const answers of askNumbers(run, open, keep)) {
+    back.push(...answers.found);
+    doubts.push(...answers.unclear);
+  }
+  const reason = `a person let its tombstones through on ${sweep.approvedAt}; the next full sweep is to certify`;
+  const end = {state: 'uncertified', reasons: [reason, ...doubts], evidence: sweep.evidence} as const;
+  return await endRun(run, end, async (client) => {
+    await dropSuspects(client, sweep.sweepId, back);
+    return await markGone(client, run);
+  });
+}

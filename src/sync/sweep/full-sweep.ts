@@ -1,0 +1,111 @@
+// A whole sweep: read, verify, ask, and say what is proven. What it claims when it is certified: as of its start no
+// record that lived throughout is missing here, or older than that, and no row is marked deleted whose record lives.
+
+import {settleFields} from '../../warehouse/fields/fields.ts';
+import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';
+import {resolveUnnumbered} from '../../warehouse/sweeps/quarantine.ts';
+import type {Evidence} from '../../warehouse/sweeps/sweep.ts';
+import {keepSuspects} from '../../warehouse/sweeps/tombstones.ts';
+import {type FirstPass, readFirstPass, readSeen} from '../load/read-list.ts';
+import {doubtsOfList} from '../verify/list-doubts.ts';
+import {markGone} from '../verify/mark-gone.ts';
+import {findMissed} from '../verify/open-numbers.ts';
+import {type Findings, resolveOpenNumbers} from '../verify/resolve-open-numbers.ts';
+import {type SecondPass, verifyList} from '../verify/verify-list.ts';
+import {endRun} from './end-run.ts';
+import {type Ended, pass, type SweepRun, scopeOf} from './sweep-run.ts';
+
+/** The larger of the two is how many tombstones one sweep may write without a person. */
+const tombstonesAlwaysAllowed = 50;
+const tombstoneShare = 0.02;
+const noSample = {records: 0, altered: 0, isWhole: false};
+
+/**
+ * Carries a full sweep to its end and writes that end.
+ * @throws {RetryableError} the service or the database failed in passing; the checkpoint stays
+ */
+export async function sweepFull(run: SweepRun): Promise<Ended> {
+  const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
+  const held = await readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
+  const limit = Math.max(tombstonesAlwaysAllowed, Math.floor(held.live.length * tombstoneShare));
+  const about: Evidence = {
+    firstPass: {lastPage: first.lastPage, endedBy: first.endedBy, numbers: first.seen.size},
+    sample: first.sample,
+    liveRows: held.live.length,
+    tombstoneLimit: limit,
+  };
+  if (first.seen.size === 0 && held.live.length > 0) return await refuseEmpty(run, held, about);
+  const second = await verifyList(run, first);
+  await pass(run, 'list-verified');
+  const asksEdges = run.stream.isPaged ? !second.isQuiet : run.tally.counts.inserted > 0;
+  const passes = {seen: first.seen, seenAgain: second.numbers, held, asksEdges};
+  const findings = await resolveOpenNumbers(
+    run,
+    passes,
+    run.stream.isDeletable ? limit : Number.POSITIVE_INFINITY,
+  );
+  const evidence = {...about, secondPass: describe(first, second), ...findings.evidence};
+  const isStopped = findings.gone.size > limit && run.stream.isDeletable;
+  return isStopped
+    ? await stop(run, {evidence, findings})
+    : await certify(run, {
+        evidence,
+        reasons: [...doubtsOfList(run, first), ...second.doubts, ...findings.doubts],
+      });
+}
+
+/** The first pass, when another run of this sweep has made it. */
+async function recallList(run: SweepRun): Promise<FirstPass> {
+  const {firstPass, sample = noSample} = run.sweep.evidence;
+  const {lastPage = 1, endedBy = 'nothing-new'} = firstPass ?? {};
+  return {seen: await readSeen(run), pages: new Map(), lastPage, endedBy, sample};
+}
+
+function describe(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
+  const missed = findMissed({seen: first.seen, seenAgain: second.numbers}).length;
+  return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
+}
+
+/** Tombstones, their evidence and the sweep's end are one transaction. */
+async function certify(
+  run: SweepRun,
+  {evidence, reasons}: {readonly evidence: Evidence; readonly reasons: readonly string[]},
+): Promise<Ended> {
+  const state = reasons.length === 0 ? 'certified' : 'uncertified';
+  const {known, records} = run.tally.counts;
+  return await endRun(run, {state, reasons, evidence}, async (client) => {
+    const counts = await markGone(client, run);
+    const wroteRows = known < records || counts.tombstoned > 0;
+    if (state === 'certified') await resolveUnnumbered(client, scopeOf(run));
+    await settleFields(client, {...scopeOf(run), parsedAll: known === 0, wroteRows});
+    return counts;
+  });
+}
+
+/** Too much is gone to be believed: nothing is marked deleted, everything that would be is listed. */
+async function stop(
+  run: SweepRun,
+  {evidence, findings}: {readonly evidence: Evidence; readonly findings: Findings},
+): Promise<Ended> {
+  const {gone, suspects} = findings;
+  const reason = `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ${suspects.length} more are not in its list, and one sweep may mark ${evidence.tombstoneLimit} deleted`;
+  return await stopWith(run, {evidence, suspects, reason});
+}
+
+/** A list that is empty all at once is no list: of what it does not show nothing is even asked. */
+async function refuseEmpty(run: SweepRun, held: HeldNumbers, evidence: Evidence): Promise<Ended> {
+  const reason = `the first page of the list was empty, and ${held.live.length} live rows are held`;
+  if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
+  return await stopWith(run, {evidence, suspects: held.live, reason});
+}
+
+async function stopWith(
+  run: SweepRun,
+  stopped: {readonly evidence: Evidence; readonly suspects: readonly string[]; readonly reason: string},
+): Promise<Ended> {
+  const {evidence, suspects, reason} = stopped;
+  return await endRun(run, {state: 'stopped', reasons: [reason], evidence}, async (client) => {
+    await keepSuspects(client, {...scopeOf(run), numbers: suspects});
+    return {};
+  });
+}

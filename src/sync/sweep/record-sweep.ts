@@ -1,0 +1,38 @@
+import {RecordError} from '../../base/errors.ts';
+import {isLive} from '../../warehouse/rows/held-numbers.ts';
+import type {Evidence} from '../../warehouse/sweeps/sweep.ts';
+import {keepAnswers} from '../../warehouse/sweeps/tombstones.ts';
+import {type Answers, askNumbers} from '../verify/ask-numbers.ts';
+import {markGone} from '../verify/mark-gone.ts';
+import {endRun} from './end-run.ts';
+import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
+
+/**
+ * Asks for one record by its number and brings it into the warehouse; one that is held and gone gets its tombstone. That
+ * the service has none of that number is an answer too: where no row of it is held, both sides agree already.
+ * @throws {RecordError} what came cannot be taken, or is no answer to the question
+ */
+export async function sweepRecord(run: SweepRun): Promise<Ended> {
+  const {deps, sweep, stream} = run;
+  const number = sweep.recordNumber ?? '';
+  const isHeld = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});
+  let evidence: Evidence = {};
+  const reasons: string[] = [];
+  for await (const answers of askNumbers(run, [number], async (client, {gone, askedAt}) => {
+    if (isHeld) await keepAnswers(client, {...scopeOf(run), gone, askedAt});
+  })) {
+    checkAnswer(run, answers);
+    reasons.push(...answers.untold);
+    const [gone] = answers.gone;
+    if (gone !== undefined) evidence = {absent: {status: gone.status, words: gone.words}};
+  }
+  const state = reasons.length === 0 ? 'certified' : 'uncertified';
+  return await endRun(run, {state, reasons, evidence}, (client) => markGone(client, run));
+}
+
+function checkAnswer({sweep, stream}: SweepRun, {found, gone, unclear}: Answers): void {
+  const thing = `${stream.name} ${sweep.recordNumber}`;
+  if (unclear[0] !== undefined) throw new RecordError(unclear[0]);
+  if (found.length + gone.length === 0)
+    throw new RecordError(`${thing}: the record came and could not be taken: fieldmirror quarantine list`);
+}

@@ -1,0 +1,48 @@
+import type pg from 'pg';
+import type {Client} from '../../api/resources/client.ts';
+import type {Logger} from '../../base/log.ts';
+import type {PageReader} from '../load/page-reader.ts';
+import type {SweepStep} from './sweep-step.ts';
+
+/** The way to one account at the service. */
+export interface AccountApi {
+  readonly api: Client;
+  /** IANA zone in which the account writes times without an offset. */
+  readonly timeZone: string;
+  /** The token that it was opened with; left out where nobody else could replace it. */
+  readonly token?: TokenInUse;
+}
+
+/** A token while it is in use. */
+export interface TokenInUse {
+  /** How a person gives the account another one: `give it … with fieldmirror accounts add NAME`. */
+  readonly mend: string;
+  /** Whether the account has got another one since. */
+  readonly isReplaced: () => Promise<boolean>;
+}
+
+/** What a sweep stands on. */
+export interface SweepDeps {
+  readonly pool: pg.Pool;
+  /** Of the pool, to say in errors where it is; never printed as it stands. */
+  readonly databaseUrl: string;
+  /**
+   * Opens the way to an account, the same one at every call.
+   * @throws {FatalError} nobody knows its token here
+   */
+  readonly openAccount: (accountId: string) => Promise<AccountApi>;
+  readonly pageReader: PageReader;
+  readonly log: Logger;
+  /** Told after every batch; for a person who watches. */
+  readonly onProgress?: (progress: SweepProgress) => void;
+  /** Told as a sweep comes by each of its steps; a test may end the process there. */
+  readonly onSweepStep?: (step: SweepStep) => Promise<void>;
+  /** How long a sweep is ours by the database's clock, unless renewed. */
+  readonly leaseMs?: number;
+}
+
+export interface SweepProgress {
+  readonly accountId: string;
+  readonly stream: string;
+  readonly records: number;
+}

@@ -1,0 +1,132 @@
+import {AccessError, NoRoomError, RetryableError} from '../../base/errors.ts';
+import {findStream} from '../../streams/all.ts';
+import {stopAccount} from '../../warehouse/accounts/accounts.ts';
+import {inTransaction} from '../../warehouse/postgres/database.ts';
+import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
+import type {Sweep, SweepCounts} from '../../warehouse/sweeps/sweep.ts';
+import {claimSweep, endSweep, postponeSweep, renewLease} from '../../warehouse/sweeps/sweeps.ts';
+import {judgeAccess} from '../accounts/judge-access.ts';
+import {Leases, machineClocks} from '../lease.ts';
+import {FieldSightings} from '../load/field-sightings.ts';
+import {sweepApproved} from './approved-sweep.ts';
+import {sweepFull} from './full-sweep.ts';
+import {sweepRecord} from './record-sweep.ts';
+import type {SweepDeps} from './sweep-deps.ts';
+import type {Ended, SweepRun} from './sweep-run.ts';
+import {Tally} from './tally.ts';
+import {sweepWindow} from './window-sweep.ts';
+
+export type SweepResult =
+  | {readonly outcome: 'not-due'}
+  | {
+      readonly outcome: 'ended';
+      readonly state: Ended['state'];
+      readonly reasons: readonly string[];
+      readonly counts: SweepCounts;
+    }
+  | {readonly outcome: 'postponed'; readonly error: RetryableError; readonly delayMs: number}
+  | {readonly outcome: 'failed'; readonly error: Error};
+
+/** A sweep is ours for this long by the database's clock; a killed process gives it back by silence. */
+const defaultLeaseMs = 15_000;
+const maxAttempts = 5;
+const firstDelayMs = 5_000;
+const maxDelayMs = 300_000;
+/** How often it is tried whether the warehouse has room again. */
+const noRoomDelayMs = 60_000;
+
+/**
+ * Carries one sweep to its end, if it is due and nobody else has it. Running it twice, or in two places, leaves the
+ * same rows. A passing failure puts it back with a delay, its checkpoint kept; after five it ends `failed`. A warehouse
+ * that has no room is waited for.
+ * @param sweepId - a row of sync.sweeps
+ * @param signal - aborts at shutdown: the sweep is given back at once
+ */
+export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSignal): Promise<SweepResult> {
+  const leaseMs = deps.leaseMs ?? defaultLeaseMs;
+  const since = machineClocks();
+  const sweep = await claimSweep(deps.pool, sweepId, leaseMs);
+  if (sweep === null) return {outcome: 'not-due'};
+  try {
+    return await runLeased(deps, sweep, {leaseMs, since, signal});
+  } catch (error) {
+    return await postponeFailed(deps, {sweep, error, isShutdown: signal.aborted}).catch(
+      (unsettled: unknown): SweepResult => {
+        // Not even that could be written, or the sweep is somebody else's by now: the lease runs out by itself.
+        const reason = explainDatabaseError(unsettled, deps.databaseUrl).message;
+        return {outcome: 'postponed', error: new RetryableError(reason, {cause: error}), delayMs: leaseMs};
+      },
+    );
+  }
+}
+
+/** Does the work of a sweep while its lease is renewed beside it. */
+async function runLeased(
+  deps: SweepDeps,
+  sweep: Sweep,
+  {
+    leaseMs,
+    since,
+    signal,
+  }: {readonly leaseMs: number; readonly since: readonly number[]; readonly signal: AbortSignal},
+): Promise<SweepResult> {
+  const leases = new Leases<Sweep>({
+    leaseMs,
+    clocks: machineClocks,
+    renew: async (sweeps) => await Promise.all(sweeps.map((one) => renewLease(deps.pool, {...one, leaseMs}))),
+    toLoss: () => new Error(`sweep ${sweep.sweepId}: another worker has taken it over`),
+  });
+  const {lost} = leases.hold(sweep, since);
+  try {
+    return await runClaimed(deps, sweep, AbortSignal.any([signal, lost]));
+  } finally {
+    leases.close();
+  }
+}
+
+async function runClaimed(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): Promise<SweepResult> {
+  await deps.onSweepStep?.('claimed');
+  const account = await deps.openAccount(sweep.accountId);
+  const tally = new Tally(sweep.counts);
+  const stream = findStream(sweep.stream);
+  const run: SweepRun = {deps, sweep, stream, account, tally, fields: new FieldSightings(stream), signal};
+  const {state, reasons} = await runByMode(run).catch(async (error: unknown) => {
+    throw await judgeAccess(error, account);
+  });
+  return {outcome: 'ended', state, reasons, counts: tally.counts};
+}
+
+async function runByMode(run: SweepRun): Promise<Ended> {
+  const {mode, stage} = run.sweep;
+  if (mode === 'record') return await sweepRecord(run);
+  if (mode === 'window') return await sweepWindow(run);
+  return await (stage === 'approved' ? sweepApproved(run) : sweepFull(run));
+}
+
+/** Records in the sweep's row what stopped it; the row decides when it goes on. */
+async function postponeFailed(
+  deps: SweepDeps,
+  failed: {readonly sweep: Sweep; readonly error: unknown; readonly isShutdown: boolean},
+): Promise<SweepResult> {
+  const {sweep, isShutdown} = failed;
+  const error = explainDatabaseError(failed.error, deps.databaseUrl);
+  if (isShutdown) {
+    await postponeSweep(deps.pool, sweep, {delayMs: 0, isFailure: false, error: null});
+    return {outcome: 'postponed', error: new RetryableError('the process stops'), delayMs: 0};
+  }
+  if (error instanceof NoRoomError) {
+    await postponeSweep(deps.pool, sweep, {delayMs: noRoomDelayMs, isFailure: false, error: error.message});
+    return {outcome: 'postponed', error, delayMs: noRoomDelayMs};
+  }
+  if (error instanceof RetryableError && sweep.failures + 1 < maxAttempts) {
+    const delayMs = Math.min(error.retryAfterMs ?? firstDelayMs * 2 ** sweep.failures, maxDelayMs);
+    await postponeSweep(deps.pool, sweep, {delayMs, isFailure: true, error: error.message});
+    return {outcome: 'postponed', error, delayMs};
+  }
+  await inTransaction(deps.pool, async (client) => {
+    // Every other request would be refused too: nothing of this account goes on before a person has seen to it.
+    if (error instanceof AccessError) await stopAccount(client, sweep.accountId, error.message);
+    await endSweep(client, sweep, {state: 'failed', error: error.message});
+  });
+  return {outcome: 'failed', error};
+}

@@ -1,0 +1,159 @@
+// Absence proves nothing: what no list showed is asked for by its number, and only the answer counts.
+
+import type pg from 'pg';
+import {isGone} from '../../api/resources/verdict.ts';
+import type {FieldRecord} from '../../api/xml/record.ts';
+import {SeenElements} from '../../api/xml/seen-elements.ts';
+import {readOneApart} from '../../api/xml/undecodable.ts';
+import {RecordError, RetryableError} from '../../base/errors.ts';
+import {numberOf} from '../../records/number-of.ts';
+import {readRows} from '../../records/rows.ts';
+import {listUnembedded} from '../../records/unsaid.ts';
+import {redactXml} from '../../records/values/secrets.ts';
+import type {Stream} from '../../streams/stream.ts';
+import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
+import {resolveGone} from '../../warehouse/sweeps/quarantine.ts';
+import {saveCheckpoint} from '../../warehouse/sweeps/sweeps.ts';
+import {type GoneNumber, readClock} from '../../warehouse/sweeps/tombstones.ts';
+import {embedCustomer, embedMissing} from '../load/embed-missing.ts';
+import {type EncodedRowSet, encodeShown} from '../load/encoded-row-set.ts';
+import {listPageFields, type PageFields} from '../load/page-fields.ts';
+import {includeOf, pathOf} from '../load/query.ts';
+import type {BadRecord} from '../load/read-page.ts';
+import {writeBatch} from '../load/write-batch.ts';
+import {callOf, pass, type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
+
+/** What came of some numbers; records that could not be taken are in quarantine. */
+export interface Answers {
+  readonly found: readonly string[];
+  readonly gone: readonly GoneNumber[];
+  /** Why an answer is evidence of nothing, one sentence each. */
+  readonly unclear: readonly string[];
+  /** What of records that were found is told nowhere, one sentence each. */
+  readonly untold: readonly string[];
+}
+
+/** Where answers of "gone" are kept, in the transaction that loads what was found beside them. */
+export type KeepGone = (
+  client: pg.ClientBase,
+  kept: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
+) => Promise<void>;
+
+const questionsAtOnce = 60;
+
+/**
+ * Asks for records by their number, some at a time, and yields what came of each batch once it is committed: what is found
+ * is loaded, what is gone is kept as evidence. The caller may stop after any batch.
+ * @throws {RetryableError} the service or the database failed in passing
+ */
+export async function* askNumbers(
+  run: SweepRun,
+  numbers: readonly string[],
+  keepGone: KeepGone,
+): AsyncGenerator<Answers> {
+  for (let at = 0; at < numbers.length; at += questionsAtOnce) {
+    yield await askLot(run, numbers.slice(at, at + questionsAtOnce), keepGone);
+  }
+}
+
+/** Asks for a few at once. */
+async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepGone): Promise<Answers> {
+  const {deps, sweep, tally} = run;
+  const askedAt = await readClock(deps.pool);
+  const answers = await askAll(run, numbers);
+  await pass(run, 'numbers-asked');
+  const rowSets = answers.flatMap((answer) => answer.rowSet ?? []);
+  const gone = answers.flatMap((answer) => answer.gone ?? []);
+  const bad = answers.flatMap((answer) => answer.bad ?? []);
+  const fields = run.fields.take(answers.flatMap((answer) => answer.fields ?? []));
+  const done = await inSweepTransaction(deps.pool, async (client) => {
+    const written = await writeBatch(client, run, {rowSets, bytes: new Map(), bad, fields});
+    const counts = {asked: numbers.length, records: rowSets.length, ...written};
+    await resolveGone(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
+    await keepGone(client, {gone, askedAt});
+    await saveCheckpoint(client, sweep, {counts: tally.with(counts)});
+    await pass(run, 'numbers-written');
+    return counts;
+  });
+  tally.add(done);
+  await pass(run, 'numbers-committed');
+  const unclear = answers.flatMap((answer) => answer.unclear ?? []);
+  const untold = answers.flatMap((answer) => answer.untold ?? []);
+  return {found: rowSets.map((rowSet) => rowSet.number), gone, unclear, untold};
+}
+
+/** What the service says of one number: exactly one of the four, with the fields of a record that came. */
+interface Answer {
+  readonly rowSet?: EncodedRowSet;
+  readonly gone?: GoneNumber;
+  readonly bad?: BadRecord;
+  readonly unclear?: string;
+  readonly untold?: string;
+  readonly fields?: readonly PageFields[];
+}
+
+/** One failure fails all; the others are waited for, so that nothing is under way when it is told. */
+async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer[]> {
+  const settled = await Promise.allSettled(numbers.map((number) => askOne(run, number)));
+  return settled.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
+}
+
+async function askOne(run: SweepRun, number: string): Promise<Answer> {
+  const {stream, account, tally} = run;
+  const path = pathOf(stream, number);
+  const thing = `GET ${path} at ${account.api.transport.host}`;
+  const answer = await account.api.transport.read({path, query: includeOf(stream), ...callOf(run)});
+  if (isGone(answer)) {
+    const {status, words} = answer;
+    if (isAboutRecord(stream, answer)) return {gone: {number, status, words}};
+    return {unclear: `${thing}: ${status} "${words}" is not about a ${stream.item}`};
+  }
+  tally.add({bytes: answer.body.length});
+  const seen = new SeenElements();
+  try {
+    const record = readOneApart(answer.body, stream, {thing, contentType: answer.contentType, seen});
+    const came = numberOf(stream, record);
+    if (came !== number)
+      return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};
+    const whole = await embedRest(run, record);
+    const rowSet = encodeShown(stream, readRows(stream, whole, account), whole);
+    const fields = listPageFields(stream, seen);
+    const unknown = listUnembedded(stream, whole).join(', ');
+    if (unknown === '') return {rowSet, fields};
+    const untold = `${stream.item} ${number} came without its ${unknown}, and no list told them: what is held of those stays`;
+    return {rowSet, fields, untold};
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    const xml = redactXml(answer.body.toString('utf8'));
+    return {bad: {page: null, number, reason: error.message, xml}};
+  }
+}
+
+/**
+ * What the record leaves out, as far as another place tells it. A full sweep asks for the record alone: the list brings
+ * the rest. Where those places cannot be read the record itself is taken all the same.
+ */
+async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord> {
+  const {deps, sweep, stream, account, signal} = run;
+  const place = {pool: deps.pool, accountId: sweep.accountId, account, stream, call: callOf(run)};
+  const record = await embedCustomer(place, shown);
+  if (sweep.mode !== 'record') return record;
+  try {
+    return await embedMissing(place, record, listUnembedded(stream, record));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof RetryableError || error instanceof RecordError) return record;
+    throw error;
+  }
+}
+
+/**
+ * "Invalid customer." to a question for a job says nothing of the job.
+ * @see docs/service.md "Errors and headers"; docs/traps.md "Absence"
+ */
+function isAboutRecord({item}: Stream, {status, words}: {status: number; words: string}): boolean {
+  return status !== 400 || words.toLowerCase() === `invalid ${item}.`;
+}

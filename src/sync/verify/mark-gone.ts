@@ -1,0 +1,17 @@
+import type pg from 'pg';
+import {parentColumnOf} from '../../streams/stream.ts';
+import type {SweepCounts} from '../../warehouse/sweeps/sweep.ts';
+import {writeTombstones} from '../../warehouse/sweeps/tombstones.ts';
+import type {SweepRun} from '../sweep/sweep-run.ts';
+
+/** Marks deleted every row that the sweep has evidence for, in the caller's transaction; never one that cannot go. */
+export async function markGone(
+  client: pg.ClientBase,
+  {sweep, stream}: SweepRun,
+): Promise<Pick<SweepCounts, 'tombstoned' | 'vanished'>> {
+  if (!stream.isDeletable) return {tombstoned: 0, vanished: 0};
+  const owned = stream.children
+    .filter((child) => child.isOwned)
+    .map((child) => ({table: child.table, parentColumn: parentColumnOf(child)}));
+  return await writeTombstones(client, {table: stream.table, owned}, sweep);
+}

@@ -1,0 +1,189 @@
+// The questions by number that both passes leave open, group by group.
+
+import type {HeldNumbers} from '../../warehouse/rows/held-numbers.ts';
+import {listAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
+import {listUnmetNumbers} from '../../warehouse/sweeps/quarantine.ts';
+import type {Asked, Evidence} from '../../warehouse/sweeps/sweep.ts';
+import {dropSuspects, keepAnswers, listTombstones} from '../../warehouse/sweeps/tombstones.ts';
+import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
+import {askNumbers, type KeepGone} from './ask-numbers.ts';
+import {findGaps, findLost, findMissed, findUnseen, type KnownRange, rangeOf} from './open-numbers.ts';
+
+/** What both passes found, and what was held before. */
+export interface Passes {
+  readonly seen: ReadonlySet<string>;
+  readonly seenAgain: ReadonlySet<string>;
+  readonly held: HeldNumbers;
+  /** Whether what lies outside the known range must be looked at too. */
+  readonly asksEdges: boolean;
+}
+
+/** What came of all questions. */
+export interface Findings {
+  readonly evidence: Pick<Evidence, 'missed' | 'lost' | 'unseen' | 'quarantined' | 'gaps' | 'edges'>;
+  /** Held numbers that are gone. */
+  readonly gone: ReadonlySet<string>;
+  /** Held numbers that were not asked for, because too many were gone already. */
+  readonly suspects: readonly string[];
+  readonly doubts: readonly string[];
+}
+
+/** More questions about numbers never seen wait for the next sweep. */
+const maxGaps = 5_000;
+/** Outside the known range it is enough that so many in a row are unknown. */
+const edgeWidth = 5;
+
+/**
+ * Asks for everything that the passes leave open. What is found is loaded as it comes.
+ * @param limit - held numbers gone beyond this many: the breaker trips, and no more is asked
+ */
+export async function resolveOpenNumbers(run: SweepRun, passes: Passes, limit: number): Promise<Findings> {
+  const questions = new OpenQuestions(run, passes, limit);
+  return await questions.ask();
+}
+
+class OpenQuestions {
+  readonly #run: SweepRun;
+  readonly #passes: Passes;
+  readonly #limit: number;
+  readonly #live: ReadonlySet<string>;
+  readonly #gone = new Set<string>();
+  readonly #doubts: string[] = [];
+
+  constructor(run: SweepRun, passes: Passes, limit: number) {
+    this.#run = run;
+    this.#passes = passes;
+    this.#limit = limit;
+    this.#live = new Set(passes.held.live);
+  }
+
+  /** Of a row that lives here the answer is evidence for a tombstone; of any other number it is remembered. */
+  readonly #keep: KeepGone = async (client, {gone, askedAt}) => {
+    const about = {...scopeOf(this.#run), askedAt};
+    await keepAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
+    await rememberAbsent(client, {...about, gone: gone.filter(({number}) => !this.#live.has(number))});
+  };
+
+  async ask(): Promise<Findings> {
+    const {deps, stream} = this.#run;
+    const {seen, seenAgain, held, asksEdges} = this.#passes;
+    await this.#recallAnswers();
+    const missed = await this.#askHeld(findMissed({seen, seenAgain}));
+    const lost = await this.#askHeld(findLost({seen, seenAgain}));
+    const unseen = await this.#askHeld(findUnseen({seen, seenAgain, live: held.live}));
+    const unmet = await this.#listQuarantined();
+    const quarantined = await this.#askHeld(unmet);
+    if (this.#hasTripped() || !stream.isCountedPerAccount)
+      return this.#tell({missed, lost, unseen, quarantined});
+    // Nobody asks for a number twice in one sweep.
+    const absent = [...new Set([...(await listAbsent(deps.pool, scopeOf(this.#run))), ...unmet])];
+    const range = rangeOf({seen, seenAgain, ...held, absent});
+    const gaps = await this.#askGaps(range);
+    return this.#tell({
+      missed,
+      lost,
+      unseen,
+      quarantined,
+      gaps,
+      ...(asksEdges ? {edges: await this.#askEdges(range)} : {}),
+    });
+  }
+
+  /** Records that could not be read once, and that no list shows any more: they may be gone. */
+  async #listQuarantined(): Promise<string[]> {
+    const {seen, seenAgain} = this.#passes;
+    const unmet = await listUnmetNumbers(this.#run.deps.pool, scopeOf(this.#run));
+    return unmet.filter((number) => !seen.has(number) && !seenAgain.has(number) && !this.#live.has(number));
+  }
+
+  /** Nobody is asked twice, though the sweep was cut off: but what a list has shown since is back, whatever was said. */
+  async #recallAnswers(): Promise<void> {
+    const {deps, sweep} = this.#run;
+    const answered = (await listTombstones(deps.pool, sweep.sweepId)).map(({number}) => number);
+    const back = answered.filter((number) => this.#passes.seenAgain.has(number));
+    if (back.length > 0) await dropSuspects(deps.pool, sweep.sweepId, back);
+    for (const number of answered) if (!this.#passes.seenAgain.has(number)) this.#gone.add(number);
+  }
+
+  #tell(evidence: Findings['evidence']): Findings {
+    const {seen, seenAgain, held} = this.#passes;
+    const suspects = this.#hasTripped()
+      ? [...findLost({seen, seenAgain}), ...findUnseen({seen, seenAgain, live: held.live})].filter(
+          (number) => this.#live.has(number) && !this.#gone.has(number),
+        )
+      : [];
+    return {evidence, gone: this.#gone, suspects, doubts: this.#doubts};
+  }
+
+  #hasTripped(): boolean {
+    return this.#gone.size > this.#limit;
+  }
+
+  /** Asks for numbers of which most are held, until the breaker trips. */
+  async #askHeld(numbers: readonly string[]): Promise<Asked> {
+    const open = numbers.filter((number) => !this.#gone.has(number));
+    return await this.#askAll(open, this.#keep);
+  }
+
+  async #askGaps(range: KnownRange): Promise<Asked & {readonly left: number; readonly sampled: number}> {
+    const {numbers, left, sampled} = findGaps(range, maxGaps);
+    const asked = await this.#askAll(numbers, this.#keep);
+    if (left > 0)
+      this.#doubts.push(
+        `${left} numbers inside the known range were never seen and are still to be asked for`,
+      );
+    return {...asked, left, sampled};
+  }
+
+  /** Steps outward from both ends of the known range, until a few in a row are unknown. */
+  async #askEdges({sorted, absent}: KnownRange): Promise<Asked> {
+    const sum = {asked: 0, found: 0, gone: 0};
+    const ends = [
+      {from: sorted.at(-1) ?? 0, step: 1},
+      {from: sorted[0] ?? 1, step: -1},
+    ];
+    for (const {from, step} of ends) {
+      for (let edge: number | null = from; edge !== null; ) {
+        const {asked, furthest} = await this.#askBeside(edge, step, absent);
+        sum.asked += asked.asked;
+        sum.found += asked.found;
+        sum.gone += asked.gone;
+        edge = furthest;
+      }
+    }
+    return sum;
+  }
+
+  /** @returns the furthest number that was found: the new edge; null when none was */
+  async #askBeside(
+    edge: number,
+    step: number,
+    absent: ReadonlySet<number>,
+  ): Promise<{asked: Asked; furthest: number | null}> {
+    const beside = Array.from({length: edgeWidth}, (_, at) => edge + step * (at + 1));
+    const numbers = beside.filter((number) => number > 0 && !absent.has(number)).map(String);
+    const found: number[] = [];
+    // What is above the known range may be born any moment, so nothing is remembered of it.
+    const keep: KeepGone = step < 0 ? this.#keep : async () => {};
+    const asked = await this.#askAll(numbers, keep, (number) => found.push(Number(number)));
+    return {asked, furthest: found.length === 0 ? null : step > 0 ? Math.max(...found) : Math.min(...found)};
+  }
+
+  async #askAll(
+    numbers: readonly string[],
+    keepGone: KeepGone,
+    onFound: (number: string) => void = () => {},
+  ): Promise<Asked> {
+    let [asked, found, gone] = [0, 0, 0];
+    for await (const answers of askNumbers(this.#run, numbers, keepGone)) {
+      asked += answers.found.length + answers.gone.length + answers.unclear.length;
+      found += answers.found.length;
+      gone += answers.gone.length;
+      this.#doubts.push(...answers.unclear);
+      for (const number of answers.found) onFound(number);
+      for (const {number} of answers.gone) if (this.#live.has(number)) this.#gone.add(number);
+      if (this.#hasTripped()) break;
+    }
+    return {asked, found, gone};
+  }
+}

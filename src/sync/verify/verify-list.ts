@@ -1,0 +1,158 @@
+// The second pass over a list, and the third where it moved: numbers and nothing else. They find what moved between pages
+// while another was reading.
+
+import {fetchPages, type Page} from '../../api/resources/pages.ts';
+import {readListApart} from '../../api/xml/undecodable.ts';
+import {numberOf} from '../../records/number-of.ts';
+import {keyQueryOf} from '../load/query.ts';
+import type {FirstPass} from '../load/read-list.ts';
+import {callOf, type SweepRun} from '../sweep/sweep-run.ts';
+
+/** What the passes after the first saw. */
+export interface SecondPass {
+  readonly numbers: ReadonlySet<string>;
+  readonly pages: number;
+  /** Whether the second pass saw on every page what the first did: then nothing moved, and nothing was missed. */
+  readonly isQuiet: boolean;
+  /** Why this pass does not prove that the list was read to its end. */
+  readonly doubts: readonly string[];
+}
+
+/** What one pass saw, page by page. */
+type PageNumbers = ReadonlyMap<number, readonly string[]>;
+
+const pagesInFlight = 4;
+/**
+ * Passes after the first, at most. What moves under all of them is asked for by its number; a third makes it rare that a
+ * number which nobody would ask for, because it was gone once, hides from all. Where numbers tell nothing, two passes
+ * must agree.
+ */
+const maxPasses = {counted: 2, uncounted: 4};
+
+/**
+ * Passes over the list until two passes in a row agree, but not for ever.
+ * @throws {RetryableError} the service failed in passing
+ */
+export async function verifyList(run: SweepRun, first: FirstPass): Promise<SecondPass> {
+  if (!run.stream.isPaged) return {numbers: first.seen, pages: 0, isQuiet: true, doubts: []};
+  const numbers = new Set<string>();
+  const before: {pages: PageNumbers; lastPage: number} = {pages: first.pages, lastPage: first.lastPage};
+  const {isCountedPerAccount} = run.stream;
+  const most = isCountedPerAccount ? maxPasses.counted : maxPasses.uncounted;
+  for (let pages = 0, passes = 1; ; passes++) {
+    const light = new LightPass(run, before);
+    const {doubts, isQuiet} = await light.read();
+    for (const number of light.numbers) numbers.add(number);
+    pages += light.asked;
+    if (isQuiet || (passes === most && isCountedPerAccount))
+      return {numbers, pages, isQuiet: isQuiet && passes === 1, doubts};
+    if (passes === most) {
+      const doubt = `the list moved under each of ${most} more passes, and its numbers do not tell what was missed`;
+      return {numbers, pages, isQuiet: false, doubts: [...doubts, doubt]};
+    }
+    before.pages = light.pages;
+    before.lastPage = light.lastPage;
+  }
+}
+
+/** One pass over the numbers of a list, compared with the pass before it. */
+class LightPass {
+  readonly numbers = new Set<string>();
+  readonly pages = new Map<number, readonly string[]>();
+  readonly #run: SweepRun;
+  readonly #before: {readonly pages: PageNumbers; readonly lastPage: number};
+  readonly #doubts: string[] = [];
+  asked = 0;
+  lastPage = 1;
+
+  constructor(run: SweepRun, before: {readonly pages: PageNumbers; readonly lastPage: number}) {
+    this.#run = run;
+    this.#before = before;
+  }
+
+  /**
+   * Reads up to an empty page, and looks at the page behind it: a hole in the middle of the list would show there.
+   * While all is as it was, the empty page is known and not asked for again.
+   */
+  async read(): Promise<{isQuiet: boolean; doubts: readonly string[]}> {
+    const isQuiet = await this.#readToEnd();
+    await this.#lookBehind();
+    return {isQuiet, doubts: this.#doubts};
+  }
+
+  async #readToEnd(): Promise<boolean> {
+    const {lastPage} = this.#before;
+    if (lastPage === 1) return true;
+    let isQuiet = true;
+    for await (const page of this.#askFrom(1, lastPage - 1)) {
+      const fresh = this.#take(page);
+      isQuiet &&= this.#isAsBefore(page.page);
+      this.lastPage = page.page;
+      if (this.pages.get(page.page)?.length === 0) return isQuiet && page.page === lastPage;
+      if (isQuiet && page.page === lastPage - 1) {
+        this.lastPage = lastPage;
+        return true;
+      }
+      // Pages that moved on by a few records may bring nothing new for a while; one that repeats will for ever.
+      if (fresh === 0 && page.page >= lastPage && (this.#isRepeated(page.page) || page.page > 2 * lastPage)) {
+        this.#doubts.push(
+          `the second pass had no end: page ${page.page} brought nothing new and was not empty`,
+        );
+        return false;
+      }
+    }
+    return false;
+  }
+
+  async #lookBehind(): Promise<void> {
+    const emptyPage = this.lastPage;
+    if (this.#doubts.length > 0) return;
+    for await (const page of this.#askFrom(emptyPage + 1, emptyPage + 1)) {
+      if (this.#take(page) === 0) return;
+      if (page.page > emptyPage + 1) continue;
+      this.#doubts.push(`page ${emptyPage} of the list was empty, but page ${page.page} was not`);
+    }
+  }
+
+  #askFrom(fromPage: number, knownPages: number): AsyncGenerator<Page> {
+    const {account, stream} = this.#run;
+    const {signal, ...call} = callOf(this.#run);
+    const list = {
+      path: stream.path,
+      query: keyQueryOf(stream),
+      fromPage,
+      inFlight: pagesInFlight,
+      knownPages,
+    };
+    return fetchPages(account.api, {...list, ...call}, signal);
+  }
+
+  /** @returns how many numbers the page brought that this pass had not seen */
+  #take({page, body, contentType}: Page): number {
+    const {stream, account, tally} = this.#run;
+    const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.host}`;
+    const {records, bad} = readListApart(body, stream, {thing, contentType});
+    const numbers = records.flatMap((record) => numberOf(stream, record) ?? []);
+    const unread = records.length + bad.length - numbers.length;
+    if (unread > 0) this.#doubts.push(`page ${page} of the second pass: ${unread} records without a number`);
+    const before = this.numbers.size;
+    for (const number of numbers) this.numbers.add(number);
+    this.pages.set(page, numbers);
+    this.asked++;
+    tally.add({bytes: body.length});
+    return this.numbers.size - before;
+  }
+
+  #isAsBefore(page: number): boolean {
+    return holdsSame(this.#before.pages.get(page), this.pages.get(page));
+  }
+
+  #isRepeated(page: number): boolean {
+    return holdsSame(this.pages.get(page - 1), this.pages.get(page));
+  }
+}
+
+function holdsSame(one: readonly string[] = [], other: readonly string[] = []): boolean {
+  const held = new Set(one);
+  return one.length === other.length && other.every((number) => held.has(number));
+}

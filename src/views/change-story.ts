@@ -1,0 +1,77 @@
+import {UsageError} from '../base/errors.ts';
+import {type Account, listAccounts} from '../warehouse/accounts/accounts.ts';
+import {type KeptAlteration, readAlterations} from '../warehouse/changes/alterations.ts';
+import type {Change} from '../warehouse/changes/change.ts';
+import {
+  type Attempt,
+  type FieldConflict,
+  isOvertaken,
+  readAttempts,
+  readChange,
+  readConflicts,
+  readWaiting,
+} from '../warehouse/changes/change-log.ts';
+import type {Queryable} from '../warehouse/postgres/database.ts';
+import {type NextStep, tellNext} from './change-next.ts';
+import {type PlannedRequest, planRequests, type Unplannable} from './change-request.ts';
+import {maskChange} from './change-words.ts';
+
+/** All that is known of a change; passwords are masked. */
+export interface ChangeStory {
+  readonly change: Change;
+  /** Name of the account. */
+  readonly account: string;
+  /** ISO 8601, by the database's clock. */
+  readonly now: string;
+  /** The change it waits for. */
+  readonly blocker: Change | null;
+  /** Those that wait for it: how many, and the first of them. */
+  readonly waiting: {readonly count: number; readonly first: readonly string[]};
+  readonly attempts: readonly Attempt[];
+  readonly conflicts: readonly FieldConflict[];
+  /** What the service altered, and who has looked at it. */
+  readonly alterations: readonly KeptAlteration[];
+  readonly next: NextStep | null;
+  /** What would be sent; null where nothing is to be sent any more, or something was already. */
+  readonly request: PlannedRequest | Unplannable | null;
+}
+
+/** @throws {UsageError} there is no change of that number */
+export async function readStory(db: Queryable, id: string): Promise<ChangeStory> {
+  const change = await findChange(db, id);
+  const accounts = await listAccounts(db);
+  const account = accounts.find(({accountId}) => accountId === change.accountId);
+  if (account === undefined) throw new TypeError(`change ${id}: every change has its account`);
+  const [clock] = (await db.query<{now: string}>('SELECT now() AS now')).rows;
+  const now = clock?.now ?? '';
+  const blocker = change.waitsFor === null ? null : await readChange(db, change.waitsFor);
+  const conflicts = await readConflicts(db, change.changeId);
+  const alterations = await readAlterations(db, change.changeId);
+  const around = {account, blocker, conflicts, alterations, isOvertaken: await isOvertaken(db, change), now};
+  return {
+    change: maskChange(change),
+    account: account.name,
+    now,
+    blocker: blocker === null ? null : maskChange(blocker),
+    waiting: await readWaiting(db, change.changeId),
+    attempts: await readAttempts(db, change.changeId),
+    conflicts,
+    alterations,
+    next: tellNext(change, around),
+    request: await planRequest(db, change, accounts),
+  };
+}
+
+/** @throws {UsageError} there is none of that number */
+export async function findChange(db: Queryable, id: string): Promise<Change> {
+  const change = /^[1-9]\d{0,17}$/.test(id) ? await readChange(db, id) : null;
+  if (change === null)
+    throw new UsageError(`no change "${id}"; fieldmirror changes list shows what there is`);
+  return change;
+}
+
+async function planRequest(db: Queryable, change: Change, accounts: readonly Account[]) {
+  if (change.state !== 'pending' && change.state !== 'held') return null;
+  const [request] = await planRequests(db, [change], accounts);
+  return request ?? null;
+}

@@ -1,0 +1,47 @@
+import type {Change, ChangeState, ChangeValue} from '../warehouse/changes/change.ts';
+import {showValue} from './explain/explain-words.ts';
+
+/** `update customers 4711`; of a record without a number its key at the ERP, or its row: `create jobs (ERP-77)`, `create jobs, row 5`. */
+export function nameChange({
+  operation,
+  table,
+  number,
+  externalKey,
+  rowId,
+}: Pick<Change, 'operation' | 'table' | 'number' | 'externalKey' | 'rowId'>): string {
+  const record = externalKey === null ? `, row ${rowId}` : ` (${externalKey})`;
+  return `${operation} ${table}${number === null ? record : ` ${number}`}`;
+}
+
+/** The state in a word, and `altered` of what is done, though not as it was sent. */
+export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): string {
+  return state === 'done' && result?.altered !== undefined ? 'altered' : nameState(state);
+}
+
+/** Why it is in this state; of what the service altered, which fields. */
+export function tellReason({state, reason, result}: Pick<Change, 'state' | 'reason' | 'result'>): string {
+  const altered = Object.keys(result?.altered ?? {});
+  if (state === 'done' && altered.length > 0) return `the service altered ${altered.join(', ')}`;
+  return reason ?? '';
+}
+
+export function nameState(state: ChangeState): string {
+  return state.replace('_', ' ');
+}
+
+/** A value of a change as a person reads it; of a password only that there is one. */
+export function showWanted(field: string, value: ChangeValue | undefined): string {
+  if (field === 'password') return '(set)';
+  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.join(', ');
+  return showValue(value);
+}
+
+/** The change without what nobody may read. */
+export function maskChange(change: Change): Change {
+  const {fields, base} = change;
+  return {...change, fields: mask(fields), base: mask(base)};
+}
+
+function mask(values: Change['fields']): Change['fields'] {
+  return 'password' in values ? {...values, password: '(set)'} : values;
+}

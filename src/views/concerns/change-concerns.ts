@@ -1,0 +1,49 @@
+import type {LateChanges, Lateness} from '../../warehouse/changes/change-health.ts';
+import {formatDuration, formatNumber} from '../format.ts';
+
+export type LateChangeKind = `change-${Lateness}`;
+
+interface Matter {
+  readonly kind: LateChangeKind;
+  readonly text: string;
+  readonly next: string;
+}
+
+/** What is the matter with changes that do not come to their end by themselves, one text for each reason. */
+export function describeLateChanges(late: readonly LateChanges[], now: string): Matter[] {
+  return late.map((changes) => ({
+    kind: `change-${changes.lateness}`,
+    text: describe(changes, formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since)))),
+    next: nextOf(changes),
+  }));
+}
+
+function describe({lateness, count, changeId, reason}: LateChanges, age: string): string {
+  const isOne = count === 1;
+  const what = isOne ? `change ${changeId}` : `${formatNumber(count)} changes`;
+  const oldest = isOne ? '' : `, change ${changeId} the first of them`;
+  const why = reason === null ? '' : `: ${reason}`;
+  switch (lateness) {
+    case 'conflict':
+      return `${what} ${isOne ? 'needs' : 'need'} a decision${oldest}, for ${age}${why}`;
+    case 'altered':
+      return `${what} ${isOne ? 'was' : 'were'} altered by the service${oldest}, ${age} ago${why}`;
+    case 'rejected':
+      return `${what} ${isOne ? 'was' : 'were'} refused by the service${oldest}, ${age} ago${why}`;
+    case 'in-doubt':
+      return `${what} ${isOne ? 'was' : 'were'} sent, and nobody knows whether ${isOne ? 'it' : 'they'} arrived${oldest}, ${age} ago`;
+    case 'failing':
+      return `${what} ${isOne ? 'fails' : 'fail'} again and again${oldest}, for ${age}${why}`;
+    case 'untaken':
+      return `${what} ${isOne ? 'is' : 'are'} due and nobody takes ${isOne ? 'it' : 'them'} up${oldest}, for ${age}`;
+    case 'held':
+      return `${what} ${isOne ? 'is' : 'are'} held${oldest}, for ${age}`;
+  }
+}
+
+function nextOf({lateness, count, changeId}: LateChanges): string {
+  if (lateness === 'untaken') return 'is a worker running? fieldmirror start, or by hand: fieldmirror push';
+  if (count === 1 || lateness === 'failing') return `fieldmirror changes show ${changeId}`;
+  const state = lateness === 'in-doubt' ? 'in_doubt' : lateness;
+  return `fieldmirror changes list --state ${state}, then fieldmirror changes show ${changeId}`;
+}

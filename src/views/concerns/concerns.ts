@@ -1,0 +1,163 @@
+import type {AccountStatus, StreamHealth} from '../account-status.ts';
+import {formatDuration, formatNumber} from '../format.ts';
+import {listWaysOn} from '../idle-account.ts';
+import {describeLateChanges, type LateChangeKind} from './change-concerns.ts';
+
+/** Something that does not mend itself: a person must look, decide or act. */
+export interface Concern {
+  /** Name of the account; null where it is about the worker. */
+  readonly account: string | null;
+  readonly stream: string | null;
+  readonly kind:
+    | 'stopped-account'
+    | 'failed'
+    | 'approval'
+    | 'quarantine'
+    | 'unproven'
+    | 'no-room'
+    | 'no-worker'
+    | 'unserved'
+    | 'overdue'
+    | LateChangeKind;
+  /** What is the matter. */
+  readonly text: string;
+  /** The next step: a command, or where to look. Null where the text says it. */
+  readonly next: string | null;
+}
+
+type Matter = Pick<Concern, 'kind' | 'text' | 'next'>;
+
+const dayMs = 86_400_000;
+/** A nightly sweep that failed once is no alarm yet. */
+const staleAfterMs = 2 * dayMs;
+const namedSchedules = 3;
+
+/**
+ * What needs a person:
+ * - an account that is stopped;
+ * - a stream whose last full sweep failed;
+ * - a sweep that waits for approval;
+ * - records in quarantine;
+ * - a sweep that waits until the warehouse has room;
+ * - a stream that is swept in full by schedule, and was not proven complete for two days, or for two intervals of its
+ *   schedule where that is longer; one that never was counts from the day its account was added;
+ * - changes made here that do not come to their end by themselves: `listLateChanges` says which;
+ * - schedules that have not run for two of their intervals.
+ * A paused account was paused by a person: nothing of it is late.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findConcerns(accounts: readonly AccountStatus[], now: string): Concern[] {
+  const overdue = describeOverdue(accounts, now);
+  return [
+    ...accounts.flatMap((status) => [
+      ...concernsOfAccount(status),
+      ...concernsOfChanges(status, now),
+      ...status.streams.flatMap((stream) => concernsOfStream(status, stream, now)),
+    ]),
+    ...(overdue === null ? [] : [overdue]),
+  ];
+}
+
+/** Whether it makes any `status` end with exit code 1, and not only `status --check`: records or changes were refused. */
+export function isRefusal({kind}: Concern): boolean {
+  return (
+    kind === 'failed' || kind === 'quarantine' || kind === 'change-rejected' || kind === 'change-altered'
+  );
+}
+
+function concernsOfAccount({account}: AccountStatus): Concern[] {
+  if (account.state !== 'stopped') return [];
+  const text = `stopped since ${formatMinute(account.stateSince)}: ${account.stateReason}`;
+  const next = listWaysOn(account)
+    .map(([command, does]) => `fieldmirror ${command} ${does}`)
+    .join('; ');
+  return [{account: account.name, stream: null, kind: 'stopped-account', text, next}];
+}
+
+function concernsOfChanges({account, late}: AccountStatus, now: string): Concern[] {
+  return describeLateChanges(late, now).map((matter) => ({account: account.name, stream: null, ...matter}));
+}
+
+function concernsOfStream(status: AccountStatus, stream: StreamHealth, now: string): Concern[] {
+  const matters = [
+    describeFailure(stream),
+    describeApproval(status, stream),
+    describeQuarantine(stream),
+    describeNoRoom(stream),
+    describeUnproven(status, stream, now),
+  ];
+  const place = {account: status.account.name, stream: stream.stream};
+  return matters.flatMap((matter) => (matter === null ? [] : [{...place, ...matter}]));
+}
+
+function describeFailure({lastEnded}: StreamHealth): Matter | null {
+  if (lastEnded?.state !== 'failed') return null;
+  return {kind: 'failed', text: `the last full sweep failed: ${lastEnded.error}`, next: null};
+}
+
+function describeApproval({waiting}: AccountStatus, {stream, rows}: StreamHealth): Matter | null {
+  const sweep = waiting.find((each) => each.stream === stream);
+  if (sweep === undefined) return null;
+  const {sweepId} = sweep;
+  return {
+    kind: 'approval',
+    text: `sweep ${sweepId} waits for approval: ${formatNumber(sweep.rows)} of ${formatNumber(rows)} rows would be marked deleted`,
+    next: `fieldmirror sweeps show ${sweepId}, and to let them through: fieldmirror sweeps approve ${sweepId}`,
+  };
+}
+
+function describeQuarantine({quarantined}: StreamHealth): Matter | null {
+  if (quarantined === 0) return null;
+  const records = quarantined === 1 ? '1 record' : `${formatNumber(quarantined)} records`;
+  const next = 'fieldmirror quarantine list tells what is wrong with them';
+  return {kind: 'quarantine', text: `${records} in quarantine`, next};
+}
+
+/** Of what waits with an error, only want of room is not counted as a failure. */
+function describeNoRoom({sweeps}: StreamHealth): Matter | null {
+  const waiting = sweeps.find(
+    ({state, error, failures}) => state === 'due' && error !== null && failures === 0,
+  );
+  if (waiting === undefined) return null;
+  return {kind: 'no-room', text: `sweep ${waiting.sweepId} waits: ${waiting.error}`, next: null};
+}
+
+function describeUnproven(
+  {account, schedules}: AccountStatus,
+  {stream, provenAt, lastEnded}: StreamHealth,
+  now: string,
+): Matter | null {
+  const schedule = schedules.find((each) => each.stream === stream && each.mode === 'full');
+  if (schedule === undefined || account.state !== 'active') return null;
+  const ageMs = Date.parse(now) - Date.parse(provenAt ?? account.createdAt);
+  if (ageMs <= Math.max(staleAfterMs, 2 * schedule.everyMs)) return null;
+  const since = formatDuration(ageMs);
+  const text = provenAt === null ? `never proven complete, in ${since}` : `not proven complete for ${since}`;
+  const [reason] = lastEnded?.state === 'uncertified' ? lastEnded.reasons : [];
+  const why = reason === undefined ? null : `the last full sweep is uncertified, because ${reason}`;
+  return {kind: 'unproven', text, next: why};
+}
+
+/** One worker serves all accounts: that it is away is one concern, not one for each schedule. */
+function describeOverdue(accounts: readonly AccountStatus[], now: string): Concern | null {
+  const overdue = accounts.flatMap((status) => status.overdue);
+  const [oldest] = overdue.toSorted((one, other) => (one.waitsSince < other.waitsSince ? -1 : 1));
+  if (oldest === undefined) return null;
+  const names = overdue.slice(0, namedSchedules).map(({accountName, name}) => `${accountName}: ${name}`);
+  const more =
+    overdue.length > names.length ? `, and ${formatNumber(overdue.length - names.length)} more` : '';
+  const waits = formatDuration(Date.parse(now) - Date.parse(oldest.waitsSince));
+  const what = overdue.length === 1 ? '1 schedule has' : `${formatNumber(overdue.length)} schedules have`;
+  return {
+    account: null,
+    stream: null,
+    kind: 'overdue',
+    text: `${what} not run for two intervals, the longest for ${waits} (${names.join('; ')}${more})`,
+    next: 'is a worker running? fieldmirror start',
+  };
+}
+
+/** `2026-11-02 08:15 UTC` */
+function formatMinute(instant: string): string {
+  return `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+}

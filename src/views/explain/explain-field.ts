@@ -1,0 +1,206 @@
+import type {ChangeValue} from '../../warehouse/changes/change.ts';
+import type {OpenWish} from '../../warehouse/changes/change-log.ts';
+import type {Proof} from '../../warehouse/history/proofs.ts';
+import type {ChangeWriter, SweepWriter, Version, Writer} from '../../warehouse/history/versions.ts';
+import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
+import {nameState, showWanted} from '../change-words.ts';
+import {describeWriter, showValue, since} from './explain-words.ts';
+
+/** A time during which a field did not change, and the row was neither marked deleted nor came back. */
+export interface Run {
+  readonly value: unknown;
+  readonly isDeleted: boolean;
+  /** When the first version with this value began. */
+  readonly from: string;
+  /** Null while it holds. */
+  readonly to: string | null;
+  /** Who wrote that first version; of a value that a change brought to the service, the change. */
+  readonly writer: Writer;
+}
+
+/** A wish for the field that is on its way to the service. */
+export interface Wanted extends Pick<OpenWish, 'changeId' | 'operation' | 'state' | 'requestedAt'> {
+  /** Absent where the record is to be deleted. */
+  readonly lastSaid?: ChangeValue;
+}
+
+/** Where the value of a field came from. Instants are ISO 8601 in UTC. */
+export interface FieldStory {
+  readonly field: string;
+  readonly value: unknown;
+  readonly isDeleted: boolean;
+  /** When somebody removed the row from the warehouse; null where it is there. */
+  readonly removedAt: string | null;
+  readonly since: string;
+  readonly writer: Writer;
+  /** The last moment at which the service is known to have said so; null when it never did. */
+  readonly lastKnownTrue: {
+    readonly at: string;
+    readonly by: Proof | SweepWriter | ChangeWriter;
+  } | null;
+  /** The change that wants this value and is not over, and what the service last said; null when there is none. */
+  readonly wanted: Wanted | null;
+  /** Sweeps of the stream that come round by themselves, the next first. */
+  readonly nextLooks: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
+  /** The newest first. */
+  readonly earlier: readonly Run[];
+}
+
+/**
+ * Tells the story of one field.
+ * @param versions - of the row, the newest first, at least one
+ * @param known.said - as `findSaid` has it
+ * @param known.wishes - changes of the row that are not over, the first first
+ * @param known.proof - the last certified sweep that covered the record after that version was written
+ */
+export function tellField(
+  versions: readonly [Version, ...Version[]],
+  field: string,
+  known: {
+    readonly said: Version | null;
+    readonly proof: Proof | null;
+    readonly schedules: readonly Schedule[];
+    readonly wishes: readonly OpenWish[];
+  },
+): FieldStory {
+  const [newest] = versions;
+  const [run, ...earlier] = runsOf(versions, field);
+  const wanted = findWanted(known.wishes, field);
+  return {
+    field,
+    value: run.value,
+    isDeleted: run.isDeleted,
+    removedAt: newest.validTo,
+    since: run.from,
+    writer: run.writer,
+    lastKnownTrue: wanted === null ? lastKnownTrue(versions, known) : null,
+    wanted,
+    nextLooks: known.schedules.map(({name, mode, windowName, nextDueAt}) => ({
+      name,
+      mode,
+      windowName,
+      nextDueAt,
+    })),
+    earlier,
+  };
+}
+
+/** The first one was made from what the service said last; the last one counts. */
+function findWanted(wishes: readonly OpenWish[], field: string): Wanted | null {
+  const about = wishes.filter(({operation, fields}) => operation === 'delete' || field in fields);
+  const last = about.at(-1);
+  if (last === undefined) return null;
+  const {changeId, operation, state, requestedAt} = last;
+  const lastSaid = about.find(({base}) => field in base)?.base[field];
+  return {changeId, operation, state, requestedAt, ...(lastSaid === undefined ? {} : {lastSaid})};
+}
+
+function lastKnownTrue(
+  [newest]: readonly [Version, ...Version[]],
+  {said, proof}: {readonly said: Version | null; readonly proof: Proof | null},
+): FieldStory['lastKnownTrue'] {
+  if (newest.validTo !== null || said === null || !isSaid(said.writer)) return null;
+  return proof === null ? {at: said.validFrom, by: said.writer} : {at: proof.startedAt, by: proof};
+}
+
+/**
+ * The newest version in which the service itself said what the field holds now. What somebody wrote here it has not
+ * said, whatever was certified of the rest; but of a field that an edit left alone an older version speaks.
+ */
+export function findSaid(versions: readonly [Version, ...Version[]], field: string): Version | null {
+  const [run] = runsOf(versions, field);
+  const inRun = versions.slice(0, versions.findIndex((version) => version.validFrom === run.from) + 1);
+  return inRun.find(({writer}) => isSaid(writer)) ?? null;
+}
+
+function isSaid(writer: Writer): writer is SweepWriter | ChangeWriter {
+  return writer.kind === 'sweep' || (writer.kind === 'change' && writer.isReadBack);
+}
+
+function runsOf([newest, ...older]: readonly [Version, ...Version[]], field: string): [Run, ...Run[]] {
+  const runs: [Run, ...Run[]] = [runOf(newest, field)];
+  for (const version of older) {
+    const one = runOf(version, field);
+    const last = runs.at(-1);
+    // Between two rows of the same number there is a time without one: that is no unbroken run.
+    if (last !== undefined && last.from === one.to && isSame(last, one))
+      runs.splice(-1, 1, {
+        ...one,
+        to: last.to,
+        writer: hasBrought(last, one, field) ? last.writer : one.writer,
+      });
+    else runs.push(one);
+  }
+  return runs;
+}
+
+/** Whether a value that was here before a change was done is what that change wanted. */
+function hasBrought({writer}: Run, {from}: Run, field: string): boolean {
+  if (writer.kind !== 'change' || !writer.isReadBack || writer.state !== 'done') return false;
+  return writer.fields.includes(field) && from >= writer.requestedAt;
+}
+
+function runOf({fields, isDeleted, validFrom, validTo, writer}: Version, field: string): Run {
+  return {value: fields.get(field) ?? null, isDeleted, from: validFrom, to: validTo, writer};
+}
+
+function isSame(one: Run, other: Run): boolean {
+  return one.isDeleted === other.isDeleted && JSON.stringify(one.value) === JSON.stringify(other.value);
+}
+
+/** The story for a person. */
+export function drawField(story: FieldStory): string {
+  const {value, writer, earlier} = story;
+  const lines = [
+    `  value        ${showValue(value)}${story.isDeleted ? ', in a row that is marked deleted' : ''}`,
+    `  written by   ${describeWriter(writer, story.field)}`,
+    ...drawWanted(story),
+    `  since        ${since(story.since)}`,
+    ...(story.removedAt === null
+      ? []
+      : [`  until        ${since(story.removedAt)}, when the row was removed here`]),
+    `  last true    ${drawLastKnown(story)}`,
+    ...drawNextLooks(story.nextLooks).map(
+      (look, at) => `  ${(at === 0 ? 'next look' : '').padEnd(12)} ${look}`,
+    ),
+  ];
+  if (earlier.length === 0) return [...lines, '  before       nothing else was ever here'].join('\n');
+  return [
+    ...lines,
+    'earlier values, the newest first',
+    ...earlier.map((run) => drawRun(run, story.field)),
+  ].join('\n');
+}
+
+function drawWanted({wanted, field}: FieldStory): string[] {
+  if (wanted === null) return [];
+  const {changeId, operation, state, requestedAt, lastSaid} = wanted;
+  const what = operation === 'delete' ? 'deletion wanted by' : 'wanted by';
+  const said = lastSaid === undefined ? '' : `; the service last said ${showWanted(field, lastSaid)}`;
+  return [
+    `  on its way   ${what} change ${changeId} since ${since(requestedAt)}, ${nameState(state)}${said}`,
+  ];
+}
+
+function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
+  if (removedAt !== null) return 'not known: the row is no longer here';
+  if (wanted !== null) return `not yet: fieldmirror changes show ${wanted.changeId}`;
+  if (lastKnownTrue === null) return 'never: the service has not said so; the next sweep brings what it says';
+  const {at, by} = lastKnownTrue;
+  if ('kind' in by) return `${since(at)}, when it was read${by.kind === 'change' ? ' back' : ''}`;
+  return `${since(at)}, when sweep ${by.sweepId} (${by.mode}, certified) began`;
+}
+
+function drawNextLooks(looks: FieldStory['nextLooks']): string[] {
+  if (looks.length === 0)
+    return ['none is planned; fieldmirror start plans them, fieldmirror sync looks at once'];
+  return looks.map(({mode, windowName, nextDueAt}) => {
+    const kind = mode === 'full' ? 'full sweep' : `window ${windowName}, if the record falls in it`;
+    return `${nextDueAt}: ${kind}`;
+  });
+}
+
+function drawRun({value, isDeleted, from, to, writer}: Run, field: string): string {
+  const deleted = isDeleted ? ' (row marked deleted)' : '';
+  return `  ${from} to ${to ?? 'now'}: ${showValue(value)}${deleted}, by ${describeWriter(writer, field)}`;
+}

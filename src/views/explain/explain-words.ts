@@ -1,0 +1,45 @@
+import type {ChangeWriter, Writer} from '../../warehouse/history/versions.ts';
+import {formatAgo, formatNumber} from '../format.ts';
+
+/** Characters of one value that a person is shown; JSON has all. */
+const longest = 2_000;
+
+/** A value as a person reads it: text in quotes, so that blanks and emptiness show. */
+export function showValue(value: unknown): string {
+  if (value === null || value === undefined) return '(empty)';
+  const text = JSON.stringify(value);
+  if (text.length <= longest) return text;
+  return `${text.slice(0, longest)}… (${formatNumber(text.length)} characters; --json prints all)`;
+}
+
+/**
+ * `sweep 12 (full, page 3, certified)`, `change 7 (update by erp, sent 2026-…, answered 200)` or `an edit by erp (psql)`
+ * @param field - the field that is spoken of: what else was read back with a change was not written by it
+ */
+export function describeWriter(writer: Writer, field?: string): string {
+  if (writer.kind === 'change') return describeChange(writer, field);
+  if (writer.kind === 'edit') {
+    const application = writer.application === null ? '' : ` (${writer.application})`;
+    return `an edit by ${writer.writtenBy ?? 'somebody unknown'}${application}`;
+  }
+  if (writer.mode === null) return `sweep ${writer.sweepId}, of which nothing is kept any more`;
+  const mode = writer.mode === 'window' ? `window ${writer.windowName}` : writer.mode;
+  const page = writer.page === null ? 'asked for by number' : `page ${formatNumber(writer.page)}`;
+  return `sweep ${writer.sweepId} (${mode}, ${page}, ${writer.state})`;
+}
+
+function describeChange(writer: ChangeWriter, field: string | undefined): string {
+  const {changeId, operation, table, state, isReadBack, requestedBy, sentAt, status, fields} = writer;
+  const unsent = state === 'done' ? 'nothing to send' : 'never sent';
+  const sent = sentAt === null ? unsent : `sent ${sentAt}`;
+  const answered = status === null ? '' : `, answered ${status}`;
+  const told = `change ${changeId} (${operation} ${table} by ${requestedBy}, ${sent}${answered})`;
+  if (!isReadBack) return `the end of ${told}, which was ${state}: what was before it came back`;
+  const isWish = state === 'done' && (field === undefined || fields.includes(field));
+  return isWish ? told : `a look at the record after ${told}, which was ${state}`;
+}
+
+/** An instant, and how long ago that is. */
+export function since(instant: string): string {
+  return `${instant} (${formatAgo(instant)})`;
+}

@@ -1,0 +1,38 @@
+// Numbers and times for a person.
+
+/** 1234567.5 becomes 1,234,567.5 */
+export function formatNumber(value: number): string {
+  return value.toLocaleString('en-US', {maximumFractionDigits: 1});
+}
+
+/** How long something takes, in the two largest units: `3 h 20 min`. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min${seconds % 60 === 0 ? '' : ` ${seconds % 60} s`}`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h${minutes % 60 === 0 ? '' : ` ${minutes % 60} min`}`;
+  return `${Math.floor(hours / 24)} days`;
+}
+
+/** The largest unit alone, where a column has room for no more: `3 h`. */
+export function formatRoughly(ms: number): string {
+  const [number, unit] = formatDuration(Math.max(0, ms)).split(' ');
+  return `${number} ${unit}`;
+}
+
+/** `2026-11-02 08:15:30 UTC` */
+export function showSecond(instant: string): string {
+  return `${instant.slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** `in 3 min 20 s` @param now - by the clock that the instant is by */
+export function formatAhead(instant: string, now: string): string {
+  return `in ${formatDuration(Math.max(0, Date.parse(instant) - Date.parse(now)))}`;
+}
+
+/** `3 min 20 s ago` @param now - by the clock that the instant is by; this machine's when it is left out */
+export function formatAgo(instant: string, now = new Date().toISOString()): string {
+  return `${formatDuration(Math.max(0, Date.parse(now) - Date.parse(instant)))} ago`;
+}

@@ -1,0 +1,136 @@
+import {sql} from 'drizzle-orm';
+import {boolean, check, index, jsonb, primaryKey, text, unique} from 'drizzle-orm/pg-core';
+import {changes} from '../changes/tables/change-tables.ts';
+import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
+import {commentTable} from '../schema/commented-table.ts';
+import {accounts, sync} from './accounts-table.ts';
+
+const apiKeys = sync.table(
+  'api_keys',
+  {
+    api_key_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    name: text().notNull(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    key_hash: bytea().notNull(),
+    may_write: boolean().notNull(),
+    created_at: instant().notNull().defaultNow(),
+    created_by: text().notNull().default(sql`session_user`),
+    last_used_at: instant(),
+    revoked_at: instant(),
+  },
+  (table) => [
+    unique('api_keys_key_hash_key').on(table.key_hash),
+    unique('api_keys_name_key').on(table.name),
+    check('api_keys_key_hash_check', sql`length(${table.key_hash}) = 32`),
+  ],
+);
+
+export const apiKeysTable = commentTable(apiKeys, 'Keys of systems that come in over HTTP.', {
+  api_key_id: 'Number of the key.',
+  name: 'What the key is called here: changes that come with it name it.',
+  account_id: 'The account it opens.',
+  key_hash: 'SHA-256 of the key, which itself is nowhere.',
+  may_write: 'Whether changes may be made with it.',
+  created_at: 'When it was made.',
+  created_by: 'Database user who made it.',
+  last_used_at: 'When it was last used, to the minute.',
+  revoked_at: 'When it was revoked; null while it opens.',
+});
+
+const apiRequests = sync.table(
+  'api_requests',
+  {
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    idempotency_key: text().notNull(),
+    body_hash: bytea().notNull(),
+    results: jsonb().notNull().default(sql`'[]'::jsonb`),
+    requested_at: instant().notNull().defaultNow(),
+  },
+  (table) => [
+    primaryKey({name: 'api_requests_pkey', columns: [table.account_id, table.idempotency_key]}),
+    index('api_requests_requested_at_idx').on(table.account_id, table.requested_at),
+  ],
+);
+
+export const apiRequestsTable = commentTable(
+  apiRequests,
+  'Requests that came over HTTP with a key of their own: the same key is the same request.',
+  {
+    account_id: 'The account of the request.',
+    idempotency_key: 'What the caller calls the request.',
+    body_hash: 'SHA-256 of what was asked for.',
+    results: 'What each change of it came to: its change_id, or the row that said so already.',
+    requested_at: 'When it came; 30 days later its key is free again.',
+  },
+);
+
+const loginKeys = sync.table('login_keys', {
+  login_key_id: text().primaryKey(),
+  public_key: bytea().notNull(),
+  sealed_private_key: bytea(),
+  sealed_by: text(),
+  created_at: instant().notNull().defaultNow(),
+});
+
+export const loginKeysTable = commentTable(
+  loginKeys,
+  'Public keys that seal the passwords of employees; only a worker has the other half.',
+  {
+    login_key_id: 'Fingerprint of the key.',
+    public_key: 'The public half, in the form of OpenPGP.',
+    sealed_private_key:
+      'The other half, sealed with FIELDMIRROR_KEY; null where only the process that made it has it.',
+    sealed_by: 'Which FIELDMIRROR_KEY sealed it.',
+    created_at: 'When it was made; the latest seals.',
+  },
+);
+
+const employeeLogins = sync.table('employee_logins', {
+  change_id: bigNumber()
+    .primaryKey()
+    .references(() => changes.change_id, {onDelete: 'cascade'}),
+  login_key_id: text()
+    .notNull()
+    .references(() => loginKeys.login_key_id),
+  sealed: bytea().notNull(),
+  expires_at: instant().notNull(),
+});
+
+export const employeeLoginsTable = commentTable(
+  employeeLogins,
+  'Passwords on their way to the service, sealed; wiped with the answer, and after a quarter of an hour in any case.',
+  {
+    change_id: 'The change that the password belongs to.',
+    login_key_id: 'The key it is sealed with.',
+    sealed: 'The password, sealed.',
+    expires_at: 'When it is dropped, sent or not.',
+  },
+);
+
+const authorAccounts = sync.table(
+  'author_accounts',
+  {
+    role_name: text().notNull(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    granted_at: instant().notNull().defaultNow(),
+    granted_by: text().notNull().default(sql`session_user`),
+  },
+  (table) => [primaryKey({name: 'author_accounts_pkey', columns: [table.role_name, table.account_id]})],
+);
+
+export const authorAccountsTable = commentTable(
+  authorAccounts,
+  'Which accounts an author may write, and sees of the warehouse; sync.grant_account adds to it.',
+  {
+    role_name: 'The role: an author, or a role that authors are members of.',
+    account_id: 'An account of it.',
+    granted_at: 'When it was given.',
+    granted_by: 'Database user who gave it.',
+  },
+);

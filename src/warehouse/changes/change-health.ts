@@ -1,0 +1,121 @@
+// How many changes are under way, and which of them have waited too long. By the database's clock.
+
+import type {Queryable} from '../postgres/database.ts';
+import type {OpenState} from './change.ts';
+
+/** The changes of one account in one state. */
+export interface ChangeCount {
+  readonly accountId: string;
+  readonly state: OpenState;
+  readonly count: number;
+  /** When the oldest of them was made: ISO 8601 in UTC. */
+  readonly oldestAt: string;
+}
+
+/** Why changes do not come to their end by themselves. */
+export type Lateness = 'untaken' | 'failing' | 'in-doubt' | 'conflict' | 'altered' | 'rejected' | 'held';
+
+/** Changes of one account that need a person, for one reason. */
+export interface LateChanges {
+  readonly accountId: string;
+  readonly lateness: Lateness;
+  readonly count: number;
+  /** Number of the oldest. */
+  readonly changeId: string;
+  readonly since: string;
+  readonly reason: string | null;
+}
+
+/** From when on a change is late. A conflict is at once. */
+const untakenAfter = "interval '15 minutes'";
+const inDoubtAfter = "interval '1 hour'";
+const heldAfter = "interval '7 days'";
+/** A refusal is news for so long; longer where another change waits for the one that was refused. */
+const rejectedFor = "interval '7 days'";
+/** So is a value that the service altered; longer where further changes are held for it. */
+const alteredFor = "interval '7 days'";
+
+const order: readonly Lateness[] = [
+  'conflict',
+  'altered',
+  'rejected',
+  'in-doubt',
+  'failing',
+  'untaken',
+  'held',
+];
+
+const isActive = `
+  EXISTS (SELECT FROM sync.accounts AS account WHERE account.account_id = change.account_id AND account.state = 'active')`;
+
+const waitsRightly = `
+  EXISTS (SELECT FROM sync.changes AS blocker
+           WHERE blocker.change_id = change.waits_for AND blocker.state NOT IN ('done', 'cancelled'))`;
+
+const isWaitedFor = 'EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = change.change_id)';
+
+const isOvertaken = `
+  EXISTS (SELECT FROM sync.changes AS later
+           WHERE later.row_id = change.row_id AND later.table_name = change.table_name
+             AND later.change_id > change.change_id)`;
+
+/** Counts the changes that are not over, by account and state. */
+export async function countChanges(db: Queryable, accountIds: readonly string[]): Promise<ChangeCount[]> {
+  const {rows} = await db.query<ChangeCount>(
+    `SELECT account_id AS "accountId", state, count(*)::integer AS count, min(requested_at) AS "oldestAt"
+       FROM sync.changes
+      WHERE account_id = ANY ($1) AND is_open
+      GROUP BY account_id, state
+      ORDER BY account_id, array_position(ARRAY['conflict', 'in_doubt', 'sending', 'pending', 'held'], state)`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/**
+ * Finds what needs a person, the most urgent first:
+ * - a conflict;
+ * - what the service has refused in the last seven days, or at any time where another change waits for it, unless a later
+ *   change of the same record came after it;
+ * - what the service altered in the last seven days, or at any time where others are held for it, until somebody accepts it;
+ * - what was sent more than an hour ago and is still in doubt;
+ * - what is due, and was for 15 minutes, and nobody takes it up; and what has failed again and again since then;
+ * - what is held for more than seven days.
+ * What waits for another change is as late as that one. Of an account that is not active nobody takes anything up, and
+ * that is a matter of the account.
+ */
+export async function listLateChanges(db: Queryable, accountIds: readonly string[]): Promise<LateChanges[]> {
+  const {rows} = await db.query<LateChanges>(
+    `WITH late AS (
+       SELECT change_id, account_id, reason,
+              CASE WHEN state IN ('pending', 'sending') THEN CASE WHEN failures > 0 THEN 'failing' ELSE 'untaken' END
+                   WHEN state = 'in_doubt' THEN 'in-doubt' ELSE state END AS lateness,
+              CASE state WHEN 'in_doubt' THEN sent_at WHEN 'sending' THEN lease_until ELSE requested_at END AS since
+         FROM sync.changes AS change
+        WHERE account_id = ANY ($1) AND is_open AND CASE state
+              WHEN 'conflict' THEN true
+              WHEN 'held' THEN requested_at < now() - ${heldAfter}
+              WHEN 'in_doubt' THEN sent_at < now() - ${inDoubtAfter} AND ${isActive}
+              WHEN 'sending' THEN lease_until < now() - ${untakenAfter} AND ${isActive}
+              WHEN 'pending' THEN CASE WHEN failures > 0 THEN requested_at ELSE due_at END < now() - ${untakenAfter}
+                                  AND ${isActive} AND NOT ${waitsRightly} END
+        UNION ALL
+       SELECT change_id, account_id, reason, 'rejected', settled_at
+         FROM sync.changes AS change
+        WHERE account_id = ANY ($1) AND state = 'rejected'
+          AND (settled_at > now() - ${rejectedFor} OR ${isWaitedFor}) AND NOT ${isOvertaken}
+        UNION ALL
+       SELECT change_id, account_id, string_agg(field, ', ') || CASE WHEN bool_or(is_stop) THEN '; further changes of ' || string_agg(kind, ', ') || ' are held' ELSE '' END,
+              'altered', min(found_at)
+         FROM sync.alterations
+        WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at > now() - ${alteredFor})
+        GROUP BY change_id, account_id)
+     SELECT DISTINCT ON (account_id, lateness) account_id AS "accountId", lateness,
+            (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason
+       FROM late
+     WINDOW of_a_kind AS (PARTITION BY account_id, lateness)
+      ORDER BY account_id, lateness, since, change_id`,
+    [accountIds],
+  );
+  return rows.toSorted((one, other) => order.indexOf(one.lateness) - order.indexOf(other.lateness));
+}

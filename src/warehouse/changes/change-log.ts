@@ -1,0 +1,173 @@
+// Reading what was changed here and what became of it; nothing of it writes.
+
+import type {Queryable} from '../postgres/database.ts';
+import {
+  type Change,
+  type ChangeOperation,
+  type ChangeState,
+  type ChangeValue,
+  changeColumns,
+} from './change.ts';
+
+/** Which changes to list; null leaves it open. */
+export interface ChangeFilter {
+  readonly accountIds: readonly string[] | null;
+  /** `altered`: what is done, though the service holds something else. */
+  readonly state: ChangeState | 'altered' | null;
+  readonly table: string | null;
+  readonly limit: number;
+}
+
+/** One writing request. Instants are ISO 8601 in UTC. */
+export interface Attempt {
+  readonly attemptId: string;
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  /** The document sent, secrets masked. */
+  readonly request: string | null;
+  readonly startedAt: string;
+  /** Null while it is under way, and for ever where its worker was lost. */
+  readonly endedAt: string | null;
+  readonly outcome: 'done' | 'refused' | 'not-sent' | 'in-doubt' | null;
+  readonly status: number | null;
+  readonly answer: string | null;
+}
+
+/** A field that was changed on both sides. */
+export interface FieldConflict {
+  readonly field: string;
+  readonly baseValue: ChangeValue;
+  readonly warehouseValue: ChangeValue;
+  readonly serviceValue: ChangeValue;
+  readonly rule: 'service' | 'warehouse' | 'newest' | 'ask';
+  /** Null while nobody has decided. */
+  readonly winner: 'service' | 'warehouse' | null;
+  readonly foundAt: string;
+  readonly decidedAt: string | null;
+  readonly decidedBy: string | null;
+}
+
+/**
+ * Lists changes: first those that are not over, a conflict before the rest and the oldest first; then the others, the
+ * latest first.
+ */
+export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<Change[]> {
+  const {accountIds, state, table, limit} = filter;
+  const isWanted = `($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR state = $2 OR $2 = 'altered' AND state = 'done' AND result ? 'altered')
+                AND ($3::text IS NULL OR table_name = $3)`;
+  const {rows} = await db.query<Change>(
+    `SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE is_open AND ${isWanted}
+                     ORDER BY state = 'conflict' DESC, change_id LIMIT $4) AS open
+      UNION ALL
+     SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE NOT is_open AND ${isWanted}
+                     ORDER BY change_id DESC LIMIT $4) AS settled
+      LIMIT $4`,
+    [accountIds, state, table, limit],
+  );
+  return rows;
+}
+
+/** @returns null when there is none of that number */
+export async function readChange(db: Queryable, changeId: string): Promise<Change | null> {
+  const {rows} = await db.query<Change>(`SELECT ${changeColumns} FROM sync.changes WHERE change_id = $1`, [
+    changeId,
+  ]);
+  return rows[0] ?? null;
+}
+
+/** What is to be sent some day, or is held, in the order in which it was made. @param after - number of a change */
+export async function listUnsent(
+  db: Queryable,
+  {accountIds, after, limit}: {readonly accountIds: readonly string[]; after: string; limit: number},
+): Promise<Change[]> {
+  const {rows} = await db.query<Change>(
+    `SELECT ${changeColumns} FROM sync.changes
+      WHERE account_id = ANY ($1) AND state IN ('pending', 'held') AND change_id > $2
+      ORDER BY change_id LIMIT $3`,
+    [accountIds, after, limit],
+  );
+  return rows;
+}
+
+/** What a person must decide, what stops others, and what the service has refused or altered since a moment: the oldest first. */
+export async function listNeedy(
+  db: Queryable,
+  {accountIds, since}: {readonly accountIds: readonly string[]; readonly since: string},
+): Promise<Change[]> {
+  const {rows} = await db.query<Change>(
+    `SELECT ${changeColumns} FROM sync.changes
+      WHERE account_id = ANY ($1) AND (state = 'conflict' OR state = 'rejected' AND settled_at >= $2)
+         OR change_id IN (SELECT change_id FROM sync.alterations
+                           WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at >= $2))
+      ORDER BY change_id`,
+    [accountIds, since],
+  );
+  return rows;
+}
+
+/** Every writing request of a change, the first first. */
+export async function readAttempts(db: Queryable, changeId: string): Promise<Attempt[]> {
+  const {rows} = await db.query<Attempt>(
+    `SELECT attempt_id AS "attemptId", method, path, request, started_at AS "startedAt", ended_at AS "endedAt", outcome,
+            status, answer
+       FROM sync.attempts WHERE change_id = $1 ORDER BY attempt_id`,
+    [changeId],
+  );
+  return rows;
+}
+
+/** Every conflict of a change, decided or not, the first first. */
+export async function readConflicts(db: Queryable, changeId: string): Promise<FieldConflict[]> {
+  const {rows} = await db.query<FieldConflict>(
+    `SELECT field, base_value AS "baseValue", warehouse_value AS "warehouseValue", service_value AS "serviceValue", rule,
+            winner, found_at AS "foundAt", decided_at AS "decidedAt", decided_by AS "decidedBy"
+       FROM sync.conflicts WHERE change_id = $1 ORDER BY conflict_id`,
+    [changeId],
+  );
+  return rows;
+}
+
+/** The changes that go on once this one is settled, the first of them, and how many there are. */
+export async function readWaiting(
+  db: Queryable,
+  changeId: string,
+): Promise<{readonly count: number; readonly first: readonly string[]}> {
+  const {rows} = await db.query<{count: number; first: string[]}>(
+    `SELECT count(*)::integer AS count, coalesce((array_agg(change_id::text ORDER BY change_id))[:5], '{}') AS first
+       FROM sync.changes WHERE waits_for = $1`,
+    [changeId],
+  );
+  return rows[0] ?? {count: 0, first: []};
+}
+
+/** Whether a later change of the same record has come after it. */
+export async function isOvertaken(db: Queryable, {changeId, table, rowId}: Change): Promise<boolean> {
+  const {rows} = await db.query(
+    'SELECT FROM sync.changes WHERE row_id = $1 AND table_name = $2 AND change_id > $3 LIMIT 1',
+    [rowId, table, changeId],
+  );
+  return rows.length > 0;
+}
+
+/** A change that still wants something of a record, as far as `explain` tells it. */
+export interface OpenWish {
+  readonly changeId: string;
+  readonly operation: ChangeOperation;
+  readonly fields: Change['fields'];
+  readonly base: Change['base'];
+  readonly state: ChangeState;
+  readonly requestedAt: string;
+}
+
+/** The changes of a row that are not over, the first first. */
+export async function listOpenWishes(
+  db: Queryable,
+  {table, rowId}: {readonly table: string; readonly rowId: string},
+): Promise<OpenWish[]> {
+  const {rows} = await db.query<OpenWish>(
+    `SELECT change_id AS "changeId", operation, fields, base, state, requested_at AS "requestedAt"
+       FROM sync.changes WHERE row_id = $1 AND table_name = $2 AND is_open ORDER BY change_id`,
+    [rowId, table],
+  );
+  return rows;
+}

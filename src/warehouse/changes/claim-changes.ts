@@ -1,0 +1,110 @@
+// Who carries a change, by the database's clock. A change that its worker lost while it was being sent may have arrived:
+// it is in doubt, whoever finds it.
+
+import type {Queryable} from '../postgres/database.ts';
+import {type Change, changeColumns} from './change.ts';
+
+/** A change that is ours for as long as the lease says. */
+export interface ClaimedChange extends Change {
+  /** By the database's clock. */
+  readonly claimedAt: string;
+  /** Of the account's row: another one when the account was written since. */
+  readonly accountVersion: string;
+  /** How long ago it was sent last, in milliseconds by the database's clock; null when it never was. */
+  readonly sentAgoMs: number | null;
+  /**
+   * How long ago another update or delete of the record was sent for the second time or more, in milliseconds: one of its
+   * requests was lost, and may arrive yet. Null when none was.
+   */
+  readonly sentAgainAgoMs: number | null;
+  /** Kinds of values that the service altered, and that nobody has looked at yet. */
+  readonly stoppedKinds: readonly string[];
+  /** The service has answered that it is written; what it made of it is still to be read. */
+  readonly isWritten: boolean;
+}
+
+/** What proves that a change is still ours. */
+export type ChangeClaim = Pick<Change, 'changeId' | 'fence'>;
+
+/**
+ * Takes up changes of an active account that are due, the longest due first. One that waits for another is not due.
+ * @param limit - how many at most
+ */
+export async function claimChanges(
+  db: Queryable,
+  accountId: string,
+  {limit, leaseMs}: {readonly limit: number; readonly leaseMs: number},
+): Promise<ClaimedChange[]> {
+  await doubtLost(db, accountId);
+  const {rows} = await db.query<ClaimedChange>(
+    `WITH ready AS (
+       SELECT change_id FROM sync.changes
+        WHERE account_id = $1 AND state IN ('pending', 'in_doubt') AND waits_for IS NULL AND due_at <= now()
+          AND (lease_until IS NULL OR lease_until < now())
+          AND EXISTS (SELECT FROM sync.accounts WHERE account_id = $1 AND state = 'active')
+        ORDER BY due_at, change_id LIMIT $2 FOR UPDATE SKIP LOCKED), claimed AS (
+       UPDATE sync.changes AS held SET fence = fence + 1, lease_until = now() + $3 * interval '1 millisecond'
+         FROM ready WHERE held.change_id = ready.change_id
+    RETURNING held.*)
+     SELECT ${changeColumns}, now() AS "claimedAt",
+            (SELECT xmin::text FROM sync.accounts WHERE account_id = $1) AS "accountVersion",
+            extract(epoch FROM now() - sent_at)::double precision * 1000 AS "sentAgoMs",
+            (SELECT extract(epoch FROM now() - max(other.sent_at))::double precision * 1000 FROM sync.changes AS other
+              WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name AND other.sends > 1
+                AND other.operation <> 'create' AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
+            ARRAY(SELECT DISTINCT kind FROM sync.alterations WHERE account_id = $1 AND is_stop) AS "stoppedKinds",
+            state = 'in_doubt' AND EXISTS (
+              SELECT FROM sync.attempts WHERE change_id = claimed.change_id AND outcome = 'done') AS "isWritten"
+       FROM claimed ORDER BY change_id`,
+    [accountId, limit, leaseMs],
+  );
+  return rows;
+}
+
+/**
+ * Accounts that have something to carry now. It is asked every few seconds: the order, which an EXISTS would not keep, leads
+ * to the index; without it Postgres reads the whole table where many changes wait and few are due.
+ */
+export async function listAccountsWithDueChanges(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<string[]> {
+  const {rows} = await db.query<{accountId: string}>(
+    `SELECT account_id AS "accountId" FROM sync.accounts AS account
+      WHERE account_id = ANY ($1) AND state = 'active'
+        AND ((SELECT true FROM sync.changes WHERE account_id = account.account_id AND state IN ('pending', 'in_doubt')
+                 AND waits_for IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until < now())
+               ORDER BY due_at, change_id LIMIT 1)
+             OR EXISTS (SELECT FROM sync.changes WHERE account_id = account.account_id AND state = 'sending' AND lease_until < now()))`,
+    [accountIds],
+  );
+  return rows.map(({accountId}) => accountId);
+}
+
+/** Keeps changes ours for longer. @returns for each claim whether it still holds */
+export async function renewClaims(
+  db: Queryable,
+  claims: readonly ChangeClaim[],
+  leaseMs: number,
+): Promise<boolean[]> {
+  const {rows} = await db.query<ChangeClaim>(
+    `UPDATE sync.changes AS held SET lease_until = now() + $3 * interval '1 millisecond'
+       FROM unnest($1::bigint[], $2::integer[]) AS claim (change_id, fence)
+      WHERE held.change_id = claim.change_id AND held.fence = claim.fence AND held.lease_until IS NOT NULL
+  RETURNING held.change_id AS "changeId", held.fence`,
+    [claims.map(({changeId}) => changeId), claims.map(({fence}) => fence), leaseMs],
+  );
+  const renewed = new Map(rows.map(({changeId, fence}) => [changeId, fence]));
+  return claims.map(({changeId, fence}) => renewed.get(changeId) === fence);
+}
+
+async function doubtLost(db: Queryable, accountId: string): Promise<void> {
+  await db.query(
+    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, due_at = now(), fence = fence + 1,
+            reason = 'its worker was lost while it was being sent'
+      WHERE change_id IN (
+        SELECT change_id FROM sync.changes
+         WHERE account_id = $1 AND state = 'sending' AND lease_until < now() FOR UPDATE SKIP LOCKED)`,
+    [accountId],
+  );
+}

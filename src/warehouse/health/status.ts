@@ -1,0 +1,66 @@
+import pg from 'pg';
+import type {Queryable} from '../postgres/database.ts';
+import type {MirrorTable} from '../rows/mirror-table.ts';
+import {nameTable} from '../rows/table-sql.ts';
+import {type Sweep, sweepColumns} from '../sweeps/sweep.ts';
+
+/** What a person wants to know of one stream at a glance. */
+export interface StreamStatus {
+  readonly stream: string;
+  /** Rows that live, of records that the service has. */
+  readonly rows: number;
+  /** Of each mode and window the last sweep, whatever became of it. */
+  readonly sweeps: readonly Sweep[];
+  /** Records in quarantine, still open. */
+  readonly quarantined: number;
+}
+
+/** Reads how some streams of an account stand, in the order given. */
+export async function readStatus(
+  db: Queryable,
+  accountId: string,
+  streams: readonly {readonly name: string; readonly table: MirrorTable}[],
+): Promise<StreamStatus[]> {
+  const sweeps = await listLatestSweeps(db, accountId);
+  const quarantined = await countQuarantined(db, accountId);
+  const status: StreamStatus[] = [];
+  for (const {name, table} of streams) {
+    status.push({
+      stream: name,
+      rows: await countRows(db, table, accountId),
+      sweeps: sweeps.filter((sweep) => sweep.stream === name),
+      quarantined: quarantined.get(name) ?? 0,
+    });
+  }
+  return status;
+}
+
+/** Counts the rows of a table that live; not those that exist here alone, for they have no number. */
+export async function countRows(db: Queryable, table: MirrorTable, accountId: string): Promise<number> {
+  const isRecord = table.key.map((name) => ` AND ${pg.escapeIdentifier(name)} IS NOT NULL`).join('');
+  const {rows} = await db.query<{count: string}>(
+    `SELECT count(*) FROM ${nameTable(table)} WHERE account_id = $1 AND _deleted_at IS NULL${isRecord}`,
+    [accountId],
+  );
+  return Number(rows[0]?.count);
+}
+
+/** Of each stream, mode and window the last sweep; sweeps of single records count as one. */
+export async function listLatestSweeps(db: Queryable, accountId: string): Promise<Sweep[]> {
+  const {rows} = await db.query<Sweep>(
+    `SELECT DISTINCT ON (stream, mode, window_name) ${sweepColumns}
+       FROM sync.sweeps WHERE account_id = $1
+      ORDER BY stream, mode, window_name, sweep_id DESC`,
+    [accountId],
+  );
+  return rows;
+}
+
+/** @returns stream to the number of its records in quarantine, still open */
+export async function countQuarantined(db: Queryable, accountId: string): Promise<Map<string, number>> {
+  const {rows} = await db.query<{stream: string; count: string}>(
+    `SELECT stream, count(*) FROM sync.quarantine WHERE account_id = $1 AND resolved_at IS NULL GROUP BY stream`,
+    [accountId],
+  );
+  return new Map(rows.map((row) => [row.stream, Number(row.count)]));
+}

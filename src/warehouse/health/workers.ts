@@ -1,0 +1,69 @@
+import type {Queryable} from '../postgres/database.ts';
+
+/** What tells a worker from others, and stays as it is while it runs. */
+export interface WorkerIdentity {
+  readonly workerId: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+}
+
+/** What a worker can do at the moment. */
+export interface WorkerReach {
+  readonly accountIds: readonly string[];
+  /** Keys that it opens sealed tokens with. */
+  readonly keyIds: readonly string[];
+  /** The account whose token it has from its environment, and a mark of that token. */
+  readonly given: {readonly accountId: string; readonly tokenMark: string} | null;
+}
+
+/** A worker as its row has it. Instants are ISO 8601 in UTC, by the database's clock. */
+export interface Worker extends WorkerIdentity, WorkerReach {
+  readonly startedAt: string;
+  readonly seenAt: string;
+  /** Whether it has looked for work within the last minute. */
+  readonly isAlive: boolean;
+}
+
+/** Rows of workers that were killed are kept for a day, so that a person can be told. */
+const pruned = `DELETE FROM sync.workers WHERE seen_at < now() - interval '1 day'`;
+
+/** Notes that a worker is alive, and forgets those that are long gone. */
+export async function noteWorker(db: Queryable, worker: WorkerIdentity & WorkerReach): Promise<void> {
+  await db.query(
+    `WITH pruned AS (${pruned})
+     INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, given_account_id, given_token_mark)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (worker_id) DO UPDATE
+        SET seen_at = now(), account_ids = EXCLUDED.account_ids, given_account_id = EXCLUDED.given_account_id,
+            given_token_mark = EXCLUDED.given_token_mark`,
+    [
+      worker.workerId,
+      worker.host,
+      worker.pid,
+      worker.version,
+      worker.accountIds,
+      worker.keyIds,
+      worker.given?.accountId ?? null,
+      worker.given?.tokenMark ?? null,
+    ],
+  );
+}
+
+/** A worker that stops as it should leaves no row: one that is left was killed, or cannot reach the database. */
+export async function removeWorker(db: Queryable, workerId: string): Promise<void> {
+  await db.query('DELETE FROM sync.workers WHERE worker_id = $1', [workerId]);
+}
+
+/** Every worker that is alive or was within the last day, the latest seen first. */
+export async function listWorkers(db: Queryable): Promise<Worker[]> {
+  const {rows} = await db.query<Worker>(
+    `SELECT worker_id AS "workerId", host, pid, version, started_at AS "startedAt", seen_at AS "seenAt",
+            seen_at > now() - interval '1 minute' AS "isAlive",
+            account_ids::text[] AS "accountIds", key_ids AS "keyIds",
+            CASE WHEN given_account_id IS NOT NULL
+                 THEN jsonb_build_object('accountId', given_account_id::text, 'tokenMark', given_token_mark) END AS given
+       FROM sync.workers ORDER BY seen_at DESC, worker_id`,
+  );
+  return rows;
+}

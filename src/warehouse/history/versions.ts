@@ -1,0 +1,145 @@
+import pg from 'pg';
+import type {ChangeOperation, ChangeState} from '../changes/change.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {MirrorTable} from '../rows/mirror-table.ts';
+import {keyOf} from '../rows/table-sql.ts';
+import type {SweepMode, SweepState} from '../sweeps/sweep.ts';
+
+/** The sweep that wrote a version; mode, state and start are null when its own row is no longer kept. */
+export interface SweepWriter {
+  readonly kind: 'sweep';
+  readonly sweepId: string;
+  readonly mode: SweepMode | null;
+  readonly windowName: string | null;
+  readonly state: SweepState | null;
+  readonly startedAt: string | null;
+  /** Where the record stood; null when it was asked for by its number. */
+  readonly page: number | null;
+}
+
+/** The change whose end wrote a version: with what was read back; or, where it came to nothing, with what was before it. */
+export interface ChangeWriter {
+  readonly kind: 'change';
+  readonly changeId: string;
+  readonly table: string;
+  readonly operation: ChangeOperation;
+  readonly state: ChangeState;
+  /** Whether the version was read from the service when the change ended; else it is what was there before the change. */
+  readonly isReadBack: boolean;
+  /** Names of the fields that it wanted. */
+  readonly fields: readonly string[];
+  readonly requestedBy: string;
+  readonly requestedAt: string;
+  /** Null where nothing was sent, for the service held it already. */
+  readonly sentAt: string | null;
+  /** HTTP status of the last answer; null where none came. */
+  readonly status: number | null;
+}
+
+/** Whoever else wrote a version, or removed a row. */
+export interface EditWriter {
+  readonly kind: 'edit';
+  /** Database user; null when it was not noted. */
+  readonly writtenBy: string | null;
+  readonly application: string | null;
+}
+
+export type Writer = SweepWriter | ChangeWriter | EditWriter;
+
+/** One version of a row. Instants are ISO 8601 in UTC, with all their digits. */
+export interface Version {
+  readonly rowId: string;
+  readonly validFrom: string;
+  /** When it was superseded, or its row removed; null while it holds. */
+  readonly validTo: string | null;
+  /** True where the version says that the record is gone at the service. */
+  readonly isDeleted: boolean;
+  readonly writer: Writer;
+  /** Who removed the row, where no later version follows because somebody did. */
+  readonly remover: EditWriter | null;
+  /** Every field by its name: those with a column, null included, and those kept in attributes. */
+  readonly fields: ReadonlyMap<string, unknown>;
+}
+
+interface Found extends Record<string, unknown> {
+  readonly _row_id: string;
+  readonly _valid_from: string;
+  readonly _valid_to: string | null;
+  readonly _is_deleted: boolean;
+  readonly _sweep: SweepWriter | null;
+  readonly _change: ChangeWriter | null;
+  readonly _edit: EditWriter;
+  readonly _removal: EditWriter | null;
+  readonly _attributes: Readonly<Record<string, unknown>>;
+}
+
+/** Every version of the rows that had this number in the account, the newest first. */
+export async function readVersions(
+  db: Queryable,
+  table: MirrorTable,
+  record: {readonly accountId: string; readonly number: string},
+): Promise<Version[]> {
+  const {rows} = await db.query<Found>(versionsSql(table), [record.accountId, record.number, table.name]);
+  const names = fieldColumns(table);
+  return rows.map((row) => ({
+    rowId: row._row_id,
+    validFrom: row._valid_from,
+    validTo: row._valid_to,
+    isDeleted: row._is_deleted,
+    writer: row._sweep ?? row._change ?? row._edit,
+    remover: row._removal,
+    fields: new Map([...names.map((name) => [name, row[name]] as const), ...Object.entries(row._attributes)]),
+  }));
+}
+
+/** The columns that hold something of the record's own, the ERP's key among them. */
+export function fieldColumns(table: MirrorTable): string[] {
+  return [...table.columns.map((column) => column.name), 'external_key'];
+}
+
+// Our own names begin with an underscore here too, so that none is a field's.
+function versionsSql(table: MirrorTable): string {
+  const columns = fieldColumns(table).map((name) => `version.${pg.escapeIdentifier(name)}`);
+  return `
+    SELECT version.row_id AS _row_id, version.valid_from AS _valid_from, version.valid_to AS _valid_to,
+           version._deleted_at IS NOT NULL AS _is_deleted, version.attributes AS _attributes,
+           CASE WHEN version._sweep_id IS NOT NULL AND edit.row_id IS NULL THEN json_build_object(
+             'kind', 'sweep', 'sweepId', version._sweep_id::text, 'mode', sweep.mode, 'windowName', sweep.window_name,
+             'state', sweep.state, 'startedAt', ${isoText('sweep.started_at')}, 'page', version._page) END AS _sweep,
+           ${changeSql} AS _change,
+           json_build_object('kind', 'edit', 'writtenBy', edit.written_by, 'application', edit.application) AS _edit,
+           CASE WHEN removal.row_id IS NOT NULL THEN json_build_object(
+             'kind', 'edit', 'writtenBy', removal.written_by, 'application', removal.application) END AS _removal,
+           ${columns.join(', ')}
+      FROM history.${pg.escapeIdentifier(table.name)} AS version
+      LEFT JOIN sync.sweeps AS sweep ON sweep.sweep_id = version._sweep_id
+      LEFT JOIN history.edits AS edit
+             ON edit.row_id = version.row_id AND edit.table_name = $3 AND edit.at = version.valid_from
+      LEFT JOIN LATERAL (
+           SELECT * FROM sync.changes WHERE change_id = version._change_id
+            UNION ALL
+           -- One that came to nothing gives the row back what it held; nobody edited it then.
+          (SELECT * FROM sync.changes
+            WHERE num_nonnulls(version._change_id, version._sweep_id, edit.row_id) = 0 AND row_id = version.row_id
+              AND table_name = $3 AND settled_at = version.valid_from AND state <> 'done'
+            ORDER BY change_id DESC LIMIT 1)) AS change ON true
+      LEFT JOIN history.edits AS removal
+             ON removal.row_id = version.row_id AND removal.table_name = $3 AND removal.at = version.valid_to
+            AND removal.kind = 'delete'
+     WHERE version.account_id = $1 AND version.${keyOf(table)} = $2
+     ORDER BY version.valid_from DESC, version.row_id DESC`;
+}
+
+const changeSql = `
+           CASE WHEN change.change_id IS NOT NULL THEN json_build_object(
+             'kind', 'change', 'changeId', change.change_id::text, 'table', change.table_name, 'operation', change.operation,
+             'state', change.state, 'isReadBack', version._change_id IS NOT NULL, 'fields', ARRAY(SELECT jsonb_object_keys(change.fields)),
+             'requestedBy', change.requested_by, 'requestedAt', ${isoText('change.requested_at')},
+             'sentAt', ${isoText('change.sent_at')}, 'status', (
+               SELECT status FROM sync.attempts AS attempt
+                WHERE attempt.change_id = change.change_id AND status IS NOT NULL ORDER BY attempt_id DESC LIMIT 1)) END`;
+
+/** Inside JSON an instant is written by Postgres, and with an offset. */
+function isoText(column: string): string {
+  return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}

@@ -1,0 +1,148 @@
+import pg from 'pg';
+import {FatalError, NoRoomError, RecordError, RetryableError, UsageError} from '../../base/errors.ts';
+
+const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
+
+interface Advice {
+  readonly kind: keyof typeof errorOf;
+  /** What was met, and the next step. */
+  readonly text: string;
+}
+
+const retryable = (text: string): Advice => ({kind: 'retryable', text});
+const fatal = (text: string): Advice => ({kind: 'fatal', text});
+
+const noRoom = (text: string): Advice => ({
+  kind: 'no-room',
+  text: `${text}; what waits for it goes on by itself, within a minute`,
+});
+
+const ended = retryable(
+  'the server ended the connection; it is being restarted, or someone ended the session',
+);
+const refused = fatal('the user name or password was refused; mend them in DATABASE_URL');
+const unmigrated = fatal('its schema is not the one expected; run `fieldmirror migrate`');
+const certificate = fatal('its TLS certificate is not trusted; give its CA with sslrootcert in DATABASE_URL');
+const broken = retryable('the connection broke; see whether the server runs and the network holds');
+
+const unreadable = 'Postgres at an address that cannot be read';
+
+/** SQLSTATE or system error code to what it means for who waits for it. */
+const advices: Readonly<Record<string, Advice>> = {
+  ECONNREFUSED: retryable('nothing listens there; start Postgres, or mend the host and port in DATABASE_URL'),
+  ENOENT: retryable('no such socket; start Postgres, or mend the host in DATABASE_URL'),
+  ENOTFOUND: retryable('no such host; mend the host in DATABASE_URL'),
+  EAI_AGAIN: retryable('the name of the host could not be looked up; see whether the network holds'),
+  EHOSTUNREACH: retryable('the host cannot be reached; see whether the network holds'),
+  ENETUNREACH: retryable('the network cannot be reached; see whether it holds'),
+  ETIMEDOUT: retryable('no answer in time; see whether the host runs and a firewall lets us through'),
+  ECONNRESET: broken,
+  EPIPE: broken,
+  DEPTH_ZERO_SELF_SIGNED_CERT: certificate,
+  SELF_SIGNED_CERT_IN_CHAIN: certificate,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: certificate,
+  CERT_HAS_EXPIRED: fatal('its TLS certificate has expired; renew it'),
+  ERR_TLS_CERT_ALTNAME_INVALID: fatal(
+    'its TLS certificate is for another host; mend the host in DATABASE_URL',
+  ),
+  '28P01': refused,
+  '28000': refused,
+  '3D000': fatal('there is no such database; create it, or mend its name in DATABASE_URL'),
+  '3F000': unmigrated,
+  '42P01': unmigrated,
+  '42703': unmigrated,
+  '42501': fatal('the user lacks a permission; grant it, or connect as the owner of the schemas'),
+  '25006': fatal('it is read-only, most likely a replica; point DATABASE_URL at the primary'),
+  '53100': noRoom('its disk is full; make room'),
+  '53200': retryable('it is out of memory; it may recover'),
+  '53300': retryable('it has no connection left; raise max_connections, or end other clients'),
+  '53400': noRoom('a limit of the server is reached; raise it: temp_file_limit, most likely'),
+  '57P01': ended,
+  '57P02': ended,
+  '57P03': retryable('it is starting up or shutting down'),
+  '57P05': ended,
+  '25P03': ended,
+  '40001': retryable('another transaction came in between; the same may succeed the next time'),
+  '40P01': retryable('a deadlock with another transaction; the same may succeed the next time'),
+  '55P03': retryable('a lock was not free in time; see who holds it in pg_locks'),
+  '57014': retryable('a statement took too long; see what holds it up in pg_stat_activity'),
+};
+
+/** node-postgres gives these no code. */
+const spoken: readonly (readonly [RegExp, Advice])[] = [
+  [
+    /timeout exceeded when trying to connect/,
+    retryable('no connection came free in time; it is busy or slow'),
+  ],
+  [/timeout/i, retryable('no answer in time; see whether the host runs and a firewall lets us through')],
+  [/terminated|Connection ended|not queryable/i, broken],
+  [
+    /does not support SSL/,
+    fatal('it speaks no TLS; remove sslmode from DATABASE_URL, or switch TLS on there'),
+  ],
+  [/password must be a (non-empty )?string/, refused],
+];
+
+/**
+ * Says what a failure of the database means, where, and what to do next: a RetryableError, a NoRoomError or a FatalError that
+ * names host, port and database. Never the password, nor what a statement carried. Our own errors and what is no failure
+ * of the database come back as they are.
+ * @param url - the address that was used
+ */
+export function explainDatabaseError(error: unknown, url: string): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  if (isOurs(error)) return error;
+  const advice = adviceFor(error);
+  if (advice === undefined) return error;
+  const message = `${describeDatabase(url)}: ${advice.text} (${sourceOf(error)})`;
+  const facts = {cause: withoutPayload(error)};
+  return new errorOf[advice.kind](message, facts);
+}
+
+/** `Postgres at db.example.com:5432, database warehouse`: fit to be shown anywhere. */
+export function describeDatabase(url: string): string {
+  if (!URL.canParse(url)) return unreadable;
+  try {
+    const {host, port, database} = new pg.Client({connectionString: url});
+    return `Postgres at ${host}${host.startsWith('/') ? '' : `:${port}`}, database ${database ?? '(none)'}`;
+  } catch {
+    // The parser's own error quotes the address, and so the password.
+    return unreadable;
+  }
+}
+
+function isOurs(error: Error): boolean {
+  return [RetryableError, RecordError, FatalError, UsageError].some((kind) => error instanceof kind);
+}
+
+function adviceFor(error: Error): Advice | undefined {
+  const code = codeOf(error);
+  // A file that is missing has the same code as a socket that is.
+  if (code === 'ENOENT' && !('syscall' in error && error.syscall === 'connect')) return undefined;
+  if (code !== undefined && Object.hasOwn(advices, code)) return advices[code];
+  if (code?.startsWith('08')) return broken;
+  // A name with several addresses fails with one error for each of them.
+  if (error instanceof AggregateError)
+    return error.errors.filter((each) => each instanceof Error).map(adviceFor)[0];
+  return spoken.find(([pattern]) => pattern.test(error.message))?.[1];
+}
+
+/** The code; of a missing permission also Postgres' own words, which name a thing of ours and never a value. */
+function sourceOf(error: Error): string {
+  const code = codeOf(error) ?? 'no code';
+  return code === '42501' ? `${code}, ${error.message}` : code;
+}
+
+function codeOf(error: Error): string | undefined {
+  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/**
+ * The error without what must not be printed: `detail` and `where` quote rows, and to an error of an idle connection
+ * pg-pool ties the client, its password included.
+ */
+function withoutPayload(error: Error): Error {
+  const plain = new Error(error.message);
+  if (error.stack !== undefined) plain.stack = error.stack;
+  return Object.assign(plain, {name: error.name, code: codeOf(error)});
+}

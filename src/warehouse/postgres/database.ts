@@ -1,0 +1,159 @@
+import pg from 'pg';
+import {RetryableError, UsageError} from '../../base/errors.ts';
+import {explainDatabaseError} from './database-errors.ts';
+
+/** How a pool behaves; what is left out has a default that suits a worker. */
+export interface PoolOptions {
+  /** Connections at most. */
+  readonly max: number;
+  /** What `pg_stat_activity` shows. */
+  readonly applicationName: string;
+  readonly statementTimeoutMs?: number;
+  readonly lockTimeoutMs?: number;
+}
+
+/** A pool, or one connection of it. */
+export type Queryable = pg.Pool | pg.ClientBase;
+
+const connectTimeoutMs = 10_000;
+const keepAliveAfterMs = 10_000;
+const defaultStatementTimeoutMs = 120_000;
+const defaultLockTimeoutMs = 30_000;
+const idleInTransactionTimeoutMs = 120_000;
+/** The client gives up later than the server: a statement it left alone would go on there, on a busy connection. */
+const clientGraceMs = 15_000;
+const transactionAttempts = 3;
+
+/** serialization_failure, deadlock_detected: nothing was done, and the same may succeed the next time. */
+const rerunnable: ReadonlySet<string | undefined> = new Set(['40001', '40P01']);
+
+const timestamptz = 1184;
+/** date, timestamp and arrays of instants: node-postgres would make them a Date in the zone of the process. */
+const keptAsText: ReadonlySet<number> = new Set([1082, 1114, 1182, 1115, 1185]);
+
+const typeParsers: pg.CustomTypesConfig = {
+  getTypeParser(id: number, format?: 'text' | 'binary') {
+    // The session's zone is UTC: `2026-01-31 23:59:59.123456+00`, and no digit of it is lost.
+    if (id === timestamptz && format !== 'binary')
+      return (text: string) => text.replace(/^(\S+) (\S+)\+00$/, '$1T$2Z');
+    if (keptAsText.has(id) && format !== 'binary') return (text: string) => text;
+    return format === 'binary' ? pg.types.getTypeParser(id, 'binary') : pg.types.getTypeParser(id, 'text');
+  },
+};
+
+// All names are written with their schema; a table of the same name in a schema of somebody else is never meant.
+const sessionSettings = `
+  SELECT set_config('search_path', 'pg_catalog, pg_temp', false), set_config('TimeZone', 'UTC', false),
+         set_config('DateStyle', 'ISO, YMD', false), set_config('bytea_output', 'hex', false),
+         set_config('client_min_messages', 'warning', false)`;
+
+/**
+ * Opens a pool on the warehouse; it connects when first used. Instants arrive as ISO text in UTC, bigint and numeric as
+ * text too: nothing is rounded. A connection that breaks while idle is replaced without a word.
+ * @throws {UsageError} the address is none
+ */
+export function openPool(url: string, options: PoolOptions): pg.Pool {
+  const statementTimeoutMs = options.statementTimeoutMs ?? defaultStatementTimeoutMs;
+  if (!URL.canParse(url))
+    throw new UsageError('DATABASE_URL: expected postgres://user:password@host:port/database');
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveAfterMs,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: statementTimeoutMs === 0 ? undefined : statementTimeoutMs + clientGraceMs,
+    lock_timeout: options.lockTimeoutMs ?? defaultLockTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    types: typeParsers,
+    onConnect: async (client) => {
+      await client.query(sessionSettings);
+    },
+  });
+  // Without a listener a connection that breaks ends the process: idle ones tell the pool, busy ones themselves.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
+/**
+ * Runs `work` in one transaction and commits it, or leaves no trace. A deadlock or serialization failure runs all of
+ * it again, up to three times, so `work` must not remember anything outside the database.
+ * @throws what `work` threw; a failure of the database as `explainDatabaseError` has it. After a COMMIT whose answer
+ *   was lost nobody knows: read what is there before acting
+ */
+export async function inTransaction<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  return await runWhole(pool, 'BEGIN', work);
+}
+
+/** The same for a transaction that writes what the service sent: triggers tell it from edits of anybody else. */
+export async function inSweepTransaction<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  return await runWhole(pool, `BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`, work);
+}
+
+async function runWhole<T>(
+  pool: pg.Pool,
+  begin: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runTransaction(pool, begin, work);
+    } catch (error) {
+      if (attempt < transactionAttempts && isRerunnable(error)) continue;
+      throw explainDatabaseError(error, pool.options.connectionString ?? '');
+    }
+  }
+}
+
+async function runTransaction<T>(
+  pool: pg.Pool,
+  begin: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  try {
+    await client.query(begin);
+    const result = await work(client);
+    await commit(client);
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(await rollBack(client));
+    throw error;
+  }
+}
+
+/** Postgres answers the COMMIT of a transaction that has failed with ROLLBACK, and calls it a success. */
+async function commit(client: pg.PoolClient): Promise<void> {
+  const {command} = await client.query('COMMIT');
+  if (command === 'COMMIT') return;
+  throw new RetryableError(
+    `transaction: expected COMMIT, got ${command}: a statement in it had failed unnoticed, so nothing was written`,
+  );
+}
+
+/** What keeps the connection from being used again; nothing when the rollback went well. */
+async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
+  try {
+    await client.query('ROLLBACK');
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error('ROLLBACK failed', {cause: error});
+  }
+}
+
+function isRerunnable(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof pg.DatabaseError && rerunnable.has(cause.code)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,47 @@
+import {setTimeout as wait} from 'node:timers/promises';
+import pg from 'pg';
+
+const againMs = 5_000;
+const keepAliveAfterMs = 10_000;
+
+/**
+ * Listens to a channel of Postgres on a session of its own until told to stop. What is said while the session is lost is not
+ * heard: whoever listens must look by itself now and then.
+ */
+export async function listen(
+  databaseUrl: string,
+  channel: string,
+  {onNotice, signal}: {readonly onNotice: (payload: string) => void; readonly signal: AbortSignal},
+): Promise<void> {
+  while (!signal.aborted) {
+    await listenOnce(databaseUrl, channel, {onNotice, signal}).catch(() => {});
+    await wait(againMs, undefined, {signal, ref: false}).catch(() => {});
+  }
+}
+
+async function listenOnce(
+  databaseUrl: string,
+  channel: string,
+  {onNotice, signal}: {readonly onNotice: (payload: string) => void; readonly signal: AbortSignal},
+): Promise<void> {
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: 'fieldmirror listens',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveAfterMs,
+  });
+  const broken = Promise.withResolvers<void>();
+  const stop = () => broken.resolve();
+  client.on('error', stop);
+  client.on('end', stop);
+  client.on('notification', ({payload = ''}) => onNotice(payload));
+  signal.addEventListener('abort', stop);
+  try {
+    await client.connect();
+    await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+    await broken.promise;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    await client.end().catch(() => {});
+  }
+}

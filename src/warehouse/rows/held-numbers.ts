@@ -1,0 +1,42 @@
+import type {Queryable} from '../postgres/database.ts';
+import type {MirrorTable} from './mirror-table.ts';
+import {keyOf, nameTable} from './table-sql.ts';
+
+/** The numbers of a stream that this warehouse knows of. */
+export interface HeldNumbers {
+  /** Of rows that live. */
+  readonly live: readonly string[];
+  /** Of rows marked deleted. */
+  readonly deleted: readonly string[];
+}
+
+/** Reads which numbers an account's rows have. Rows without a number were authored here and are none of the service's. */
+export async function readHeldNumbers(
+  db: Queryable,
+  accountId: string,
+  table: MirrorTable,
+): Promise<HeldNumbers> {
+  const key = keyOf(table);
+  const {rows} = await db.query<{number: string; isLive: boolean}>(
+    `SELECT ${key} AS number, _deleted_at IS NULL AS "isLive" FROM ${nameTable(table)}
+      WHERE account_id = $1 AND ${key} IS NOT NULL`,
+    [accountId],
+  );
+  return {
+    live: rows.flatMap((row) => (row.isLive ? [row.number] : [])),
+    deleted: rows.flatMap((row) => (row.isLive ? [] : [row.number])),
+  };
+}
+
+/** True when a row of that number lives here. */
+export async function isLive(
+  db: Queryable,
+  accountId: string,
+  {table, number}: {readonly table: MirrorTable; readonly number: string},
+): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `SELECT FROM ${nameTable(table)} WHERE account_id = $1 AND ${keyOf(table)} = $2 AND _deleted_at IS NULL`,
+    [accountId, number],
+  );
+  return rowCount === 1;
+}

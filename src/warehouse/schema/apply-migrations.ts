@@ -1,0 +1,56 @@
+import {drizzle} from 'drizzle-orm/node-postgres';
+import {migrate} from 'drizzle-orm/node-postgres/migrator';
+import {bigint, integer, text} from 'drizzle-orm/pg-core';
+import type pg from 'pg';
+import {sync} from '../accounts/accounts-table.ts';
+import {applyTransitions} from '../changes/transitions.ts';
+import {applyWriteRules} from '../changes/write-rules.ts';
+import type {WarehouseTable} from '../rows/warehouse-table.ts';
+import {applySource} from './apply-source.ts';
+import {commentTable} from './commented-table.ts';
+import {commentsOf, writeComments} from './comments.ts';
+import {historyComments} from './history-comments.ts';
+import {migrationsFolder} from './migration-check.ts';
+import type {Source} from './read-source.ts';
+import {syncTables} from './sync-tables.ts';
+
+/** Made by drizzle, not by a migration. */
+const migrationsTable = commentTable(
+  sync.table('migrations', {id: integer(), hash: text(), created_at: bigint({mode: 'number'})}),
+  'Changes of the schema that were applied to this database.',
+  {
+    id: 'Number of the entry.',
+    hash: 'SHA-256 of the migration as it was applied.',
+    created_at: 'When the migration was written, in milliseconds since 1970.',
+  },
+);
+
+/** Runs the migrations that are missing. The caller holds the lock. */
+export async function applyMigrations(client: pg.PoolClient): Promise<void> {
+  await migrate(drizzle({client}), {
+    migrationsFolder,
+    migrationsSchema: 'sync',
+    migrationsTable: 'migrations',
+  });
+}
+
+/** Brings the functions, the drawing of the states, the write rules and every comment in line with the code, all or nothing. */
+export async function applyDefinitions(
+  client: pg.ClientBase,
+  tables: readonly WarehouseTable[],
+  source: Source,
+): Promise<void> {
+  await applySource(client, tables, source);
+  await applyTransitions(client);
+  await applyWriteRules(client, tables);
+  await applyComments(client, tables);
+}
+
+/** Brings comments, the views of mart and the grants in line with the code; a comment that agrees is not touched. */
+export async function applyComments(client: pg.ClientBase, tables: readonly WarehouseTable[]): Promise<void> {
+  const commented = [...tables.map(commentsOf), ...syncTables, migrationsTable];
+  await writeComments(client, commented, historyComments(tables));
+  // The views of mart show every column there is, each with its comment.
+  await client.query('SELECT sync.build_mart()');
+  await client.query('SELECT sync.grant_roles()');
+}

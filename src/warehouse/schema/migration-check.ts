@@ -1,0 +1,71 @@
+// drizzle passes over a migration that is older than the newest one applied, and never compares a hash.
+// So the journal beside the migrations is compared with what the database says it has.
+
+import {join} from 'node:path';
+import {readMigrationFiles} from 'drizzle-orm/migrator';
+import pg from 'pg';
+import {FatalError} from '../../base/errors.ts';
+import {packageRoot} from '../../base/package.ts';
+import type {Queryable} from '../postgres/database.ts';
+
+export const migrationsFolder = join(packageRoot, 'migrations');
+
+/** How the database stands to the migrations of this version. */
+export interface MigrationCheck {
+  /** Migrations that the database does not have, by the place in the journal, from 1. */
+  readonly missing: readonly number[];
+  /** Hashes of migrations in the database that this version does not know. */
+  readonly unknown: readonly string[];
+  /** What is wrong and the next step; null when nothing is. */
+  readonly problem: string | null;
+}
+
+/**
+ * Compares what is applied with what this version brings. A database that was never migrated misses everything.
+ * @throws {FatalError} the journal itself is out of order
+ */
+export async function checkMigrations(db: Queryable, folder = migrationsFolder): Promise<MigrationCheck> {
+  const brought = readJournal(folder);
+  const applied = await readApplied(db);
+  const missing = brought.flatMap((hash, at) => (applied.includes(hash) ? [] : at + 1));
+  const unknown = applied.filter((hash) => !brought.includes(hash));
+  return {missing, unknown, problem: describeProblem(missing, unknown)};
+}
+
+/** @returns the hash of every migration, in order */
+function readJournal(folder: string): string[] {
+  const migrations = readMigrationFiles({migrationsFolder: folder});
+  for (const [at, {folderMillis}] of migrations.entries()) {
+    const previous = migrations[at - 1]?.folderMillis ?? 0;
+    if (folderMillis > previous) continue;
+    throw new FatalError(
+      `migrations: number ${at + 1} of the journal: expected it to be younger than ${previous}, got ${folderMillis}, so it would be passed over; generate it again`,
+    );
+  }
+  return migrations.map((migration) => migration.hash);
+}
+
+/** @returns hashes; none when the table is not there */
+async function readApplied(db: Queryable): Promise<string[]> {
+  try {
+    const {rows} = await db.query<{hash: string}>('SELECT hash FROM sync.migrations ORDER BY created_at');
+    return rows.map((row) => row.hash);
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === '42P01') return [];
+    throw error;
+  }
+}
+
+function describeProblem(missing: readonly number[], unknown: readonly string[]): string | null {
+  if (unknown.length > 0 && missing.includes(1)) {
+    return 'this database was made by a state of fieldmirror from before its first release, and cannot be upgraded: export what you need of it, and start with an empty database';
+  }
+  if (unknown.length > 0) {
+    return `${count(unknown)} that this version does not know: a newer version has migrated this database, or a migration was edited; update fieldmirror`;
+  }
+  return missing.length === 0 ? null : `${count(missing)} missing: run \`fieldmirror migrate\``;
+}
+
+function count(items: readonly unknown[]): string {
+  return `${items.length} ${items.length === 1 ? 'migration' : 'migrations'}`;
+}

@@ -1,0 +1,146 @@
+import type pg from 'pg';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import type {Sweep} from './sweep.ts';
+import {requestSweep} from './sweeps.ts';
+
+/** A sweep that comes round by itself. */
+export interface Schedule {
+  readonly scheduleId: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly stream: string;
+  readonly mode: 'full' | 'window';
+  readonly windowName: string | null;
+  readonly everyMs: number;
+  /** ISO 8601, UTC. */
+  readonly nextDueAt: string;
+  readonly lastRungAt: string | null;
+}
+
+/** A schedule as it is wished for. */
+export interface SchedulePlan {
+  readonly name: string;
+  readonly stream: string;
+  readonly mode: 'full' | 'window';
+  readonly windowName?: string | null;
+  readonly everyMs: number;
+  /** When it is due for the first time, an instant as ISO text. */
+  readonly firstDueAt: string;
+}
+
+const columns = `
+  schedule_id AS "scheduleId", account_id AS "accountId", name, stream, mode, window_name AS "windowName",
+  every_ms::double precision AS "everyMs", next_due_at AS "nextDueAt", last_rung_at AS "lastRungAt"`;
+
+const isActive = `EXISTS (
+  SELECT FROM sync.accounts AS account WHERE account.account_id = schedules.account_id AND account.state = 'active')`;
+
+/** Makes the schedules that the account does not have by that name; those it has stay as a person may have changed them. */
+export async function insertSchedules(
+  db: Queryable,
+  accountId: string,
+  plans: readonly SchedulePlan[],
+): Promise<void> {
+  await db.query(
+    `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+     SELECT $1, plan.* FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[]) AS plan
+         ON CONFLICT (account_id, name) DO NOTHING`,
+    [
+      accountId,
+      plans.map((plan) => plan.name),
+      plans.map((plan) => plan.stream),
+      plans.map((plan) => plan.mode),
+      plans.map((plan) => plan.windowName ?? null),
+      plans.map((plan) => plan.everyMs),
+      plans.map((plan) => plan.firstDueAt),
+    ],
+  );
+}
+
+/** The schedules of an account, the next due first. */
+export async function listSchedules(
+  db: Queryable,
+  {accountId}: {readonly accountId: string},
+): Promise<Schedule[]> {
+  const {rows} = await db.query<Schedule>(
+    `SELECT ${columns} FROM sync.schedules WHERE account_id = $1 ORDER BY next_due_at, schedule_id`,
+    [accountId],
+  );
+  return rows;
+}
+
+/** The schedules whose time has come, of those accounts that are active, the longest due first. */
+export async function listDueSchedules(db: Queryable, accountIds: readonly string[]): Promise<Schedule[]> {
+  const {rows} = await db.query<Schedule>(
+    `SELECT ${columns} FROM sync.schedules
+      WHERE account_id = ANY ($1) AND next_due_at <= now() AND ${isActive}
+      ORDER BY next_due_at, schedule_id`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/** The schedules of every active account, whoever serves it. */
+export async function listActiveSchedules(db: Queryable): Promise<Schedule[]> {
+  const {rows} = await db.query<Schedule>(
+    `SELECT ${columns} FROM sync.schedules WHERE ${isActive} ORDER BY schedule_id`,
+  );
+  return rows;
+}
+
+/** A schedule that should have run. */
+export interface OverdueSchedule extends Schedule {
+  readonly accountName: string;
+  /** Since when it waits, an instant as ISO text: for a worker to be woken, or for one to take up the sweep. */
+  readonly waitsSince: string;
+}
+
+/**
+ * The schedules of active accounts that have not run for two of their intervals: nobody rang them, or nobody took up
+ * the sweep that was made.
+ * @param accountIds - of these accounts only; of all when not given
+ */
+export async function listOverdueSchedules(
+  db: Queryable,
+  accountIds?: readonly string[],
+): Promise<OverdueSchedule[]> {
+  const {rows} = await db.query<OverdueSchedule>(
+    `SELECT held.*, account.name AS "accountName", least(held."nextDueAt", sweep.due_at) AS "waitsSince"
+       FROM (SELECT ${columns} FROM sync.schedules) AS held
+       JOIN sync.accounts AS account ON account.account_id = held."accountId" AND account.state = 'active'
+       LEFT JOIN sync.sweeps AS sweep
+              ON sweep.account_id = held."accountId" AND sweep.stream = held.stream AND sweep.mode = held.mode
+             AND sweep.window_name IS NOT DISTINCT FROM held."windowName" AND sweep.state = 'due'
+      WHERE ($1::bigint[] IS NULL OR held."accountId" = ANY ($1))
+        AND (held."nextDueAt" + held."everyMs" * interval '1 millisecond' < now()
+             OR sweep.due_at + 2 * held."everyMs" * interval '1 millisecond' < now())
+      ORDER BY held."scheduleId"`,
+    [accountIds ?? null],
+  );
+  return rows;
+}
+
+/**
+ * Turns a schedule that is due into a sweep; both are committed together, so no sweep is lost and none is made twice.
+ * @returns the sweep, or null when the schedule is not due, gone, or of an account that is not active
+ */
+export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
+  return await inTransaction(pool, async (client) => {
+    const schedule = await noteScheduleTaken(client, scheduleId);
+    return schedule === null ? null : await requestSweep(client, {...schedule, requestedBy: 'schedule'});
+  });
+}
+
+/** Moves a schedule that is due on to its next time; what was missed meanwhile is not made up for. */
+export async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Promise<Schedule | null> {
+  const {rows} = await client.query<Schedule>(
+    `UPDATE sync.schedules
+        SET last_rung_at = now(),
+            next_due_at = next_due_at + every_ms * interval '1 millisecond'
+                        * (1 + floor(extract(epoch FROM now() - next_due_at) * 1000 / every_ms))::double precision
+      WHERE schedule_id = $1 AND next_due_at <= now() AND ${isActive}
+  RETURNING ${columns}`,
+    [scheduleId],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,160 @@
+// What a stranger may send. It is refused with a reason, and the warehouse is as it was.
+
+import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
+import {openPlace, type Place} from './place.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace();
+});
+afterAll(() => place?.close());
+afterEach(async () => {
+  expect((await place.pool.query('SELECT FROM sync.changes')).rowCount).toBe(0);
+});
+
+const update = (fields: unknown) => ({table: 'customers', operation: 'update', number: 1, fields});
+const entry = (fields: unknown) => ({
+  table: 'time_entries',
+  operation: 'create',
+  parent: {number: 11},
+  fields,
+});
+const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+/** What is sent, and where the first flaw is said to be. */
+const flawed: readonly (readonly [string, unknown, string])[] = [
+  ['nothing', undefined, ''],
+  ['null', 'null', ''],
+  ['a number', '1', ''],
+  ['a text', '"x"', ''],
+  ['no change at all', [], ''],
+  ['501 changes', Array(501).fill(update({name: 'x'})), ''],
+  ['an unknown table', {...update({name: 'x'}), table: 'customers; DROP TABLE x'}, '/table'],
+  ['a table that cannot be written', {...update({name: 'x'}), table: 'contacts'}, '/table'],
+  ['a table of another schema', {...update({name: 'x'}), table: 'sync.changes'}, '/table'],
+  ['an unknown operation', {...update({name: 'x'}), operation: 'truncate'}, '/operation'],
+  ['SQL as the name of a field', update({'name" = name; --': 'x'}), '/fields/name" = name; --'],
+  ['a column of our own', update({_deleted_at: null}), '/fields/_deleted_at'],
+  ['a column that the service owns', update({customer_number: 5}), '/fields/customer_number'],
+  ['another account', {...update({name: 'x'}), account_id: 2}, '/account_id'],
+  ['no field', update({}), '/fields'],
+  ['fields that are none', update([]), '/fields'],
+  ['a number for a text', update({name: 1}), '/fields/name'],
+  ['an object for a text', update({name: {$ne: null}}), '/fields/name'],
+  ['U+0000', update({name: 'a\0'}), '/fields/name'],
+  [
+    'half a character',
+    `{"table":"customers","operation":"update","number":1,"fields":{"name":"\\ud800"}}`,
+    '/fields/name',
+  ],
+  ['no row', {...update({name: 'x'}), number: undefined}, ''],
+  ['two names of a row', {...update({name: 'x'}), row_id: 1}, ''],
+  ['SQL for a number', {...update({name: 'x'}), number: '1 OR 1=1'}, '/number'],
+  [
+    'a number beyond what JSON keeps',
+    `{"table":"customers","operation":"delete","number":12345678901234567890}`,
+    '/number',
+  ],
+  ['a number beyond bigint', {...update({name: 'x'}), number: '9'.repeat(19)}, '/number'],
+  ['a number without end', `{"table":"customers","operation":"delete","number":1e999}`, '/number'],
+  ['half a record', {...update({name: 'x'}), number: 1.5}, '/number'],
+  [
+    'an amount that JSON would round',
+    entry({number_of_hours: 1.2345678901234567}),
+    '/fields/number_of_hours',
+  ],
+  ['an amount with an exponent', entry({number_of_hours: 1e-7}), '/fields/number_of_hours'],
+  ['an amount of 31 digits', entry({number_of_hours: '1'.repeat(31)}), '/fields/number_of_hours'],
+  ['an amount that is none', entry({number_of_hours: 'NaN'}), '/fields/number_of_hours'],
+  ['a time that is none', entry({started_on: 'tomorrow'}), '/fields/started_on'],
+  ['a time of numbers', entry({started_on: 1795000000}), '/fields/started_on'],
+  [
+    'a text for true',
+    {table: 'tasks', operation: 'update', number: 61, fields: {completed: 'true'}},
+    '/fields/completed',
+  ],
+  [
+    'a field of an update in a create',
+    {table: 'tasks', operation: 'create', fields: {completed: true}},
+    '/fields/completed',
+  ],
+  [
+    'employees that are none',
+    {table: 'jobs', operation: 'update', number: 11, fields: {employee_ids: ['x']}},
+    '/fields/employee_ids/0',
+  ],
+  ['no parent', {...entry({}), parent: undefined}, '/parent'],
+  ['a parent of nothing', {...entry({}), parent: {}}, '/parent'],
+  ['a parent of too much', {...entry({}), parent: {number: 11, index: 0}}, '/parent'],
+  [
+    'a parent for what has none',
+    {table: 'tasks', operation: 'create', parent: {number: 1}, fields: {}},
+    '/parent',
+  ],
+  ['a flaw in the second of two', [update({name: 'x'}), update({name: 2})], '/1/fields/name'],
+  ['a hundred thousand levels', deep(100_000), '/0'],
+  [
+    'a hundred thousand levels in a field',
+    `{"table":"customers","operation":"update","number":1,"fields":{"name":${deep(100_000)}}}`,
+    '/fields/name',
+  ],
+];
+
+test.each(flawed)('%s is refused where it stands', async (_what, body, at) => {
+  const {status, headers, body: problem} = await place.post(body);
+  expect(status, JSON.stringify(problem)).toBe(400);
+  expect(headers.get('content-type')).toBe('application/problem+json');
+  expect(problem).toMatchObject({
+    type: 'urn:fieldmirror:problem:invalid',
+    title: 'Bad Request',
+    status: 400,
+    errors: [{in: 'body', at, expected: expect.stringMatching(/\S/), got: expect.stringMatching(/\S/)}],
+  });
+});
+
+test('what was expected is said, and what came', async () => {
+  const {body} = await place.post([update({name: 7, nam: 'x'}), {...update({}), operation: 'upsert'}]);
+  expect(body.detail).toBe('/0/fields/name: expected string, got 7');
+  expect(body.errors).toMatchObject([
+    {at: '/0/fields/name', expected: 'string', got: '7'},
+    {at: '/0/fields/nam', expected: expect.stringMatching(/^one of name, phone_number, /), got: '"x"'},
+    {at: '/1/operation', expected: 'one of create, update, delete', got: '"upsert"'},
+  ]);
+});
+
+describe('what is no JSON', () => {
+  test.each(['{', '{"a":1}}', '{"__proto__":{"x":1}}', '{"constructor":{"prototype":{}}}', '\u0000'])(
+    'is refused: %j',
+    async (body) => {
+      const answer = await place.post(body);
+      expect(answer).toMatchObject({status: 400, body: {type: 'urn:fieldmirror:problem:invalid'}});
+    },
+  );
+
+  test('nor is said to be is refused', async () => {
+    const headers = {'content-type': 'text/plain'};
+    expect((await place.post('{}', {headers})).status).toBe(415);
+  });
+
+  test('and too large is refused', async () => {
+    const {status, body} = await place.post(update({name: 'x'.repeat(1_000_001)}));
+    expect(status).toBe(413);
+    expect(body.type).toBe('urn:fieldmirror:problem:too-large');
+  });
+});
+
+test.each(['/v1/%zz', '/v1/..%2f..%2fetc', '/v1/customers/1', '/v1/api_keys', '/v1/accounts'])(
+  'there is nothing at %s',
+  async (path) => {
+    const {status, headers} = await place.get(path);
+    expect([400, 404]).toContain(status);
+    expect(headers.get('content-type')).toBe('application/problem+json');
+  },
+);
+
+test('no page of another origin is let in', async () => {
+  const headers = {origin: 'https://evil.example', 'access-control-request-method': 'POST'};
+  const answer = await fetch(`${place.url}/v1/changes`, {method: 'OPTIONS', headers});
+  expect(answer.status).toBe(401);
+  expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+});

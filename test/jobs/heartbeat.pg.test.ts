@@ -1,0 +1,58 @@
+// A worker that goes on says so, again and again: one that is alive is never taken for dead.
+
+import type pg from 'pg';
+import {afterAll, beforeAll, beforeEach, expect, inject, test} from 'vitest';
+import {Heartbeat} from '../../jobs/heartbeat.ts';
+import {listWorkers} from '../../src/warehouse/health/workers.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let nowMs = 0;
+let heartbeat: Heartbeat;
+
+beforeAll(async () => {
+  database = await createDatabase(inject('warehouseTemplate'));
+  pool = openPool(database.url, {max: 1, applicationName: 'test'});
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  await pool.query('DELETE FROM sync.workers');
+  const workerId = '00000000-0000-4000-8000-000000000001';
+  const reach = () => ({keyIds: [], given: null});
+  heartbeat = new Heartbeat(pool, {workerId, host: 'h', pid: 1, version: '0', reach}, () => nowMs);
+  await heartbeat.beat(['1']);
+  // As if it had said so a while ago.
+  await pool.query(`UPDATE sync.workers SET seen_at = now() - interval '5 minutes'`);
+});
+
+const alive = async () => (await listWorkers(pool)).filter(({isAlive}) => isAlive);
+
+test('what was said a moment ago is not said again', async () => {
+  nowMs += 14_999;
+  await heartbeat.beat(['1']);
+  expect(await alive()).toEqual([]);
+});
+
+test('the same is said again in time', async () => {
+  nowMs += 15_000;
+  await heartbeat.beat(['1']);
+  expect(await alive()).toMatchObject([{accountIds: ['1']}]);
+});
+
+test('what has changed is said at once', async () => {
+  await heartbeat.beat(['1', '2']);
+  expect(await alive()).toMatchObject([{accountIds: ['1', '2']}]);
+});
+
+test('after the stop nothing is said, and nothing is left', async () => {
+  await heartbeat.stop();
+  nowMs += 15_000;
+  await heartbeat.beat(['1']);
+  expect(await listWorkers(pool)).toEqual([]);
+});

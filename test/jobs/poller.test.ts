@@ -1,0 +1,30 @@
+import {expect, test} from 'vitest';
+import {poll} from '../../jobs/poller.ts';
+import {Outage} from '../../jobs/queue/outage.ts';
+import {NoRoomError, RetryableError} from '../../src/base/errors.ts';
+import {createLogger} from '../../src/base/log.ts';
+
+const outage = new Outage(createLogger({level: 'silent', secrets: []}));
+/** Every failed round is one too many, unless it is none that counts. */
+const times = {roundMs: 0, outOfReachMs: -1};
+
+test('a warehouse that is out of reach for too long ends the process', async () => {
+  const round = async () => {
+    throw new RetryableError('nothing listens there');
+  };
+  const {signal} = new AbortController();
+  await expect(poll(round, {outage, signal, times})).rejects.toThrow(/out of reach.*nothing listens there/);
+});
+
+test('a warehouse without room is waited for, however long', async () => {
+  const stopping = new AbortController();
+  const isBack = Promise.withResolvers<'is back'>();
+  let rounds = 0;
+  const round = async () => {
+    if (++rounds <= 5) throw new NoRoomError('its disk is full');
+    isBack.resolve('is back');
+  };
+  const broken = poll(round, {outage, signal: stopping.signal, times});
+  expect(await Promise.race([broken, isBack.promise])).toBe('is back');
+  stopping.abort();
+});

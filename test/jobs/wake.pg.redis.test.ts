@@ -1,0 +1,51 @@
+// A wake-up is never lost: one that comes while a worker is still at the last one is followed, with no round of the poller.
+
+import {afterEach, beforeEach, expect, inject, test, vi} from 'vitest';
+import * as push from '../../jobs/push.ts';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
+import {queueNames} from '../../jobs/queue/wake-queue.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {createDatabase} from '../support/postgres.ts';
+import {emptyRedis} from '../support/redis.ts';
+
+const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])];
+const closers: (() => Promise<unknown>)[] = [];
+
+beforeEach(() => {
+  // Wake-ups of one moment count as one.
+  vi.useFakeTimers({toFake: ['Date'], now: 1_800_000_000_000});
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+test.each(backends)('with the queue on %s', async (kind) => {
+  const database = await createDatabase(inject('warehouseTemplate'));
+  closers.push(database.drop);
+  const redisUrl = kind === 'redis' ? await emptyRedis() : null;
+  const backend = await openQueueBackend({
+    redisUrl,
+    databaseUrl: database.url,
+    log: createLogger({level: 'silent', secrets: []}),
+  });
+  const queue = backend.makeQueue(queueNames.pushes);
+  closers.push(() => queue.close());
+  const begun = [0, 1].map(() => Promise.withResolvers<void>());
+  const release = Promise.withResolvers<void>();
+  let runs = 0;
+  const process = async () => {
+    begun[runs++]?.resolve();
+    if (runs === 1) await release.promise;
+  };
+  const worker = backend.makeWorker(queueNames.pushes, process, {concurrency: 4});
+  closers.push(() => worker.close());
+  await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
+  await push.wake(queue, ['7']);
+  await begun[0]?.promise;
+  for (let n = 0; n < 5; n++) await push.wake(queue, ['7']);
+  release.resolve();
+  await begun[1]?.promise;
+  expect(runs).toBe(2);
+});

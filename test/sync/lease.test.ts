@@ -1,0 +1,178 @@
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {type Every, Lease, Leases} from '../../src/sync/lease.ts';
+
+const leaseMs = 30_000;
+
+/** What the two clocks show: the monotonic one stands still while the machine is suspended, the wall clock may be set. */
+let monotonicMs: number;
+let wallMs: number;
+const clocks = () => [monotonicMs, wallMs];
+
+function pass(ms: number): void {
+  monotonicMs += ms;
+  wallMs += ms;
+}
+
+beforeEach(() => {
+  monotonicMs = 1_000;
+  wallMs = 1_800_000_000_000;
+});
+
+describe('a lease', () => {
+  const take = () => new Lease(clocks, {since: clocks(), leaseMs});
+
+  test.each([
+    ['at once', 0, 0, true],
+    ['until just before its end', leaseMs - 1, leaseMs - 1, true],
+    ['not at its end', leaseMs, leaseMs, false],
+    ['not when the machine was suspended past it, and only the wall clock went on', 5, leaseMs, false],
+    ['not when the wall clock was set back, and the monotonic one went on', leaseMs, -3_600_000, false],
+    ['when the wall clock was set back and little time passed', 5, -3_600_000, true],
+  ])('is held %s', (_, monotonic, wall, isHeld) => {
+    const lease = take();
+    monotonicMs += monotonic;
+    wallMs += wall;
+    expect(lease.isHeld()).toBe(isHeld);
+  });
+
+  test('counts from before the claim was asked for: a slow answer makes it shorter, never longer', () => {
+    const since = clocks();
+    pass(leaseMs - 1_000);
+    const lease = new Lease(clocks, {since, leaseMs});
+    expect(lease.isHeld()).toBe(true);
+    pass(1_000);
+    expect(lease.isHeld()).toBe(false);
+  });
+
+  test('that was slept past is held again once a renewal says so, and its work was not ended meanwhile', () => {
+    const lease = take();
+    pass(2 * leaseMs);
+    expect(lease.isHeld()).toBe(false);
+    expect(lease.lost.aborted).toBe(false);
+    lease.renew(clocks());
+    expect(lease.isHeld()).toBe(true);
+  });
+
+  test('is not made shorter by an older renewal that comes in late', () => {
+    const lease = take();
+    const early = clocks();
+    pass(20_000);
+    lease.renew(clocks());
+    lease.renew(early);
+    pass(20_000);
+    expect(lease.isHeld()).toBe(true);
+  });
+
+  test('that is lost stays lost, ends its work, and says why', () => {
+    const lease = take();
+    lease.lose(new Error('another worker has it'));
+    lease.renew(clocks());
+    expect(lease.isHeld()).toBe(false);
+    expect(() => lease.lost.throwIfAborted()).toThrow('another worker has it');
+  });
+});
+
+describe('leases that are renewed together', () => {
+  /** What the database is asked, with an answer that the test gives. */
+  interface Asked extends PromiseWithResolvers<readonly boolean[]> {
+    readonly things: readonly string[];
+  }
+  let asked: Asked[];
+  let periods: number[];
+  let tick: (() => void) | null;
+  let leases: Leases<string>;
+
+  const every: Every = (ms, work) => {
+    periods.push(ms);
+    tick = work;
+    return () => {
+      tick = null;
+    };
+  };
+
+  beforeEach(() => {
+    asked = [];
+    periods = [];
+    leases = new Leases<string>({
+      leaseMs,
+      clocks,
+      every,
+      renew: async (things) => {
+        const question = {things, ...Promise.withResolvers<readonly boolean[]>()};
+        asked.push(question);
+        return await question.promise;
+      },
+      toLoss: (thing) => new Error(`${thing} was lost`),
+    });
+  });
+  afterEach(() => leases.close());
+
+  /** Lets a renewal be asked for, and its answer be taken in. */
+  async function renew(answer: readonly boolean[] | Error): Promise<void> {
+    tick?.();
+    const question = asked.at(-1);
+    if (answer instanceof Error) question?.reject(answer);
+    else question?.resolve(answer);
+    await new Promise(setImmediate);
+  }
+
+  test('are asked for three times in the time of one, in one question, and not while there is none', async () => {
+    tick?.();
+    expect(asked).toEqual([]);
+    leases.hold('change 1', clocks());
+    leases.hold('change 2', clocks());
+    tick?.();
+    expect(periods).toEqual([leaseMs / 3]);
+    expect(asked.map(({things}) => things)).toEqual([['change 1', 'change 2']]);
+  });
+
+  test('are held from when the renewal was asked for, not from when it was answered', async () => {
+    const lease = leases.hold('change 1', clocks());
+    pass(10_000);
+    tick?.();
+    pass(15_000);
+    asked[0]?.resolve([true]);
+    await new Promise(setImmediate);
+    pass(10_000);
+    expect(lease.isHeld()).toBe(true);
+    pass(5_000);
+    expect(lease.isHeld()).toBe(false);
+  });
+
+  test('are no longer than they were, and not lost, when a renewal fails; the next one may succeed', async () => {
+    const lease = leases.hold('change 1', clocks());
+    pass(20_000);
+    await renew(new Error('no connection'));
+    expect([lease.isHeld(), lease.lost.aborted]).toEqual([true, false]);
+    pass(10_000);
+    expect([lease.isHeld(), lease.lost.aborted]).toEqual([false, false]);
+    await renew([true]);
+    expect([lease.isHeld(), lease.lost.aborted]).toEqual([true, false]);
+  });
+
+  test('end the work of those alone that the database has given to somebody else', async () => {
+    const [one, other] = ['change 1', 'change 2'].map((thing) => leases.hold(thing, clocks()));
+    await renew([false, true]);
+    expect(one?.lost.reason).toEqual(new Error('change 1 was lost'));
+    expect([one?.isHeld(), other?.isHeld(), other?.lost.aborted]).toEqual([false, true, false]);
+  });
+
+  test('of a process that slept past them are not held, until the database says that nobody took them', async () => {
+    const [one, other] = ['change 1', 'change 2'].map((thing) => leases.hold(thing, clocks()));
+    wallMs += 10 * leaseMs;
+    expect([one?.isHeld(), other?.isHeld()]).toEqual([false, false]);
+    await renew([true, false]);
+    expect([one?.isHeld(), other?.isHeld()]).toEqual([true, false]);
+    expect([one?.lost.aborted, other?.lost.aborted]).toEqual([false, true]);
+  });
+
+  test('are not renewed once they are released, nor any once they are closed', async () => {
+    leases.hold('change 1', clocks());
+    leases.hold('change 2', clocks());
+    leases.release('change 1');
+    tick?.();
+    expect(asked.map(({things}) => things)).toEqual([['change 2']]);
+    leases.close();
+    expect(tick).toBeNull();
+  });
+});
