@@ -43,6 +43,16 @@ test('two processes that start on one empty folder share one server, and the las
   await expect(ask(url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
 });
 
+test('of two processes that leave at once, neither leaves the server to the other', async () => {
+  const home = await newHome();
+  for (let turn = 1; turn <= 3; turn++) {
+    const [first, second] = await Promise.all([openEmbeddedPostgres(home), openEmbeddedPostgres(home)]);
+    const url = await first.url('warehouse');
+    await Promise.all([first.leave(), second.leave()]);
+    await expect(ask(url, 'SELECT 1'), `turn ${turn}`).rejects.toThrow(/ECONNREFUSED/);
+  }
+});
+
 test('what was written is there after a stop and a start', async () => {
   const home = await newHome();
   const before = await openEmbeddedPostgres(home);

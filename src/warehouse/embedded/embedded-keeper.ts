@@ -4,12 +4,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 import type {EmbeddedPlace} from './embedded-data.ts';
-import {addressOf, findRefusal, start} from './embedded-server.ts';
-
-interface Server {
-  readonly port: number;
-  readonly password: string;
-}
+import {addressOf, type EmbeddedServer, findRefusal, start} from './embedded-server.ts';
 
 /** A server that is restarted by hand, or that ended one session only, is back by itself within so many looks. */
 const looks = 4;
@@ -17,13 +12,13 @@ const betweenLooksMs = 500;
 
 export class EmbeddedKeeper {
   readonly #place: EmbeddedPlace;
-  readonly #server: Server;
+  readonly #server: EmbeddedServer;
   readonly #onStart: () => void;
   readonly #stopping = new AbortController();
   readonly #kept: Promise<void>;
 
   /** @param onStart - called before the server is started anew */
-  constructor(place: EmbeddedPlace, server: Server, onStart: () => void) {
+  constructor(place: EmbeddedPlace, server: EmbeddedServer, onStart: () => void) {
     this.#place = place;
     this.#server = server;
     this.#onStart = onStart;

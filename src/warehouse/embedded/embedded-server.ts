@@ -10,10 +10,13 @@ import {explainStartFailure} from './embedded-errors.ts';
 
 const startAttempts = 3;
 
-export function addressOf(
-  server: {readonly port: number; readonly password: string},
-  database: string,
-): string {
+/** A server that may be running. */
+export interface EmbeddedServer {
+  readonly port: number;
+  readonly password: string;
+}
+
+export function addressOf(server: EmbeddedServer, database: string): string {
   return `postgres://${owner}:${server.password}@127.0.0.1:${server.port}/${database}`;
 }
 
@@ -65,7 +68,7 @@ export async function start({dataFolder, programs, runner}: EmbeddedPlace, port:
 /** One that runs and lets nobody in is stopped again: it is of no use to anybody. */
 async function expectAnswer(
   {dataFolder, programs, runner}: EmbeddedPlace,
-  server: {readonly port: number; readonly password: string},
+  server: EmbeddedServer,
 ): Promise<void> {
   const refusal = await findRefusal(server);
   if (refusal === null) return;
@@ -101,10 +104,7 @@ async function readPort(dataFolder: string): Promise<number | null> {
 }
 
 /** @returns null: it answers, and lets us in; else what it said */
-export async function findRefusal(server: {
-  readonly port: number;
-  readonly password: string;
-}): Promise<string | null> {
+export async function findRefusal(server: EmbeddedServer): Promise<string | null> {
   try {
     await withClient(addressOf(server, 'postgres'), (client) => client.query('SELECT 1'));
     return null;
@@ -132,8 +132,17 @@ async function readFrom(file: string, offset: number): Promise<string> {
   return bytes.subarray(offset).toString('utf8').trim();
 }
 
-export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({connectionString: url, connectionTimeoutMillis: 5_000});
+/** @param name - how the session is named where the server lists its sessions */
+export async function withClient<T>(
+  url: string,
+  use: (client: pg.Client) => Promise<T>,
+  name = 'fieldmirror',
+): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: name,
+    connectionTimeoutMillis: 5_000,
+  });
   client.on('error', () => {});
   await client.connect();
   try {

@@ -8,10 +8,10 @@ import {join, resolve} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 import {UsageError} from '../../base/errors.ts';
-import {initialise, readPassword} from './embedded-data.ts';
+import {type EmbeddedPlace, initialise, readPassword} from './embedded-data.ts';
 import {EmbeddedKeeper} from './embedded-keeper.ts';
 import {findPrograms, programRunner} from './embedded-process.ts';
-import {addressOf, startOrJoin, withClient} from './embedded-server.ts';
+import {addressOf, type EmbeddedServer, findRefusal, startOrJoin, withClient} from './embedded-server.ts';
 
 /** A running Postgres of our own. */
 export interface EmbeddedPostgres {
@@ -25,6 +25,8 @@ export interface EmbeddedPostgres {
 
 const looks = 10;
 const betweenLooksMs = 50;
+/** How the session of a process that leaves is named. */
+const leaver = 'fieldmirror leaves the server';
 
 /**
  * Starts the Postgres that lives in a folder, or joins it where another process of ours has started it.
@@ -65,8 +67,7 @@ export async function openEmbeddedPostgres(
     },
     leave: async () => {
       await keeper?.stop();
-      if (await isInUse(addressOf(server, 'postgres'))) return;
-      await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);
+      if (!(await isInUse(server))) await stop(place, server);
     },
   };
 }
@@ -97,16 +98,39 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
   });
 }
 
-/** Whether anybody else is connected. A session that has just ended is seen for some milliseconds more. */
-async function isInUse(adminUrl: string): Promise<boolean> {
-  return await withClient(adminUrl, async (client) => {
-    for (let look = 1; look <= looks; look++) {
+/**
+ * Whether anybody stays connected. A session that has just ended is seen for some milliseconds more. Of two processes that
+ * leave at once, each sees the other look; neither may leave the server to the other.
+ */
+async function isInUse(server: EmbeddedServer): Promise<boolean> {
+  const look = async (client: pg.Client) => {
+    for (let count = 1; count <= looks; count++) {
       const others = await client.query(
-        `SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1`,
+        `SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> $1 LIMIT 1`,
+        [leaver],
       );
       if (others.rowCount === 0) return false;
       await wait(betweenLooksMs);
     }
     return true;
-  });
+  };
+  try {
+    return await withClient(addressOf(server, 'postgres'), look, leaver);
+  } catch (error) {
+    if (await hasStopped(server)) return false;
+    throw error;
+  }
+}
+
+/** Stops the server; whoever leaves at the same moment may do it first. */
+async function stop({dataFolder, programs, runner}: EmbeddedPlace, server: EmbeddedServer): Promise<void> {
+  try {
+    await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);
+  } catch (error) {
+    if (!(await hasStopped(server))) throw error;
+  }
+}
+
+async function hasStopped(server: EmbeddedServer): Promise<boolean> {
+  return (await findRefusal(server)) !== null;
 }
