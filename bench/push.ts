@@ -7,15 +7,17 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
-import {createTransport} from '../src/api/http/transport.ts';
-import {type Client, createClient} from '../src/api/resources/client.ts';
+import {createTransport, type Transport} from '../src/api/http/transport.ts';
+import {createClient} from '../src/api/resources/client.ts';
+import {sendWrite} from '../src/api/resources/operations.ts';
 import {createLogger} from '../src/base/log.ts';
 import {Secret} from '../src/base/secret.ts';
 import {drawTable} from '../src/commands/terminal/report.ts';
 import {allTables} from '../src/streams/all-tables.ts';
-import {jobs} from '../src/streams/jobs.ts';
+import {jobs, jobWrites} from '../src/streams/jobs.ts';
 import {PageReader} from '../src/sync/load/page-reader.ts';
 import {pushAccount} from '../src/sync/push/push.ts';
+import {composeRequest} from '../src/sync/push/send/request.ts';
 import {runSweep} from '../src/sync/sweep/sweep.ts';
 import {upsertAccount} from '../src/warehouse/accounts/accounts.ts';
 import {openEmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
@@ -76,14 +78,14 @@ try {
   await runSweep(deps, sweepId, signal);
   const numbers = await readNumbers(pool);
   const [pushed, bare] = [numbers.slice(0, changeCount), numbers.slice(changeCount)];
-  await renameBare(api, bare.slice(0, 200));
+  await renameBare(transport, bare.slice(0, 200));
 
   const rows: (string | number)[][] = [];
   const [rates, bareRates]: [number[], number[]] = [[], []];
   for (let turn = 0; turn < turns; turn++) {
     const mine = pushed.slice((turn * pushed.length) / turns, ((turn + 1) * pushed.length) / turns);
     const theirs = bare.slice((turn * bare.length) / turns, ((turn + 1) * bare.length) / turns);
-    const bareRate = await rateOf(theirs.length, () => renameBare(api, theirs));
+    const bareRate = await rateOf(theirs.length, () => renameBare(transport, theirs));
     await pool.query(
       `UPDATE warehouse.jobs SET name = 'pushed ' || job_number WHERE job_number = ANY ($1::bigint[])`,
       [mine],
@@ -131,15 +133,21 @@ async function readNumbers(pool: pg.Pool): Promise<string[]> {
 }
 
 /** The same three requests as a change makes, so many at once. */
-async function renameBare(api: Client, numbers: readonly string[]): Promise<void> {
+async function renameBare(transport: Transport, numbers: readonly string[]): Promise<void> {
   const left = [...numbers];
   const query = {include: jobs.include.join(',')};
   const lane = async () => {
     for (let number = left.pop(); number !== undefined; number = left.pop()) {
       const path = `/jobs/${number}.xml`;
-      await api.transport.read({path, query, urgency: 'write-back'});
-      await api.jobs.update(number, {name: `bare ${number} ${left.length}`});
-      await api.transport.read({path, query, urgency: 'write-back'});
+      await transport.read({path, query, urgency: 'write-back'});
+      const fields = {name: `bare ${number} ${left.length}`};
+      const request = composeRequest(
+        jobWrites,
+        {operation: 'update', number, parent: null},
+        {fields, timeZone},
+      );
+      await sendWrite(transport, request, jobs);
+      await transport.read({path, query, urgency: 'write-back'});
     }
   };
   await Promise.all(Array.from({length: atOnce}, lane));

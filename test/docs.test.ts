@@ -4,6 +4,8 @@ import {execFileSync} from 'node:child_process';
 import {existsSync, readFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {describe, expect, test} from 'vitest';
+import {allWrites} from '../src/streams/all.ts';
+import type {Writes} from '../src/streams/writes.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -43,6 +45,20 @@ test.each(documents)('every link of %s leads to a file', (document) => {
   const links = [...read(document).matchAll(/\]\((?!https?:)([^)#\s]+)\)/g)].map(([, path = '']) => path);
   expect(links.filter((path) => !existsSync(join(root, dirname(document), path)))).toEqual([]);
 });
+
+test('docs/write-back.md names what may be written of each table, as its definition says', () => {
+  const [, section = ''] = /\n## What may be written\n([^#]*)/.exec(read('docs/write-back.md')) ?? [];
+  const shown = section.match(/^- .*(?:\n {2}.*)*/gm)?.map((item) => item.replace(/\s+/g, ' '));
+  expect(shown?.sort()).toEqual(allWrites.map(describeWrites).sort());
+});
+
+function describeWrites({table, operations}: Writes): string {
+  const names = table.columns.map(({name}) => name);
+  const fields = table.writable
+    .filter(({name, onCreate, onUpdate}) => names.includes(name) && (onCreate || onUpdate))
+    .map(({name, onCreate}) => `\`${name}\`${onCreate ? '' : ' once it is there'}`);
+  return `- \`${table.name}\` (${operations.join(', ')}): ${fields.join(', ')}`;
+}
 
 test('decision 1 names every package that package.json asks for, at the version that it asks for', () => {
   const {dependencies, devDependencies} = JSON.parse(read('package.json')) as PackageFile;

@@ -1,4 +1,4 @@
-import {mirrorTable, required, writable} from '../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
 import {contacts} from './embedded/contacts.ts';
 import {customerNotes} from './embedded/notes.ts';
 import {taxEntities} from './embedded/tax-entities.ts';
@@ -7,8 +7,8 @@ import type {Writes} from './writes.ts';
 
 const addressOf = (where: 'service' | 'billing') =>
   ['address', 'city', 'zip_code', 'state', 'country'].map((part) => `${where}_${part}`);
-const address = (where: 'service' | 'billing') =>
-  addressOf(where).map((name) => writable(name, 'text', `${where} address`));
+const serviceAddress = {group: 'service address'};
+const billingAddress = {group: 'billing address'};
 
 // No column: the 40 custom fields, and what only QuickBooks understands (list ids, edit sequences, full names of its
 // references). They are in `attributes`. See docs/service.md "Fields".
@@ -16,16 +16,10 @@ const table = mirrorTable('customers', {
   comment: 'Customers of the account: people and companies that jobs are done for, sub-customers among them.',
   key: ['customer_number'],
   indexes: [['id'], ['parent_id']],
-  writable: [
-    required('name'),
-    ...['phone_number', 'fax', 'email_address'].map((name) => writable(name)),
-    ...address('service'),
-    ...address('billing'),
-  ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as customer_id.'},
     {name: 'customer_number', type: 'integer', comment: 'Number the service gave the customer.'},
-    {name: 'name', type: 'text', comment: 'Display name.'},
+    {name: 'name', type: 'text', writable: {isRequired: true}, comment: 'Display name.'},
     {name: 'company', type: 'boolean', comment: 'True for a company, false for a person.'},
     {name: 'company_name', type: 'text', comment: 'Name of the company.'},
     {name: 'first_name', type: 'text', comment: 'First name of the person.'},
@@ -39,12 +33,12 @@ const table = mirrorTable('customers', {
       comment: 'Depth below the topmost customer: 0 for the top, 1 for a child.',
     },
     {name: 'origin', type: 'text', comment: 'How the customer came into the service, such as manual.'},
-    {name: 'phone_number', type: 'text', comment: 'First phone number.'},
+    {name: 'phone_number', type: 'text', writable: true, comment: 'First phone number.'},
     {name: 'alt_phone_number', type: 'text', comment: 'Second phone number.'},
     {name: 'mobile', type: 'text', comment: 'Mobile phone number.'},
     {name: 'pager', type: 'text', comment: 'Pager number.'},
-    {name: 'fax', type: 'text', comment: 'Fax number.'},
-    {name: 'email_address', type: 'text', comment: 'E-mail address.'},
+    {name: 'fax', type: 'text', writable: true, comment: 'Fax number.'},
+    {name: 'email_address', type: 'text', writable: true, comment: 'E-mail address.'},
     {name: 'phone', type: 'text', comment: 'First phone number as QuickBooks has it.'},
     {name: 'alt_phone', type: 'text', comment: 'Second phone number as QuickBooks has it.'},
     {name: 'email', type: 'text', comment: 'E-mail address as QuickBooks has it.'},
@@ -53,31 +47,55 @@ const table = mirrorTable('customers', {
     {
       name: 'service_address',
       type: 'text',
+      writable: serviceAddress,
       comment: 'Where the work is done: street; may have several lines.',
     },
     {name: 'service_address_2', type: 'text', comment: 'Where the work is done: second line.'},
-    {name: 'service_city', type: 'text', comment: 'Where the work is done: city.'},
+    {name: 'service_city', type: 'text', writable: serviceAddress, comment: 'Where the work is done: city.'},
     {
       name: 'service_zip_code',
       type: 'text',
+      writable: serviceAddress,
       comment: 'Where the work is done: postal code, leading zeros kept.',
     },
-    {name: 'service_state', type: 'text', comment: 'Where the work is done: state.'},
-    {name: 'service_country', type: 'text', comment: 'Where the work is done: country.'},
+    {
+      name: 'service_state',
+      type: 'text',
+      writable: serviceAddress,
+      comment: 'Where the work is done: state.',
+    },
+    {
+      name: 'service_country',
+      type: 'text',
+      writable: serviceAddress,
+      comment: 'Where the work is done: country.',
+    },
     {
       name: 'billing_address',
       type: 'text',
+      writable: billingAddress,
       comment: 'Where the invoice goes: street; may have several lines.',
     },
     {name: 'billing_address_2', type: 'text', comment: 'Where the invoice goes: second line.'},
-    {name: 'billing_city', type: 'text', comment: 'Where the invoice goes: city.'},
+    {name: 'billing_city', type: 'text', writable: billingAddress, comment: 'Where the invoice goes: city.'},
     {
       name: 'billing_zip_code',
       type: 'text',
+      writable: billingAddress,
       comment: 'Where the invoice goes: postal code, leading zeros kept.',
     },
-    {name: 'billing_state', type: 'text', comment: 'Where the invoice goes: state.'},
-    {name: 'billing_country', type: 'text', comment: 'Where the invoice goes: country.'},
+    {
+      name: 'billing_state',
+      type: 'text',
+      writable: billingAddress,
+      comment: 'Where the invoice goes: state.',
+    },
+    {
+      name: 'billing_country',
+      type: 'text',
+      writable: billingAddress,
+      comment: 'Where the invoice goes: country.',
+    },
     {name: 'which_billing_address', type: 'text', comment: 'Address to bill: service, billing or parent.'},
     {name: 'latitude', type: 'float', comment: 'Latitude of the service address, in degrees.'},
     {name: 'longitude', type: 'float', comment: 'Longitude of the service address, in degrees.'},

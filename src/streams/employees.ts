@@ -1,6 +1,9 @@
-import {mirrorTable, required, writable} from '../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
 import type {Stream} from './stream.ts';
 import type {Writes} from './writes.ts';
+
+// Written by sync.set_employee_login alone.
+const login = {group: 'login', onCreate: false, onUpdate: false} as const;
 
 // The service hands out password hashes and tokens with its employees: those are dropped by name (secrets.ts).
 // Custom fields and QuickBooks ids are in `attributes`. See docs/service.md "Fields".
@@ -8,21 +11,14 @@ const table = mirrorTable('employees', {
   comment: 'Employees of the account; one is made inactive, never deleted.',
   key: ['employee_number'],
   indexes: [['id']],
-  writable: [
-    required('name'),
-    ...[
-      writable('username', 'text', 'login'),
-      writable('can_login', 'boolean', 'login'),
-      writable('password', 'secret', 'login'),
-    ].map((rule) => ({...rule, onCreate: false, onUpdate: false})),
-  ],
+  writeOnly: [{name: 'password', kind: 'secret', terms: login}],
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as employee_id.'},
     {name: 'employee_number', type: 'integer', comment: 'Number the service gave the employee.'},
-    {name: 'name', type: 'text', comment: 'Display name.'},
-    {name: 'username', type: 'text', comment: 'Name to log in with.'},
+    {name: 'name', type: 'text', writable: {isRequired: true}, comment: 'Display name.'},
+    {name: 'username', type: 'text', writable: login, comment: 'Name to log in with.'},
     {name: 'active', type: 'boolean', comment: 'False once the employee was made inactive.'},
-    {name: 'can_login', type: 'boolean', comment: 'True where the employee may log in.'},
+    {name: 'can_login', type: 'boolean', writable: login, comment: 'True where the employee may log in.'},
     {name: 'admin', type: 'boolean', comment: 'True for an administrator.'},
     {name: 'is_account_owner', type: 'boolean', comment: 'True for the owner of the account.'},
     {name: 'limit_access_to_assignments', type: 'boolean', comment: 'True where only own work can be seen.'},

@@ -1,5 +1,5 @@
 import {TIME_SHAPES} from '../api/times/times.ts';
-import {mirrorTable, writable} from '../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
 import {jobCharges} from './embedded/job-charges.ts';
 import {jobEmployees} from './embedded/job-employees.ts';
 import {jobStatuses} from './embedded/job-statuses.ts';
@@ -17,27 +17,31 @@ const table = mirrorTable('jobs', {
   comment: 'Jobs: work for a customer, planned, under way or done, with its money.',
   key: ['job_number'],
   indexes: [['id'], ['customer_number']],
-  writable: [
-    writable('name'),
-    writable('scheduled_on', 'instant'),
-    writable('job_type_id', 'integer'),
-    writable('job_status_id', 'integer'),
-    writable('employee_ids', 'ids'),
-  ],
+  writeOnly: [{name: 'employee_ids', kind: 'ids', terms: {}}],
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as job_id.'},
     {name: 'job_number', type: 'integer', comment: 'Number the service gave the job.'},
     {name: 'customer_id', type: 'integer', comment: 'The customer: customers.id.'},
     {name: 'customer_number', type: 'integer', comment: 'The customer: customers.customer_number.'},
-    {name: 'name', type: 'text', comment: 'Title of the job.'},
+    {name: 'name', type: 'text', writable: true, comment: 'Title of the job.'},
     {name: 'description', type: 'text', comment: 'What is to be done.'},
     {name: 'status', type: 'text', comment: 'Such as scheduled, in_progress, complete, canceled or lost.'},
-    {name: 'job_type_id', type: 'integer', comment: 'Category: job_types.id.'},
-    {name: 'job_status_id', type: 'integer', comment: "Status of the account's own making: job_statuses.id."},
+    {name: 'job_type_id', type: 'integer', writable: true, comment: 'Category: job_types.id.'},
+    {
+      name: 'job_status_id',
+      type: 'integer',
+      writable: true,
+      comment: "Status of the account's own making: job_statuses.id.",
+    },
     {name: 'service_type_id', type: 'integer', comment: 'Kind of service.'},
     {name: 'po_number', type: 'text', comment: 'Purchase order of the customer.'},
     {name: 'ref_number', type: 'text', comment: 'Number of the invoice in the books.'},
-    {name: 'scheduled_on', type: 'instant', comment: 'When the work is to begin; null while not scheduled.'},
+    {
+      name: 'scheduled_on',
+      type: 'instant',
+      writable: true,
+      comment: 'When the work is to begin; null while not scheduled.',
+    },
     {name: 'ends_at', type: 'instant', comment: 'When the work is to end: scheduled_on and duration.'},
     {name: 'duration', type: 'decimal', comment: 'Planned length in minutes.'},
     {name: 'started_on', type: 'instant', comment: 'When the work began.'},

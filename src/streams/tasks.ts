@@ -1,5 +1,5 @@
 import {TIME_SHAPES} from '../api/times/times.ts';
-import {mirrorTable, required, writable} from '../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
 import type {Stream} from './stream.ts';
 import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
@@ -9,14 +9,9 @@ const table = mirrorTable('tasks', {
   comment: 'Entries of the schedule: appointments and things to do.',
   key: ['id'],
   indexes: [['job_id']],
-  writable: [
-    required('name'),
-    writable('scheduled_at', 'instant'),
-    {...required('completed', 'boolean'), onCreate: false},
-  ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
-    {name: 'name', type: 'text', comment: 'What is to be done.'},
+    {name: 'name', type: 'text', writable: {isRequired: true}, comment: 'What is to be done.'},
     {name: 'description', type: 'text', comment: 'More on what is to be done.'},
     {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
@@ -25,10 +20,20 @@ const table = mirrorTable('tasks', {
     {name: 'employee_id', type: 'integer', comment: 'Who is to do it: employees.id.'},
     {name: 'employee_number', type: 'integer', comment: 'Who is to do it: employees.employee_number.'},
     {name: 'task_type_id', type: 'integer', comment: 'Kind of task.'},
-    {name: 'scheduled_at', type: 'instant', comment: 'When it begins; null while not scheduled.'},
+    {
+      name: 'scheduled_at',
+      type: 'instant',
+      writable: true,
+      comment: 'When it begins; null while not scheduled.',
+    },
     {name: 'ends_at', type: 'instant', comment: 'When it ends.'},
     {name: 'duration', type: 'decimal', comment: 'Length in minutes.'},
-    {name: 'completed', type: 'boolean', comment: 'True once it is done.'},
+    {
+      name: 'completed',
+      type: 'boolean',
+      writable: {isRequired: true, onCreate: false},
+      comment: 'True once it is done.',
+    },
     {name: 'completed_at', type: 'instant', comment: 'When it was done.'},
     {name: 'created_by', type: 'integer', comment: 'Who created the task: employees.id.'},
     {name: 'updated_by', type: 'integer', comment: 'Who last changed the task: employees.id.'},

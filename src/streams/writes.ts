@@ -1,5 +1,5 @@
-import type {Resource} from '../api/resources/writable-fields.ts';
 import type {TimeShape} from '../api/times/times.ts';
+import type {Resource} from '../api/xml/encoder.ts';
 import type {ChangeOperation} from '../warehouse/changes/change.ts';
 import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import type {StreamName} from './stream.ts';

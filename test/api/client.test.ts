@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
-import {type Client, createClient} from '../../src/api/resources/client.ts';
 import {isGone} from '../../src/api/resources/verdict.ts';
 import {FatalError, RecordError, RetryableError} from '../../src/base/errors.ts';
+import {createWritingClient, type WritingClient} from '../support/writing-client.ts';
 import {makeJobPage} from './job-page.ts';
 import {openTransport} from './open-transport.ts';
 import {startServer} from './scripted-server.ts';
@@ -15,13 +15,13 @@ async function clientOf(
     response.writeHead(status, {'content-type': 'application/xml; charset=utf-8', ...headers});
     response.end(body);
   });
-  return {client: createClient(openTransport(server.url)), seen: server.seen};
+  return {client: createWritingClient(openTransport(server.url)), seen: server.seen};
 }
 
 const INVALID = '<errors><error>Invalid job.</error></errors>';
 
 describe('every operation of the specification asks what its table says', () => {
-  const rows: [string, string, (client: Client) => Promise<unknown>][] = [
+  const rows: [string, string, (client: WritingClient) => Promise<unknown>][] = [
     ['GET', '/customers.xml', (c) => c.customers.list()],
     [
       'GET',
@@ -77,7 +77,7 @@ describe('every operation of the specification asks what its table says', () => 
     ['PUT', '/tasks/8.xml', (c) => c.tasks.update('8', {name: 'A'})],
     ['DELETE', '/tasks/8.xml', (c) => c.tasks.remove('8')],
     ...(['customers', 'jobs'] as const).flatMap(
-      (parent): [string, string, (client: Client) => Promise<unknown>][] => {
+      (parent): [string, string, (client: WritingClient) => Promise<unknown>][] => {
         const notes = parent === 'customers' ? 'customerNotes' : 'jobNotes';
         return [
           ['GET', `/${parent}/5/notes.xml`, (c) => c[notes].list('5')],

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {createClient} from '../../src/api/resources/client.ts';
 import {AccessError, FatalError} from '../../src/base/errors.ts';
+import {createWritingClient} from '../support/writing-client.ts';
 import {gateSleep, startGatedServer, turnOfLoop} from './gates.ts';
 import {CANARY, openTransport} from './open-transport.ts';
 import {always, EMPTY_LIST, failureOf} from './read-outcome.ts';
@@ -38,7 +38,7 @@ describe('a refused token', () => {
     let attempts = 0;
     const later = await failureOf(transport.read({path: '/tasks.xml', onAttempt: () => attempts++}));
     expect(later.message).toBe(error.message);
-    expect(await createClient(transport).tasks.remove('7')).toMatchObject({
+    expect(await createWritingClient(transport).tasks.remove('7')).toMatchObject({
       outcome: 'refused',
       words: 'Invalid Username, Account or password.',
       error: {name: 'AccessError', message: error.message},

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {createClient} from '../../src/api/resources/client.ts';
 import {fetchPages} from '../../src/api/resources/pages.ts';
+import {createWritingClient, type WritingClient} from '../support/writing-client.ts';
 import {startGatedServer} from './gates.ts';
 import {openTransport} from './open-transport.ts';
 import {EMPTY_LIST, failureOf} from './read-outcome.ts';
@@ -115,7 +115,7 @@ describe('urgency', () => {
   test('is the order in which the server sees what waits: write-back, fresh, full', async () => {
     const server = await startGatedServer();
     const transport = openTransport(server.url, {throttle: {max: 1}});
-    const api = createClient(transport);
+    const api = createWritingClient(transport);
     const calls = [
       api.jobs.list({page: 1, urgency: 'full'}),
       api.jobs.list({page: 2, urgency: 'full'}),
@@ -146,7 +146,7 @@ describe('urgency', () => {
 
   test('lets a window through between the pages of a full sweep', async () => {
     const server = await startGatedServer();
-    const api = createClient(openTransport(server.url, {throttle: {max: 2}}));
+    const api = createWritingClient(openTransport(server.url, {throttle: {max: 2}}));
     const options = {path: '/jobs.xml', query: {}, fromPage: 1, inFlight: 10, urgency: 'full'} as const;
     const sweep = fetchPages(api, options);
     const firstPage = sweep.next();
@@ -167,26 +167,26 @@ describe('attempts', () => {
   /** Counts the attempts of what is done, and those that the server saw. */
   async function count(
     statuses: readonly number[],
-    act: (api: ReturnType<typeof createClient>, onAttempt: () => void) => Promise<unknown>,
+    act: (api: WritingClient, onAttempt: () => void) => Promise<unknown>,
   ) {
     const server = await startServer((response, _, n) => {
       response.writeHead(statuses[n - 1] ?? 200, {'content-type': 'application/xml'});
       response.end(EMPTY_LIST);
     });
     let attempts = 0;
-    await act(createClient(openTransport(server.url)), () => attempts++).catch(() => {});
+    await act(createWritingClient(openTransport(server.url)), () => attempts++).catch(() => {});
     return {attempts, seen: server.seen.length};
   }
 
   test('are told one by one, those that failed too', async () => {
-    const list = (api: ReturnType<typeof createClient>, onAttempt: () => void) => api.jobs.list({onAttempt});
+    const list = (api: WritingClient, onAttempt: () => void) => api.jobs.list({onAttempt});
     expect(await count([], list)).toEqual({attempts: 1, seen: 1});
     expect(await count([503, 500], list)).toEqual({attempts: 3, seen: 3});
     expect(await count([503, 503, 503, 503], list)).toEqual({attempts: 4, seen: 4});
   });
 
   test('are told by every kind of read', async () => {
-    const acts: ((api: ReturnType<typeof createClient>, onAttempt: () => void) => Promise<unknown>)[] = [
+    const acts: ((api: WritingClient, onAttempt: () => void) => Promise<unknown>)[] = [
       (api, onAttempt) => api.fetchPage('/jobs.xml', {}, {onAttempt}),
       (api, onAttempt) => api.transport.read({path: '/jobs/7.xml', query: {include: 'notes'}, onAttempt}),
       (api, onAttempt) => api.jobs.show('7', {onAttempt}),
@@ -199,7 +199,7 @@ describe('attempts', () => {
 
   test('of pages asked for ahead are told, also where nobody took them', async () => {
     const server = await startGatedServer();
-    const api = createClient(openTransport(server.url));
+    const api = createWritingClient(openTransport(server.url));
     let attempts = 0;
     const options = {path: '/jobs.xml', query: {}, fromPage: 1, inFlight: 4, onAttempt: () => attempts++};
     const sweep = fetchPages(api, options);

@@ -3,7 +3,6 @@
 import type pg from 'pg';
 import {inject} from 'vitest';
 import {createTransport} from '../../src/api/http/transport.ts';
-import {type Client, createClient} from '../../src/api/resources/client.ts';
 import {createLogger} from '../../src/base/log.ts';
 import {Secret} from '../../src/base/secret.ts';
 import {startService} from '../../src/service/server.ts';
@@ -15,6 +14,7 @@ import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {createDatabase, type TestDatabase} from './postgres.ts';
+import {createWritingClient, type WritingClient} from './writing-client.ts';
 
 type ServiceOptions = Parameters<typeof startService>[0];
 
@@ -37,7 +37,7 @@ export interface TestService {
 export interface TestWorld extends SweepDeps {
   readonly databaseUrl: string;
   readonly pool: pg.Pool;
-  readonly api: Client;
+  readonly api: WritingClient;
   readonly account: Account;
   /** Sweeps one stream once, in this process. */
   sweep(
@@ -82,7 +82,7 @@ export async function openWorld(
   });
   const account = await upsertAccount(pool, {name: 'test', apiUrl: service.url, timeZone});
   const log = createLogger({level: 'silent', secrets: []});
-  const api = createClient(transport);
+  const api = createWritingClient(transport);
   const openAccount = async () => ({api, timeZone});
   const deps = {pool, databaseUrl: database.url, openAccount, pageReader, log};
   const sweep: TestWorld['sweep'] = async (stream, kind = {}) => {

@@ -57,6 +57,10 @@ describe('mirrorTable', () => {
       {columns: [...definition.columns, {name: 'account_id', type: 'text', comment: ''}]},
     ],
     ['a name used twice', {columns: [...definition.columns, {name: 'parent', type: 'text', comment: ''}]}],
+    [
+      'a column to be written of a type that no request can hold',
+      {columns: [...definition.columns, {name: 'parts', type: 'nested', writable: true, comment: ''}]},
+    ],
     ['a key without its column', {key: ['id']}],
     ['an index without its column', {indexes: [['job_number']]}],
     ['no key', {key: []}],

@@ -3,11 +3,9 @@
 
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import type {ReadRequest, Transport, WriteRequest} from '../http/transport.ts';
-import {encodeDocument, type Fields} from '../xml/encoder.ts';
 import {type BadRecord, type ElementNames, readList, readOne} from '../xml/reader.ts';
 import type {FieldRecord} from '../xml/record.ts';
 import {type Answer, type Gone, isGone} from './verdict.ts';
-import type {Resource} from './writable-fields.ts';
 import type {WriteOutcome} from './write-outcome.ts';
 
 /** A path with what is asked of it. */
@@ -66,25 +64,6 @@ export function refuseMissing(transport: Transport, path: string, {status, words
   );
 }
 
-export interface Write extends Omit<WriteRequest, 'body'> {
-  readonly names: ElementNames;
-  readonly root: Resource;
-  /** Absent for DELETE. */
-  readonly fields?: Fields;
-}
-
-/**
- * Sends a create, update or delete, once.
- * @throws {RecordError} before anything is sent: a field that cannot be written
- */
-export async function writeRecord(
-  transport: Transport,
-  {root, fields, names, ...write}: Write,
-): Promise<WriteResult> {
-  const body = fields === undefined ? {} : {body: encodeDocument(root, fields)};
-  return await sendWrite(transport, {...write, ...body}, names);
-}
-
 /**
  * Sends a writing request, once. A success is believed when its body is empty, or the record that was written; any
  * other body leaves it in doubt.
@@ -99,7 +78,7 @@ export async function sendWrite(
   return result.outcome === 'done' ? readWritten(result.answer, {...request, names}, transport) : result;
 }
 
-type Written = Pick<Write, 'method' | 'path' | 'names' | 'hidden'>;
+type Written = Pick<WriteRequest, 'method' | 'path' | 'hidden'> & {readonly names: ElementNames};
 
 function readWritten(answer: Answer, write: Written, transport: Transport): WriteResult {
   const {status, location} = answer;

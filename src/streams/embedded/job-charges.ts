@@ -1,27 +1,23 @@
-import {mirrorTable, writable} from '../../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
 import type {Writes} from '../writes.ts';
+
+const once = {onUpdate: false} as const;
 
 /** What a job is billed for. The QuickBooks line ids and the embedded item are in `attributes` (docs/service.md "Fields"). */
 export const jobCharges = mirrorTable('job_charges', {
   comment: 'Lines of a job: what is charged, how much of it, at which price.',
   key: ['id'],
   indexes: [['job_number']],
-  writable: [
-    writable('item_id', 'integer'),
-    writable('details'),
-    writable('quantity', 'decimal'),
-    writable('price_per_unit', 'decimal'),
-  ].map((rule) => ({...rule, onUpdate: false})),
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
     {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
-    {name: 'item_id', type: 'integer', comment: 'The item charged.'},
+    {name: 'item_id', type: 'integer', writable: once, comment: 'The item charged.'},
     {name: 'job_charge_type_id', type: 'integer', comment: 'Kind of charge.'},
     {name: 'description', type: 'text', comment: 'What is charged; by default the full name of the item.'},
-    {name: 'details', type: 'text', comment: 'Free text on the line.'},
-    {name: 'quantity', type: 'decimal', comment: 'How much of the item.'},
-    {name: 'price_per_unit', type: 'decimal', comment: 'Price of one unit.'},
+    {name: 'details', type: 'text', writable: once, comment: 'Free text on the line.'},
+    {name: 'quantity', type: 'decimal', writable: once, comment: 'How much of the item.'},
+    {name: 'price_per_unit', type: 'decimal', writable: once, comment: 'Price of one unit.'},
     {name: 'discount', type: 'decimal', comment: 'Discount on the line.'},
     {name: 'total', type: 'decimal', comment: 'Price of the line.'},
     {name: 'tax_id', type: 'integer', comment: 'Tax that applies: tax_entities.id.'},

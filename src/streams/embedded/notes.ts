@@ -1,9 +1,9 @@
-import {type Column, mirrorTable, required} from '../../warehouse/rows/mirror-table.ts';
+import {type Column, mirrorTable} from '../../warehouse/rows/mirror-table.ts';
 import type {Writes} from '../writes.ts';
 
 // One resource at the service, two tables here: a note of a customer and one of a job differ in what they hang on.
 const columns: readonly Column[] = [
-  {name: 'note', type: 'text', comment: 'Text of the note.'},
+  {name: 'note', type: 'text', writable: {isRequired: true}, comment: 'Text of the note.'},
   {
     name: 'public',
     type: 'boolean',
@@ -23,7 +23,6 @@ export const customerNotes = mirrorTable('customer_notes', {
   comment: 'Notes on customers.',
   key: ['id'],
   indexes: [['customer_number']],
-  writable: [required('note')],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'customer_number', type: 'integer', comment: 'The customer: customers.customer_number.'},
@@ -37,7 +36,6 @@ export const jobNotes = mirrorTable('job_notes', {
   comment: 'Notes on jobs.',
   key: ['id'],
   indexes: [['job_number']],
-  writable: [required('note')],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},

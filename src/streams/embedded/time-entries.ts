@@ -1,5 +1,5 @@
 import {TIME_SHAPES} from '../../api/times/times.ts';
-import {mirrorTable, required} from '../../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
 import type {Writes} from '../writes.ts';
 
 /** @see docs/service.md "Fields" */
@@ -7,19 +7,24 @@ export const timeEntries = mirrorTable('time_entries', {
   comment: 'Hours that employees worked on a job.',
   key: ['id'],
   indexes: [['job_number']],
-  writable: [
-    required('employee_id', 'integer'),
-    required('started_on', 'instant'),
-    {...required('number_of_hours', 'decimal'), minimum: 0},
-  ],
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
     {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
-    {name: 'employee_id', type: 'integer', comment: 'Who worked: employees.id.'},
-    {name: 'started_on', type: 'instant', comment: 'When the work began.'},
+    {
+      name: 'employee_id',
+      type: 'integer',
+      writable: {isRequired: true},
+      comment: 'Who worked: employees.id.',
+    },
+    {name: 'started_on', type: 'instant', writable: {isRequired: true}, comment: 'When the work began.'},
     {name: 'ended_on', type: 'instant', comment: 'When the work ended.'},
-    {name: 'number_of_hours', type: 'decimal', comment: 'Hours worked.'},
+    {
+      name: 'number_of_hours',
+      type: 'decimal',
+      writable: {isRequired: true, minimum: 0},
+      comment: 'Hours worked.',
+    },
     {name: 'note', type: 'text', comment: 'What was done.'},
     {name: 'mileage', type: 'decimal', comment: 'Distance driven.'},
     {name: 'billable', type: 'boolean', comment: 'True where the customer pays for the hours.'},

@@ -21,7 +21,7 @@ export async function applyWriteRules(client: pg.ClientBase, tables: readonly Mi
        DELETE FROM sync.write_rules AS held
         WHERE NOT EXISTS (SELECT FROM wanted WHERE wanted.table_name = held.table_name AND wanted.name = held.field))
      INSERT INTO sync.write_rules (table_name, field, kind, on_create, on_update, field_group, required, minimum)
-     SELECT table_name, name, kind, "onCreate", "onUpdate", "group", coalesce("isRequired", false), minimum FROM wanted
+     SELECT table_name, name, kind, "onCreate", "onUpdate", "group", "isRequired", minimum FROM wanted
          ON CONFLICT (table_name, field) DO UPDATE
         SET kind = EXCLUDED.kind, on_create = EXCLUDED.on_create, on_update = EXCLUDED.on_update,
             field_group = EXCLUDED.field_group, required = EXCLUDED.required, minimum = EXCLUDED.minimum`,

@@ -5,22 +5,43 @@ export type ColumnType = 'text' | 'integer' | 'decimal' | 'float' | 'boolean' | 
 export interface Column {
   readonly name: string;
   readonly type: ColumnType;
+  /** Whether its field can be written back, and on which terms; not when absent. */
+  readonly writable?: true | WriteTerms;
   /** One sentence for the person who meets the column in a BI tool. */
   readonly comment: string;
 }
 
-/** A field of a table that can be written back. */
-export interface WriteRule {
-  readonly name: string;
-  readonly kind: 'text' | 'integer' | 'decimal' | 'boolean' | 'instant' | 'ids' | 'secret';
-  readonly onCreate: boolean;
-  readonly onUpdate: boolean;
+/** On which terms a field is written back. Of what is absent the usual holds: any value, by create and update, by itself. */
+export interface WriteTerms {
+  readonly onCreate?: false;
+  readonly onUpdate?: false;
   /** Fields of one group move as one. */
-  readonly group: string | null;
-  /** True where the service takes no record without it, or with a blank one. */
-  readonly isRequired?: boolean;
+  readonly group?: string;
+  /** The service takes no record without it, nor with a blank one. */
+  readonly isRequired?: true;
   /** The smallest number that the service takes. */
   readonly minimum?: number;
+}
+
+/** How the value of a field is written: as the type of its column says, or of a field that is no column as ids or sealed. */
+export type WriteKind = 'text' | 'integer' | 'decimal' | 'boolean' | 'instant' | 'ids' | 'secret';
+
+/** A field of a table that can be written back, with its terms in full. */
+export interface WriteRule {
+  readonly name: string;
+  readonly kind: WriteKind;
+  readonly onCreate: boolean;
+  readonly onUpdate: boolean;
+  readonly group: string | null;
+  readonly isRequired: boolean;
+  readonly minimum: number | null;
+}
+
+/** A field that can be written back and is no column of its table. */
+export interface WriteOnlyField {
+  readonly name: string;
+  readonly kind: 'ids' | 'secret';
+  readonly terms: WriteTerms;
 }
 
 /** What a stream's file says of a table; the rest is the same for every table. */
@@ -31,8 +52,7 @@ export interface Definition {
   readonly columns: readonly Column[];
   /** Columns that rows are looked up by, beside the key: a child's parent above all. The account always leads. */
   readonly indexes?: readonly (readonly string[])[];
-  /** What of it can be written back; nothing when absent. */
-  readonly writable?: readonly WriteRule[];
+  readonly writeOnly?: readonly WriteOnlyField[];
 }
 
 /** A table of current rows: the columns of the service in a fixed order, our own beside them. */
@@ -43,6 +63,7 @@ export interface MirrorTable {
   readonly key: readonly string[];
   readonly columns: readonly Column[];
   readonly indexes: readonly (readonly string[])[];
+  /** What of it can be written back, in the order of its columns. */
   readonly writable: readonly WriteRule[];
 }
 
@@ -64,29 +85,32 @@ export const ownColumns: Readonly<Record<string, string>> = {
   _pending: 'True while a change made here is on its way to the service; null otherwise.',
 };
 
-/** A field that a create and an update may bear. */
-export function writable(
-  name: string,
-  kind: WriteRule['kind'] = 'text',
-  group: string | null = null,
-): WriteRule {
-  return {name, kind, onCreate: true, onUpdate: true, group};
-}
-
-/** A field without which the service takes no record. */
-export function required(name: string, kind: WriteRule['kind'] = 'text'): WriteRule {
-  return {...writable(name, kind), isRequired: true};
-}
-
 /**
  * Declares one warehouse table. Key columns may be null: a row authored here has no number until the service gives
  * it one, and nulls are distinct in its unique constraint.
- * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a name used twice
+ * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a name used twice, a column to
+ *   be written of a type that no request can hold
  */
 export function mirrorTable(name: string, definition: Definition): MirrorTable {
-  const {comment, key, columns, indexes = [], writable = []} = definition;
+  const {comment, key, columns, indexes = [], writeOnly = []} = definition;
   checkDefinition(name, definition);
+  const writable = [
+    ...columns.flatMap((column) => ruleOf(name, column)),
+    ...writeOnly.map(({terms, ...field}) => toRule(field, terms)),
+  ];
   return {name, comment, key, columns, indexes, writable};
+}
+
+function ruleOf(table: string, {name, type, writable}: Column): WriteRule[] {
+  if (writable === undefined) return [];
+  if (type === 'float' || type === 'nested')
+    throw new TypeError(`table ${table}: column "${name}" is ${type}, which no request can hold`);
+  return [toRule({name, kind: type}, writable === true ? {} : writable)];
+}
+
+function toRule(field: Pick<WriteRule, 'name' | 'kind'>, terms: WriteTerms): WriteRule {
+  const {onCreate = true, onUpdate = true, group = null, isRequired = false, minimum = null} = terms;
+  return {...field, onCreate, onUpdate, group, isRequired, minimum};
 }
 
 function checkDefinition(name: string, {key, columns, indexes = []}: Definition): void {

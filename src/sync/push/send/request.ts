@@ -3,10 +3,11 @@
 import type {WriteRequest} from '../../../api/http/transport.ts';
 import {toPathPart} from '../../../api/resources/operations.ts';
 import {formatTime} from '../../../api/times/times.ts';
-import {encodeDocument, type Fields} from '../../../api/xml/encoder.ts';
+import {encodeDocument, type FieldKind, type Fields} from '../../../api/xml/encoder.ts';
 import {RecordError} from '../../../base/errors.ts';
 import type {Writes} from '../../../streams/writes.ts';
 import type {ChangeOperation, ChangeValue, ChangeValues} from '../../../warehouse/changes/change.ts';
+import type {WriteKind} from '../../../warehouse/rows/mirror-table.ts';
 
 /** The customer or job that a path goes by. */
 export interface Parent<N extends string | null = string> {
@@ -35,6 +36,17 @@ export interface KnownSubject<N extends string | null = string> {
  */
 export type Subject<N extends string | null = string> = NewSubject<N> | KnownSubject<N>;
 
+const wireKinds: Readonly<Record<WriteKind, FieldKind>> = {
+  text: 'text',
+  integer: 'integer',
+  decimal: 'decimal',
+  boolean: 'boolean',
+  ids: 'ids',
+  // Written in the account's own way already.
+  instant: 'text',
+  secret: 'text',
+};
+
 /** Stands in a path for a number that the service has not given yet. */
 const unknown = '…';
 
@@ -52,7 +64,9 @@ export function composeRequest(
 ): Pick<WriteRequest, 'method' | 'path' | 'body'> {
   const path = pathOf(writes, subject);
   if (subject.operation === 'delete') return {method: 'DELETE', path};
-  const body = encodeDocument(writes.resource, encodeFields(writes, fields, timeZone));
+  const {resource, table} = writes;
+  const kinds = new Map(table.writable.map(({name, kind}) => [name, wireKinds[kind]]));
+  const body = encodeDocument(resource, kinds, encodeFields(writes, fields, timeZone));
   return {method: subject.operation === 'create' ? 'POST' : 'PUT', path, body};
 }
 

@@ -1,0 +1,129 @@
+// Somebody else who works at the service: every operation of the specification, where the product has a client for reads
+// and composes a write from its change.
+
+import type {Transport} from '../../src/api/http/transport.ts';
+import {type Client, createClient} from '../../src/api/resources/client.ts';
+import {sendWrite, toPathPart, type WriteResult} from '../../src/api/resources/operations.ts';
+import {
+  encodeDocument,
+  type FieldKind,
+  type Fields,
+  type Resource,
+  type WritableFields,
+} from '../../src/api/xml/encoder.ts';
+import type {FieldType} from '../../src/service/resources/field.ts';
+import * as resources from '../../src/service/resources/resource.ts';
+
+export type WritingClient = ReturnType<typeof createWritingClient>;
+
+export function createWritingClient(transport: Transport) {
+  const client = createClient(transport);
+  const customers = writesOf(transport, {list: 'customers', item: 'customer'});
+  const jobs = writesOf(transport, {list: 'jobs', item: 'job'});
+  const charges = writesOf(transport, {list: 'job_charges', item: 'job_charge'});
+  const employees = writesOf(transport, {list: 'employees', item: 'employee'});
+  const tasks = writesOf(transport, {list: 'tasks', item: 'task'});
+  return {
+    ...client,
+    customers: {
+      ...client.customers,
+      create: (fields: Fields) => customers.create('/customers.xml', fields),
+      update: async (number: string, fields: Fields) =>
+        await customers.update(pathOf('customers', number), fields),
+      remove: async (number: string) => await customers.remove(pathOf('customers', number)),
+    },
+    jobs: {
+      ...client.jobs,
+      create: async (customerNumber: string, fields: Fields) =>
+        await jobs.create(`/customers/${toPathPart(customerNumber)}/jobs.xml`, fields),
+      update: async (number: string, fields: Fields) => await jobs.update(pathOf('jobs', number), fields),
+      remove: async (number: string) => await jobs.remove(pathOf('jobs', number)),
+    },
+    jobCharges: {
+      create: async (jobNumber: string, fields: Fields) =>
+        await charges.create(`/jobs/${toPathPart(jobNumber)}/job_charges.xml`, fields),
+    },
+    employees: {
+      ...client.employees,
+      create: (fields: Fields) => employees.create('/employees.xml', fields),
+      update: async (number: string, fields: Fields) =>
+        await employees.update(pathOf('employees', number), fields),
+    },
+    tasks: {
+      ...client.tasks,
+      create: (fields: Fields) => tasks.create('/tasks.xml', fields),
+      update: async (number: string, fields: Fields) => await tasks.update(pathOf('tasks', number), fields),
+      remove: async (number: string) => await tasks.remove(pathOf('tasks', number)),
+    },
+    timeEntries: nested(
+      client.timeEntries,
+      writesOf(transport, {list: 'time_entries', item: 'time_entry'}),
+      'jobs/:parent/time_entries',
+    ),
+    customerNotes: nested(
+      client.customerNotes,
+      writesOf(transport, {list: 'notes', item: 'note'}),
+      'customers/:parent/notes',
+    ),
+    jobNotes: nested(
+      client.jobNotes,
+      writesOf(transport, {list: 'notes', item: 'note'}),
+      'jobs/:parent/notes',
+    ),
+  };
+}
+
+/** What a record that hangs on another is known by: its parent's number and its own id. */
+export interface NestedKey {
+  readonly parentNumber: string;
+  readonly id: string;
+}
+
+type Reads = Client['timeEntries'];
+type Writes = ReturnType<typeof writesOf>;
+
+function nested(reads: Reads, writes: Writes, list: string) {
+  const under = (parentNumber: string) => `/${list.replace(':parent', toPathPart(parentNumber))}`;
+  const pathTo = ({parentNumber, id}: NestedKey) => `${under(parentNumber)}/${toPathPart(id)}.xml`;
+  return {
+    ...reads,
+    create: async (parentNumber: string, fields: Fields) =>
+      await writes.create(`${under(parentNumber)}.xml`, fields),
+    update: async (key: NestedKey, fields: Fields) => await writes.update(pathTo(key), fields),
+    remove: async (key: NestedKey) => await writes.remove(pathTo(key)),
+  };
+}
+
+function writesOf(transport: Transport, {list, item}: {readonly list: string; readonly item: Resource}) {
+  const names = {list, item};
+  const send = async (method: 'POST' | 'PUT', path: string, fields: Fields): Promise<WriteResult> => {
+    const body = encodeDocument(item, writableOf(item), fields);
+    return await sendWrite(transport, {method, path, body}, names);
+  };
+  return {
+    create: (path: string, fields: Fields) => send('POST', path, fields),
+    update: async (path: string, fields: Fields) => await send('PUT', path, fields),
+    remove: (path: string) => sendWrite(transport, {method: 'DELETE', path}, names),
+  };
+}
+
+function pathOf(list: string, number: string): string {
+  return `/${list}/${toPathPart(number)}.xml`;
+}
+
+const kinds: Partial<Record<FieldType, FieldKind>> = {
+  integer: 'integer',
+  decimal: 'decimal',
+  boolean: 'boolean',
+};
+
+/** What the service lets its clients write of a resource. */
+export function writableOf(element: Resource): WritableFields {
+  const resource = Object.values(resources).find((known) => known.element === element);
+  if (resource === undefined) throw new TypeError(`the service has no ${element}`);
+  const {fields, writable} = resource;
+  const types = new Map(fields.map(({name, type}) => [name, kinds[type] ?? 'text']));
+  return new Map(
+    [...writable].map((name) => [name, name.endsWith('_ids') ? 'ids' : (types.get(name) ?? 'text')]),
+  );
+}
