@@ -21,12 +21,16 @@ function live(
 }
 
 test('a heap that comes and goes does not grow', () => {
-  expect(findGrowth(live(20, (minute) => 250 + 60 * Math.sin(minute * 3)))).toBeNull();
+  expect(findGrowth(live(30, (minute) => 250 + 60 * Math.sin(minute * 3)))).toBeNull();
 });
 
 test('nor does one whose garbage is collected every eight minutes', () => {
   const sawTooth = (minute: number) => 200 + 12 * (minute % 8);
   expect(findGrowth(live(30, sawTooth))).toBeNull();
+});
+
+test('nor does one that lived for little more than a wave', () => {
+  expect(findGrowth(live(9, (minute) => 200 + 12 * (minute % 8)))).toBeNull();
 });
 
 test('what is kept of each wave is growth', () => {
@@ -35,20 +39,20 @@ test('what is kept of each wave is growth', () => {
 });
 
 test('what the first minute takes does not count', () => {
-  const life = live(20, (minute) => (minute < warmMinutes ? 50 + 200 * minute : 250));
+  const life = live(30, (minute) => (minute < warmMinutes ? 50 + 200 * minute : 250));
   expect(life.megabytes).toMatchObject({first: 250, last: 250});
   expect(findGrowth(life)).toBeNull();
 });
 
 test('memory that grows beyond the bound is told, and so are descriptors', () => {
   const steep = 2 * mostAMinute.megabytes;
-  expect(findGrowth(live(20, (minute) => 250 + steep * minute))).toBe(
+  expect(findGrowth(live(30, (minute) => 250 + steep * minute))).toBe(
     `worker grows by ${steep.toFixed(1)} MB a minute`,
   );
   expect(
     findGrowth(
       live(
-        20,
+        30,
         () => 250,
         (minute) => 40 + Math.floor(minute),
       ),

@@ -18,8 +18,10 @@ export interface Vitals {
 
 /** The first work of a process takes memory that it keeps. */
 const warmUpMs = 60_000;
-/** Of less no slope can be told: the heap comes and goes. */
-export const tellingMinutes = 6;
+/** Garbage comes and goes in waves of up to so many minutes. */
+const waveMinutes = 8;
+/** Of less no slope can be told: each of the thirds that are compared holds a wave. */
+export const tellingMinutes = 3 * waveMinutes;
 /** Beyond these, in a process that lived long enough, something grows. */
 export const mostAMinute = {megabytes: 2, descriptors: 0.5} as const;
 
