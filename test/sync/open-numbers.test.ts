@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
+import {NumberSet} from '../../src/base/number-set.ts';
 import {
+  endsOf,
   findGaps,
   findLost,
   findMissed,
@@ -11,19 +13,20 @@ import {
 
 const range = (known: readonly number[], absent: readonly number[] = []) =>
   rangeOf({
-    seen: new Set(known.map(String)),
-    seenAgain: new Set(),
-    live: [],
-    deleted: [],
-    absent: absent.map(String),
+    seen: new NumberSet(known.map(String)),
+    seenAgain: new NumberSet(),
+    live: new NumberSet(),
+    deleted: new NumberSet(),
+    absent: new NumberSet(absent.map(String)),
   });
 
 describe('numbers that a sweep has to ask for', () => {
   test('are those that one pass saw and the other did not, and live rows that neither saw', () => {
-    const passes = {seen: new Set(['1', '2']), seenAgain: new Set(['2', '3']), live: ['1', '2', '3', '4']};
-    expect(findMissed(passes)).toEqual(['3']);
-    expect(findLost(passes)).toEqual(['1']);
-    expect(findUnseen(passes)).toEqual(['4']);
+    const [seen, seenAgain] = [new NumberSet(['1', '2']), new NumberSet(['2', '3'])];
+    const passes = {seen, seenAgain, live: new NumberSet(['1', '2', '3', '4'])};
+    expect([...findMissed(passes)]).toEqual(['3']);
+    expect([...findLost(passes)]).toEqual(['1']);
+    expect([...findUnseen(passes)]).toEqual(['4']);
   });
 
   test('are all that were never seen between the first and the last', () => {
@@ -37,6 +40,10 @@ describe('numbers that a sweep has to ask for', () => {
 
   test('are asked for once: what was absent is not asked for again', () => {
     expect(findGaps(range([1, 5], [2, 4]), 100)).toEqual({numbers: ['3'], left: 0, sampled: 0});
+  });
+
+  test('are not fewer because a number was absent once and is known, or lies outside', () => {
+    expect(findGaps(range([5, 7, 9], [1, 7, 12]), 1)).toEqual({numbers: ['6'], left: 1, sampled: 0});
   });
 
   test('are counted where there are more than one sweep asks for', () => {
@@ -63,6 +70,11 @@ describe('numbers that a sweep has to ask for', () => {
       }),
     );
   });
+});
+
+test('the known range ends at its lowest and its highest number, and begins at 1 where nothing is known', () => {
+  expect(endsOf(new NumberSet(['300000', '7', '12']))).toEqual({lowest: 7, highest: 300_000});
+  expect(endsOf(new NumberSet())).toEqual({lowest: 1, highest: 0});
 });
 
 describe('a gap wider than an account could have left', () => {

@@ -3,6 +3,7 @@
 
 import type pg from 'pg';
 import {fetchPages, type Page} from '../../api/resources/pages.ts';
+import {NumberSet} from '../../base/number-set.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import {insertSightings, readSightings} from '../../warehouse/sweeps/sightings.ts';
 import type {ListEnd, Sample} from '../../warehouse/sweeps/sweep.ts';
@@ -10,6 +11,7 @@ import {readLastPass, saveCheckpoint} from '../../warehouse/sweeps/sweeps.ts';
 import {callOf, pass, type SweepRun} from '../sweep/sweep-run.ts';
 import {Tally} from '../sweep/tally.ts';
 import {decodeNumbers, encodeNumbers} from '../verify/number-codec.ts';
+import {PageNumbers} from '../verify/page-numbers.ts';
 import {SpotCheck} from '../verify/spot-check.ts';
 import {queryOf} from './query.ts';
 import {type CutPage, cutPage, type ReadBatch, readBatch} from './read-batch.ts';
@@ -17,9 +19,9 @@ import {writeBatch} from './write-batch.ts';
 
 /** What a first pass saw. */
 export interface FirstPass {
-  readonly seen: ReadonlySet<string>;
+  readonly seen: NumberSet;
   /** What each page held, as far as this process read it. */
-  readonly pages: ReadonlyMap<number, readonly string[]>;
+  readonly pages: PageNumbers;
   /** The page that ended it. */
   readonly lastPage: number;
   readonly endedBy: ListEnd;
@@ -54,8 +56,12 @@ export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
 }
 
 /** What the sweep has seen up to its checkpoint, in whatever process that was. */
-export async function readSeen({deps, sweep}: SweepRun): Promise<Set<string>> {
-  return new Set((await readSightings(deps.pool, sweep.sweepId)).flatMap(decodeNumbers));
+export async function readSeen({deps, sweep}: SweepRun): Promise<NumberSet> {
+  const seen = new NumberSet();
+  for (const noted of await readSightings(deps.pool, sweep.sweepId)) {
+    for (const number of decodeNumbers(noted)) seen.add(number);
+  }
+  return seen;
 }
 
 async function* askFor(run: SweepRun, knownPages: number | null): AsyncGenerator<Page> {
@@ -79,9 +85,9 @@ interface Reading {
 /** The state of a first pass: what was seen, what waits to be read, what is being written. */
 class ListReading {
   readonly #run: SweepRun;
-  readonly #seen: Set<string>;
+  readonly #seen: NumberSet;
   readonly #check: SpotCheck;
-  readonly #pages = new Map<number, readonly string[]>();
+  readonly #pages = new PageNumbers();
   /** Seen since the last checkpoint. */
   #unsaved: string[] = [];
   #waiting: CutPage[] = [];
@@ -93,7 +99,7 @@ class ListReading {
   #writing: Promise<void> = Promise.resolve();
   #checkpointAt = performance.now();
 
-  constructor(run: SweepRun, seen: Set<string>, check: SpotCheck) {
+  constructor(run: SweepRun, seen: NumberSet, check: SpotCheck) {
     this.#run = run;
     this.#seen = seen;
     this.#check = check;
@@ -202,7 +208,7 @@ class ListReading {
   #note(batch: ReadBatch): number {
     const before = this.#unsaved.length;
     for (const {page, numbers} of batch.pages) {
-      this.#pages.set(page, numbers);
+      this.#pages.note(page, numbers);
       for (const number of numbers) {
         if (this.#seen.has(number)) continue;
         this.#seen.add(number);

@@ -1,6 +1,7 @@
 // A whole sweep: read, verify, ask, and say what is proven. What it claims when it is certified: as of its start no
 // record that lived throughout is missing here, or older than that, and no row is marked deleted whose record lives.
 
+import type {NumberSet} from '../../base/number-set.ts';
 import {settleFields} from '../../warehouse/fields/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';
 import {resolveUnnumbered} from '../../warehouse/sweeps/quarantine.ts';
@@ -10,6 +11,7 @@ import {type FirstPass, readFirstPass, readSeen} from '../load/read-list.ts';
 import {doubtsOfList} from '../verify/list-doubts.ts';
 import {markGone} from '../verify/mark-gone.ts';
 import {findMissed} from '../verify/open-numbers.ts';
+import {PageNumbers} from '../verify/page-numbers.ts';
 import {type Findings, resolveOpenNumbers} from '../verify/resolve-open-numbers.ts';
 import {type SecondPass, verifyList} from '../verify/verify-list.ts';
 import {endRun} from './end-run.ts';
@@ -27,14 +29,14 @@ const noSample = {records: 0, altered: 0, isWhole: false};
 export async function sweepFull(run: SweepRun): Promise<Ended> {
   const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
   const held = await readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
-  const limit = Math.max(tombstonesAlwaysAllowed, Math.floor(held.live.length * tombstoneShare));
+  const limit = Math.max(tombstonesAlwaysAllowed, Math.floor(held.live.size * tombstoneShare));
   const about: Evidence = {
     firstPass: {lastPage: first.lastPage, endedBy: first.endedBy, numbers: first.seen.size},
     sample: first.sample,
-    liveRows: held.live.length,
+    liveRows: held.live.size,
     tombstoneLimit: limit,
   };
-  if (first.seen.size === 0 && held.live.length > 0) return await refuseEmpty(run, held, about);
+  if (first.seen.size === 0 && held.live.size > 0) return await refuseEmpty(run, held, about);
   const second = await verifyList(run, first);
   await pass(run, 'list-verified');
   const asksEdges = run.stream.isPaged ? !second.isQuiet : run.tally.counts.inserted > 0;
@@ -58,11 +60,11 @@ export async function sweepFull(run: SweepRun): Promise<Ended> {
 async function recallList(run: SweepRun): Promise<FirstPass> {
   const {firstPass, sample = noSample} = run.sweep.evidence;
   const {lastPage = 1, endedBy = 'nothing-new'} = firstPass ?? {};
-  return {seen: await readSeen(run), pages: new Map(), lastPage, endedBy, sample};
+  return {seen: await readSeen(run), pages: new PageNumbers(), lastPage, endedBy, sample};
 }
 
 function describe(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
-  const missed = findMissed({seen: first.seen, seenAgain: second.numbers}).length;
+  const missed = findMissed({seen: first.seen, seenAgain: second.numbers}).size;
   return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
 }
 
@@ -88,24 +90,24 @@ async function stop(
   {evidence, findings}: {readonly evidence: Evidence; readonly findings: Findings},
 ): Promise<Ended> {
   const {gone, suspects} = findings;
-  const reason = `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ${suspects.length} more are not in its list, and one sweep may mark ${evidence.tombstoneLimit} deleted`;
+  const reason = `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ${suspects.size} more are not in its list, and one sweep may mark ${evidence.tombstoneLimit} deleted`;
   return await stopWith(run, {evidence, suspects, reason});
 }
 
 /** A list that is empty all at once is no list: of what it does not show nothing is even asked. */
 async function refuseEmpty(run: SweepRun, held: HeldNumbers, evidence: Evidence): Promise<Ended> {
-  const reason = `the first page of the list was empty, and ${held.live.length} live rows are held`;
+  const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
   return await stopWith(run, {evidence, suspects: held.live, reason});
 }
 
 async function stopWith(
   run: SweepRun,
-  stopped: {readonly evidence: Evidence; readonly suspects: readonly string[]; readonly reason: string},
+  stopped: {readonly evidence: Evidence; readonly suspects: NumberSet; readonly reason: string},
 ): Promise<Ended> {
   const {evidence, suspects, reason} = stopped;
   return await endRun(run, {state: 'stopped', reasons: [reason], evidence}, async (client) => {
-    await keepSuspects(client, {...scopeOf(run), numbers: suspects});
+    await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});
     return {};
   });
 }

@@ -48,12 +48,21 @@ const questionsAtOnce = 60;
  */
 export async function* askNumbers(
   run: SweepRun,
-  numbers: readonly string[],
+  numbers: Iterable<string>,
   keepGone: KeepGone,
 ): AsyncGenerator<Answers> {
-  for (let at = 0; at < numbers.length; at += questionsAtOnce) {
-    yield await askLot(run, numbers.slice(at, at + questionsAtOnce), keepGone);
+  for (const lot of takeLots(numbers)) yield await askLot(run, lot, keepGone);
+}
+
+function* takeLots(numbers: Iterable<string>): Generator<readonly string[]> {
+  let lot: string[] = [];
+  for (const number of numbers) {
+    lot.push(number);
+    if (lot.length < questionsAtOnce) continue;
+    yield lot;
+    lot = [];
   }
+  if (lot.length > 0) yield lot;
 }
 
 /** Asks for a few at once. */

@@ -1,47 +1,56 @@
 // Which numbers a sweep still has to ask for, when both passes are done.
 
+import type {NumberSet} from '../../base/number-set.ts';
+
 /** What is known of the numbers of a stream. */
 export interface NumberKnowledge {
   /** Seen by the first pass. */
-  readonly seen: ReadonlySet<string>;
+  readonly seen: NumberSet;
   /** Seen by the second. */
-  readonly seenAgain: ReadonlySet<string>;
+  readonly seenAgain: NumberSet;
   /** Of rows that live. */
-  readonly live: readonly string[];
+  readonly live: NumberSet;
   /** Of rows marked deleted. */
-  readonly deleted: readonly string[];
+  readonly deleted: NumberSet;
   /** Asked for in earlier sweeps, and not there. */
-  readonly absent: readonly string[];
+  readonly absent: NumberSet;
 }
 
 /** Numbers that only the second pass saw: records that moved while the first was reading. */
-export function findMissed({seen, seenAgain}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): string[] {
-  return [...seenAgain].filter((number) => !seen.has(number));
+export function findMissed({seen, seenAgain}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): NumberSet {
+  return seenAgain.difference(seen);
 }
 
 /** Numbers that only the first pass saw: gone since, or moved again. */
-export function findLost({seen, seenAgain}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): string[] {
-  return [...seen].filter((number) => !seenAgain.has(number));
+export function findLost({seen, seenAgain}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): NumberSet {
+  return seen.difference(seenAgain);
 }
 
 /** Live rows that neither pass saw. */
-export function findUnseen({seen, seenAgain, live}: Omit<NumberKnowledge, 'deleted' | 'absent'>): string[] {
-  return live.filter((number) => !seen.has(number) && !seenAgain.has(number));
+export function findUnseen({seen, seenAgain, live}: Omit<NumberKnowledge, 'deleted' | 'absent'>): NumberSet {
+  return live.difference(seen).difference(seenAgain);
 }
 
-/** Numbers in order, as numbers: those counted by an account are far below 2^53. */
+/** Between which numbers there may be others. They are compared as numbers: an account counts far below 2^53. */
 export interface KnownRange {
-  readonly sorted: readonly number[];
-  readonly absent: ReadonlySet<number>;
+  /** Seen, held or marked deleted. */
+  readonly known: NumberSet;
+  readonly absent: NumberSet;
 }
 
-/** Every number known of: seen, held or marked deleted, in order. */
+/** Every number known of. */
 export function rangeOf({seen, seenAgain, live, deleted, absent}: NumberKnowledge): KnownRange {
-  const numbers = new Set<number>();
-  for (const known of [seen, seenAgain, live, deleted]) {
-    for (const number of known) numbers.add(Number(number));
+  return {known: seen.union(seenAgain).union(live).union(deleted), absent};
+}
+
+/** The lowest and the highest number; 1 and 0 where none is known: a step beyond the highest is the first number. */
+export function endsOf(known: NumberSet): {readonly lowest: number; readonly highest: number} {
+  let [lowest, highest]: [number | null, number] = [null, 0];
+  for (const number of known.asNumbers()) {
+    lowest ??= number;
+    highest = number;
   }
-  return {sorted: [...numbers].sort((a, b) => a - b), absent: new Set(absent.map(Number))};
+  return {lowest: lowest ?? 1, highest};
 }
 
 /** Questions about numbers inside the known range that nobody has ever seen. */
@@ -57,6 +66,7 @@ export interface GapQuestions {
 export const wideGap = 10_000;
 const sampledAtEachEnd = 50;
 const sampledBetween = 100;
+const sampledInAll = 2 * sampledAtEachEnd + sampledBetween;
 
 /**
  * What to ask of the numbers that nobody has ever seen: all of them, but of a wide gap a sample, so that one outlier does
@@ -64,53 +74,70 @@ const sampledBetween = 100;
  * makes two gaps of one, each with a sample of its own.
  * @param limit - how many are named
  */
-export function findGaps({sorted, absent}: KnownRange, limit: number): GapQuestions {
-  const gaps = gapsOf(sorted);
-  const wide = gaps.filter((gap) => widthOf(gap) > wideGap);
+export function findGaps(range: KnownRange, limit: number): GapQuestions {
   const numbers: string[] = [];
-  for (const gap of gaps) {
-    for (const number of numbersOf(gap)) {
+  let [open, sampled] = [0, 0];
+  for (const gap of gapsOf(range)) {
+    if (isWide(gap)) sampled += widthOf(gap);
+    open += countOpen(gap);
+    if (numbers.length >= limit) continue;
+    for (const number of openNumbersOf(gap)) {
+      numbers.push(String(number));
       if (numbers.length >= limit) break;
-      if (!absent.has(number)) numbers.push(String(number));
     }
   }
-  const asked = [...absent].filter((number) => gapOf(wide, number) === undefined && isInside(sorted, number));
-  const samples = wide.flatMap((gap) => [...numbersOf(gap)]);
-  const narrow = gaps.reduce((sum, gap) => sum + (widthOf(gap) > wideGap ? 0 : widthOf(gap)), 0);
-  const open = narrow - asked.length + samples.filter((number) => !absent.has(number)).length;
-  const sampled = wide.reduce((sum, gap) => sum + widthOf(gap), 0);
   return {numbers, left: open - numbers.length, sampled};
 }
 
-/** Numbers from the first to the last, both included. */
+/** Numbers that nobody has ever seen, from the first to the last, both included. */
 interface Gap {
   readonly first: number;
   readonly last: number;
+  /** Those of them that were asked for before. */
+  readonly asked: ReadonlySet<number>;
 }
 
-function gapsOf(sorted: readonly number[]): Gap[] {
-  return sorted.flatMap((number, at) => {
-    const previous = sorted[at - 1] ?? number;
-    return number - previous > 1 ? [{first: previous + 1, last: number - 1}] : [];
-  });
+const none: ReadonlySet<number> = new Set();
+
+/** The gaps in order. An account may have a million: none is kept. */
+function* gapsOf({known, absent}: KnownRange): Generator<Gap> {
+  const asked = absent.asNumbers();
+  let next = asked.next();
+  let previous: number | null = null;
+  for (const number of known.asNumbers()) {
+    if (previous !== null && number - previous > 1) {
+      const inside: number[] = [];
+      for (; !next.done && next.value < number; next = asked.next())
+        if (next.value > previous) inside.push(next.value);
+      const gap = {first: previous + 1, last: number - 1};
+      yield {...gap, asked: inside.length === 0 ? none : new Set(inside)};
+    }
+    previous = number;
+  }
 }
 
 function widthOf({first, last}: Gap): number {
   return last - first + 1;
 }
 
-function gapOf(gaps: readonly Gap[], number: number): Gap | undefined {
-  return gaps.find(({first, last}) => number >= first && number <= last);
+function isWide(gap: Gap): boolean {
+  return widthOf(gap) > wideGap;
 }
 
-function isInside(sorted: readonly number[], number: number): boolean {
-  return number > (sorted[0] ?? 0) && number < (sorted.at(-1) ?? 0);
+/** How many of the questions that a gap is worth are still to be asked. */
+function countOpen(gap: Gap): number {
+  if (!isWide(gap)) return widthOf(gap) - gap.asked.size;
+  return gap.asked.size === 0 ? sampledInAll : [...openNumbersOf(gap)].length;
+}
+
+function* openNumbersOf(gap: Gap): Generator<number> {
+  for (const number of numbersOf(gap)) if (!gap.asked.has(number)) yield number;
 }
 
 function* numbersOf(gap: Gap): Generator<number> {
   const {first, last} = gap;
   const width = widthOf(gap);
-  if (width <= wideGap) {
+  if (!isWide(gap)) {
     for (let number = first; number <= last; number++) yield number;
     return;
   }

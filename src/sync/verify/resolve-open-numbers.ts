@@ -1,18 +1,27 @@
 // The questions by number that both passes leave open, group by group.
 
+import {NumberSet} from '../../base/number-set.ts';
 import type {HeldNumbers} from '../../warehouse/rows/held-numbers.ts';
-import {listAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
+import {readAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import {listUnmetNumbers} from '../../warehouse/sweeps/quarantine.ts';
 import type {Asked, Evidence} from '../../warehouse/sweeps/sweep.ts';
 import {dropSuspects, keepAnswers, listTombstones} from '../../warehouse/sweeps/tombstones.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
-import {findGaps, findLost, findMissed, findUnseen, type KnownRange, rangeOf} from './open-numbers.ts';
+import {
+  endsOf,
+  findGaps,
+  findLost,
+  findMissed,
+  findUnseen,
+  type KnownRange,
+  rangeOf,
+} from './open-numbers.ts';
 
 /** What both passes found, and what was held before. */
 export interface Passes {
-  readonly seen: ReadonlySet<string>;
-  readonly seenAgain: ReadonlySet<string>;
+  readonly seen: NumberSet;
+  readonly seenAgain: NumberSet;
   readonly held: HeldNumbers;
   /** Whether what lies outside the known range must be looked at too. */
   readonly asksEdges: boolean;
@@ -22,9 +31,9 @@ export interface Passes {
 export interface Findings {
   readonly evidence: Pick<Evidence, 'missed' | 'lost' | 'unseen' | 'quarantined' | 'gaps' | 'edges'>;
   /** Held numbers that are gone. */
-  readonly gone: ReadonlySet<string>;
+  readonly gone: NumberSet;
   /** Held numbers that were not asked for, because too many were gone already. */
-  readonly suspects: readonly string[];
+  readonly suspects: NumberSet;
   readonly doubts: readonly string[];
 }
 
@@ -46,15 +55,15 @@ class OpenQuestions {
   readonly #run: SweepRun;
   readonly #passes: Passes;
   readonly #limit: number;
-  readonly #live: ReadonlySet<string>;
-  readonly #gone = new Set<string>();
+  readonly #live: NumberSet;
+  readonly #gone = new NumberSet();
   readonly #doubts: string[] = [];
 
   constructor(run: SweepRun, passes: Passes, limit: number) {
     this.#run = run;
     this.#passes = passes;
     this.#limit = limit;
-    this.#live = new Set(passes.held.live);
+    this.#live = passes.held.live;
   }
 
   /** Of a row that lives here the answer is evidence for a tombstone; of any other number it is remembered. */
@@ -76,7 +85,7 @@ class OpenQuestions {
     if (this.#hasTripped() || !stream.isCountedPerAccount)
       return this.#tell({missed, lost, unseen, quarantined});
     // Nobody asks for a number twice in one sweep.
-    const absent = [...new Set([...(await listAbsent(deps.pool, scopeOf(this.#run))), ...unmet])];
+    const absent = (await readAbsent(deps.pool, scopeOf(this.#run))).union(unmet);
     const range = rangeOf({seen, seenAgain, ...held, absent});
     const gaps = await this.#askGaps(range);
     return this.#tell({
@@ -90,10 +99,10 @@ class OpenQuestions {
   }
 
   /** Records that could not be read once, and that no list shows any more: they may be gone. */
-  async #listQuarantined(): Promise<string[]> {
+  async #listQuarantined(): Promise<NumberSet> {
     const {seen, seenAgain} = this.#passes;
     const unmet = await listUnmetNumbers(this.#run.deps.pool, scopeOf(this.#run));
-    return unmet.filter((number) => !seen.has(number) && !seenAgain.has(number) && !this.#live.has(number));
+    return new NumberSet(unmet).difference(seen).difference(seenAgain).difference(this.#live);
   }
 
   /** Nobody is asked twice, though the sweep was cut off: but what a list has shown since is back, whatever was said. */
@@ -106,12 +115,9 @@ class OpenQuestions {
   }
 
   #tell(evidence: Findings['evidence']): Findings {
-    const {seen, seenAgain, held} = this.#passes;
     const suspects = this.#hasTripped()
-      ? [...findLost({seen, seenAgain}), ...findUnseen({seen, seenAgain, live: held.live})].filter(
-          (number) => this.#live.has(number) && !this.#gone.has(number),
-        )
-      : [];
+      ? this.#live.difference(this.#passes.seenAgain).difference(this.#gone)
+      : new NumberSet();
     return {evidence, gone: this.#gone, suspects, doubts: this.#doubts};
   }
 
@@ -120,9 +126,8 @@ class OpenQuestions {
   }
 
   /** Asks for numbers of which most are held, until the breaker trips. */
-  async #askHeld(numbers: readonly string[]): Promise<Asked> {
-    const open = numbers.filter((number) => !this.#gone.has(number));
-    return await this.#askAll(open, this.#keep);
+  async #askHeld(numbers: NumberSet): Promise<Asked> {
+    return await this.#askAll(numbers.difference(this.#gone), this.#keep);
   }
 
   async #askGaps(range: KnownRange): Promise<Asked & {readonly left: number; readonly sampled: number}> {
@@ -136,13 +141,14 @@ class OpenQuestions {
   }
 
   /** Steps outward from both ends of the known range, until a few in a row are unknown. */
-  async #askEdges({sorted, absent}: KnownRange): Promise<Asked> {
+  async #askEdges({known, absent}: KnownRange): Promise<Asked> {
     const sum = {asked: 0, found: 0, gone: 0};
-    const ends = [
-      {from: sorted.at(-1) ?? 0, step: 1},
-      {from: sorted[0] ?? 1, step: -1},
+    const {lowest, highest} = endsOf(known);
+    const directions = [
+      {from: highest, step: 1},
+      {from: lowest, step: -1},
     ];
-    for (const {from, step} of ends) {
+    for (const {from, step} of directions) {
       for (let edge: number | null = from; edge !== null; ) {
         const {asked, furthest} = await this.#askBeside(edge, step, absent);
         sum.asked += asked.asked;
@@ -158,10 +164,13 @@ class OpenQuestions {
   async #askBeside(
     edge: number,
     step: number,
-    absent: ReadonlySet<number>,
+    absent: NumberSet,
   ): Promise<{asked: Asked; furthest: number | null}> {
     const beside = Array.from({length: edgeWidth}, (_, at) => edge + step * (at + 1));
-    const numbers = beside.filter((number) => number > 0 && !absent.has(number)).map(String);
+    const numbers = beside
+      .filter((number) => number > 0)
+      .map(String)
+      .filter((number) => !absent.has(number));
     const found: number[] = [];
     // What is above the known range may be born any moment, so nothing is remembered of it.
     const keep: KeepGone = step < 0 ? this.#keep : async () => {};
@@ -170,7 +179,7 @@ class OpenQuestions {
   }
 
   async #askAll(
-    numbers: readonly string[],
+    numbers: Iterable<string>,
     keepGone: KeepGone,
     onFound: (number: string) => void = () => {},
   ): Promise<Asked> {

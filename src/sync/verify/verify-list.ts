@@ -3,23 +3,22 @@
 
 import {fetchPages, type Page} from '../../api/resources/pages.ts';
 import {readListApart} from '../../api/xml/undecodable.ts';
+import {NumberSet} from '../../base/number-set.ts';
 import {numberOf} from '../../records/number-of.ts';
 import {keyQueryOf} from '../load/query.ts';
 import type {FirstPass} from '../load/read-list.ts';
 import {callOf, type SweepRun} from '../sweep/sweep-run.ts';
+import {PageNumbers} from './page-numbers.ts';
 
 /** What the passes after the first saw. */
 export interface SecondPass {
-  readonly numbers: ReadonlySet<string>;
+  readonly numbers: NumberSet;
   readonly pages: number;
   /** Whether the second pass saw on every page what the first did: then nothing moved, and nothing was missed. */
   readonly isQuiet: boolean;
   /** Why this pass does not prove that the list was read to its end. */
   readonly doubts: readonly string[];
 }
-
-/** What one pass saw, page by page. */
-type PageNumbers = ReadonlyMap<number, readonly string[]>;
 
 const pagesInFlight = 4;
 /**
@@ -35,14 +34,14 @@ const maxPasses = {counted: 2, uncounted: 4};
  */
 export async function verifyList(run: SweepRun, first: FirstPass): Promise<SecondPass> {
   if (!run.stream.isPaged) return {numbers: first.seen, pages: 0, isQuiet: true, doubts: []};
-  const numbers = new Set<string>();
+  let numbers = new NumberSet();
   const before: {pages: PageNumbers; lastPage: number} = {pages: first.pages, lastPage: first.lastPage};
   const {isCountedPerAccount} = run.stream;
   const most = isCountedPerAccount ? maxPasses.counted : maxPasses.uncounted;
   for (let pages = 0, passes = 1; ; passes++) {
     const light = new LightPass(run, before);
     const {doubts, isQuiet} = await light.read();
-    for (const number of light.numbers) numbers.add(number);
+    numbers = numbers.union(light.numbers);
     pages += light.asked;
     if (isQuiet || (passes === most && isCountedPerAccount))
       return {numbers, pages, isQuiet: isQuiet && passes === 1, doubts};
@@ -57,8 +56,8 @@ export async function verifyList(run: SweepRun, first: FirstPass): Promise<Secon
 
 /** One pass over the numbers of a list, compared with the pass before it. */
 class LightPass {
-  readonly numbers = new Set<string>();
-  readonly pages = new Map<number, readonly string[]>();
+  readonly numbers = new NumberSet();
+  readonly pages = new PageNumbers();
   readonly #run: SweepRun;
   readonly #before: {readonly pages: PageNumbers; readonly lastPage: number};
   readonly #doubts: string[] = [];
@@ -88,7 +87,7 @@ class LightPass {
       const fresh = this.#take(page);
       isQuiet &&= this.#isAsBefore(page.page);
       this.lastPage = page.page;
-      if (this.pages.get(page.page)?.length === 0) return isQuiet && page.page === lastPage;
+      if (this.pages.isEmpty(page.page)) return isQuiet && page.page === lastPage;
       if (isQuiet && page.page === lastPage - 1) {
         this.lastPage = lastPage;
         return true;
@@ -137,22 +136,17 @@ class LightPass {
     if (unread > 0) this.#doubts.push(`page ${page} of the second pass: ${unread} records without a number`);
     const before = this.numbers.size;
     for (const number of numbers) this.numbers.add(number);
-    this.pages.set(page, numbers);
+    this.pages.note(page, numbers);
     this.asked++;
     tally.add({bytes: body.length});
     return this.numbers.size - before;
   }
 
   #isAsBefore(page: number): boolean {
-    return holdsSame(this.#before.pages.get(page), this.pages.get(page));
+    return this.pages.holdsSame(page, this.#before.pages, page);
   }
 
   #isRepeated(page: number): boolean {
-    return holdsSame(this.pages.get(page - 1), this.pages.get(page));
+    return this.pages.holdsSame(page, this.pages, page - 1);
   }
-}
-
-function holdsSame(one: readonly string[] = [], other: readonly string[] = []): boolean {
-  const held = new Set(one);
-  return one.length === other.length && other.every((number) => held.has(number));
 }

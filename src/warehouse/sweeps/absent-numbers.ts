@@ -1,5 +1,7 @@
 import type pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
+import {NumberSet} from '../../base/number-set.ts';
+import {readByCursor} from '../postgres/cursor.ts';
+import {inTransaction} from '../postgres/database.ts';
 import {type GoneAnswers, toValues} from './tombstones.ts';
 
 interface Scope {
@@ -29,10 +31,14 @@ export async function forgetAbsent(
   );
 }
 
-export async function listAbsent(db: Queryable, {accountId, stream}: Scope): Promise<string[]> {
-  const {rows} = await db.query<{number: string}>(
-    'SELECT number FROM sync.absent_numbers WHERE account_id = $1 AND stream = $2',
-    [accountId, stream],
-  );
-  return rows.map((row) => row.number);
+/** Reads what is remembered as absent. */
+export async function readAbsent(pool: pg.Pool, {accountId, stream}: Scope): Promise<NumberSet> {
+  const query = 'SELECT number FROM sync.absent_numbers WHERE account_id = $1 AND stream = $2';
+  return await inTransaction(pool, async (client) => {
+    const absent = new NumberSet();
+    for await (const rows of readByCursor<{number: string}>(client, query, [accountId, stream])) {
+      for (const {number} of rows) absent.add(number);
+    }
+    return absent;
+  });
 }

@@ -1,0 +1,142 @@
+// Numbers in little memory: a sweep keeps several sets of all numbers of its stream at once. An account counts its records,
+// so their numbers are dense. Measured: a million in a row take 0.1 MB, a million among ten million 1.3 MB; a `Set` of
+// texts takes 55 MB.
+
+/**
+ * What the numbers of a chunk are beyond their high bits: while they are few, in order; once they are many, a bit each.
+ */
+type Chunk = number[] | Uint32Array<ArrayBuffer>;
+
+const chunkWidth = 2 ** 16;
+/** In order they take eight bytes each: so many take as much as all bits of the chunk. */
+const mostInOrder = chunkWidth / 64;
+/** A text of so many digits is exact as a number; a longer one may not be. */
+const exactDigits = 15;
+const highestExact = Number.MAX_SAFE_INTEGER / chunkWidth;
+
+/**
+ * A set of whole numbers of 64 bits, as canonical text: `'42'`, never `'042'`. It yields them in order of number. A
+ * number that has no other within some 65,536 takes 85 bytes: more than in a `Set` of texts, but an outlier is rare.
+ */
+export class NumberSet implements Iterable<string> {
+  /** By all bits of the numbers but the low sixteen. */
+  readonly #chunks = new Map<number, Chunk>();
+  #size = 0;
+
+  constructor(numbers: Iterable<string> = []) {
+    for (const number of numbers) this.add(number);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  has(number: string): boolean {
+    const {high, low} = split(number);
+    return this.#has(high, low);
+  }
+
+  add(number: string): void {
+    const {high, low} = split(number);
+    this.#add(high, low);
+  }
+
+  /** What is in one of the two, or in both. */
+  union(other: NumberSet): NumberSet {
+    const both = new NumberSet();
+    for (const set of [this, other]) {
+      for (const [high, chunk] of set.#chunks) for (const low of lowsOf(chunk)) both.#add(high, low);
+    }
+    return both;
+  }
+
+  /** What is not in the other. */
+  difference(other: NumberSet): NumberSet {
+    const rest = new NumberSet();
+    for (const [high, chunk] of this.#chunks) {
+      for (const low of lowsOf(chunk)) if (!other.#has(high, low)) rest.#add(high, low);
+    }
+    return rest;
+  }
+
+  *[Symbol.iterator](): Generator<string> {
+    for (const [high, chunk] of this.#inOrder()) for (const low of lowsOf(chunk)) yield join(high, low);
+  }
+
+  /** The same as numbers: exact up to 2^53, beyond it the nearest that there is. */
+  *asNumbers(): Generator<number> {
+    for (const [high, chunk] of this.#inOrder())
+      for (const low of lowsOf(chunk)) yield high * chunkWidth + low;
+  }
+
+  #inOrder(): [high: number, chunk: Chunk][] {
+    return [...this.#chunks].sort(([one], [other]) => one - other);
+  }
+
+  #has(high: number, low: number): boolean {
+    const chunk = this.#chunks.get(high);
+    return chunk !== undefined && holds(chunk, low);
+  }
+
+  #add(high: number, low: number): void {
+    const chunk = this.#chunks.get(high);
+    if (chunk === undefined) this.#chunks.set(high, [low]);
+    else if (holds(chunk, low)) return;
+    else if (chunk instanceof Uint32Array) setBit(chunk, low);
+    else if (chunk.length < mostInOrder) chunk.splice(placeOf(chunk, low), 0, low);
+    else this.#chunks.set(high, toBits([...chunk, low]));
+    this.#size++;
+  }
+}
+
+function split(number: string): {high: number; low: number} {
+  if (number.length > exactDigits) {
+    const whole = BigInt(number);
+    return {high: Number(whole >> 16n), low: Number(whole & 0xffffn)};
+  }
+  const whole = Number(number);
+  const high = Math.floor(whole / chunkWidth);
+  return {high, low: whole - high * chunkWidth};
+}
+
+function join(high: number, low: number): string {
+  if (Math.abs(high) < highestExact) return String(high * chunkWidth + low);
+  return String((BigInt(high) << 16n) + BigInt(low));
+}
+
+function holds(chunk: Chunk, low: number): boolean {
+  if (chunk instanceof Uint32Array) return (((chunk[low >>> 5] ?? 0) >>> (low & 31)) & 1) === 1;
+  return chunk[placeOf(chunk, low)] === low;
+}
+
+/** Where a number stands in a list that is in order, or would stand. */
+function placeOf(lows: readonly number[], low: number): number {
+  let [from, to] = [0, lows.length];
+  // Lists come in order, mostly.
+  if (to > 0 && (lows[to - 1] ?? 0) < low) return to;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((lows[middle] ?? 0) < low) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function toBits(lows: readonly number[]): Uint32Array<ArrayBuffer> {
+  const bits = new Uint32Array(chunkWidth / 32);
+  for (const low of lows) setBit(bits, low);
+  return bits;
+}
+
+function setBit(bits: Uint32Array, low: number): void {
+  bits[low >>> 5] = (bits[low >>> 5] ?? 0) | (1 << (low & 31));
+}
+
+/** In order. */
+function* lowsOf(chunk: Chunk): Generator<number> {
+  if (!(chunk instanceof Uint32Array)) return yield* chunk;
+  for (let at = 0; at < chunk.length; at++) {
+    for (let word = chunk[at] ?? 0; word !== 0; word &= word - 1)
+      yield at * 32 + 31 - Math.clz32(word & -word);
+  }
+}

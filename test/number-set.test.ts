@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import {describe, expect, test} from 'vitest';
+import {NumberSet} from '../src/base/number-set.ts';
+
+const range = (first: number, last: number) =>
+  Array.from({length: last - first + 1}, (_, at) => String(first + at));
+const inOrder = (numbers: Iterable<string>) =>
+  [...numbers].sort((one, other) => (BigInt(one) < BigInt(other) ? -1 : 1));
+
+/** Near each other, far from each other, at the edges of a chunk, and at the edges of 53 and of 64 bits. */
+const anyNumber = fc
+  .oneof(
+    {weight: 4, arbitrary: fc.bigInt(1n, 3_000n)},
+    {weight: 2, arbitrary: fc.bigInt(1n, 10_000_000n)},
+    {weight: 1, arbitrary: fc.bigInt(65_530n, 65_540n)},
+    {weight: 1, arbitrary: fc.bigInt(2n ** 53n - 3n, 2n ** 53n + 3n)},
+    {weight: 1, arbitrary: fc.bigInt(2n ** 63n - 3n, 2n ** 63n - 1n)},
+    {weight: 1, arbitrary: fc.bigInt(-(2n ** 63n), 0n)},
+  )
+  .map(String);
+const anyNumbers = fc.array(anyNumber, {maxLength: 300});
+/** So many that a chunk holds them as bits. */
+const anyDense = fc
+  .tuple(
+    fc.integer({min: 1, max: 200_000}),
+    fc.integer({min: 1_000, max: 3_000}),
+    fc.integer({min: 1, max: 7}),
+  )
+  .map(([first, count, step]) => Array.from({length: count}, (_, at) => String(first + at * step)));
+const anyMixture = fc.tuple(anyNumbers, fc.option(anyDense, {nil: []})).map((parts) => parts.flat());
+
+describe('a set of numbers', () => {
+  test('holds what a set of texts holds, and tells it in order of number', () => {
+    fc.assert(
+      fc.property(anyMixture, anyNumbers, (numbers, others) => {
+        const [set, plain] = [new NumberSet(numbers), new Set(numbers)];
+        expect(set.size).toBe(plain.size);
+        expect([...set]).toEqual(inOrder(plain));
+        for (const number of [...numbers, ...others]) expect(set.has(number)).toBe(plain.has(number));
+      }),
+    );
+  });
+
+  test('tells the same as numbers, exact up to 2^53', () => {
+    fc.assert(
+      fc.property(anyMixture, (numbers) => {
+        const set = new NumberSet(numbers);
+        expect([...set.asNumbers()]).toEqual([...set].map(Number));
+      }),
+    );
+  });
+
+  test('makes the unions and the differences that sets of texts make, and is not changed by it', () => {
+    fc.assert(
+      fc.property(anyMixture, anyMixture, (numbers, others) => {
+        const [one, other] = [new NumberSet(numbers), new NumberSet(others)];
+        const [plain, plainOther] = [new Set(numbers), new Set(others)];
+        const [both, rest] = [one.union(other), one.difference(other)];
+        expect([...both]).toEqual(inOrder(plain.union(plainOther)));
+        expect([...rest]).toEqual(inOrder(plain.difference(plainOther)));
+        expect([both.size, rest.size]).toEqual([[...both].length, [...rest].length]);
+        for (const set of [both, rest]) set.add('4611686018427387904');
+        expect([one.size, other.size]).toEqual([plain.size, plainOther.size]);
+      }),
+      {numRuns: 50},
+    );
+  });
+
+  test('takes a chunk that fills up in any order, and each number once', () => {
+    const numbers = range(131_000, 140_000);
+    const shuffled = numbers.map((_, at) => numbers[(at * 7_919) % numbers.length] ?? '');
+    const set = new NumberSet([...shuffled, ...shuffled]);
+    expect(set.size).toBe(numbers.length);
+    expect([...set]).toEqual(numbers);
+    expect([set.has('130999'), set.has('140001')]).toEqual([false, false]);
+  });
+
+  test('tells two numbers apart that are one as floating point', () => {
+    const set = new NumberSet(['9007199254740993']);
+    expect([set.has('9007199254740992'), set.has('9007199254740993')]).toEqual([false, true]);
+    expect([...set]).toEqual(['9007199254740993']);
+  });
+});

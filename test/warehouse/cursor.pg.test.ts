@@ -1,0 +1,26 @@
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {readByCursor} from '../../src/warehouse/postgres/cursor.ts';
+import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {openWorld, type World} from './sample.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world?.close());
+
+test.each([0, 1, 9_999, 10_000, 10_001, 25_000])(
+  'all %i rows of a query come, some at a time',
+  async (count) => {
+    const query = 'SELECT number::bigint FROM generate_series(1, $1::integer) AS number';
+    const lots = await inTransaction(world.pool, async (client) => {
+      const read: (readonly {number: string}[])[] = [];
+      for await (const rows of readByCursor<{number: string}>(client, query, [count])) read.push(rows);
+      return read;
+    });
+    expect(lots.flat().map(({number}) => Number(number))).toEqual(
+      Array.from({length: count}, (_, at) => at + 1),
+    );
+    expect(Math.max(...lots.map((rows) => rows.length))).toBeLessThanOrEqual(10_000);
+  },
+);
