@@ -3,9 +3,7 @@
 // well and once with these two, in turn; what counts is the ratio. It reports; it asserts nothing.
 
 import {randomBytes} from 'node:crypto';
-import {mkdtemp, readFile, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {readFile} from 'node:fs/promises';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
@@ -15,12 +13,14 @@ import {drawTable} from '../src/commands/terminal/report.ts';
 import {allStreams} from '../src/streams/all.ts';
 import {allTables} from '../src/streams/all-tables.ts';
 import {keepSealedToken, pauseAccount, upsertAccount} from '../src/warehouse/accounts/accounts.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
+import type {EmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
 import {openPool} from '../src/warehouse/postgres/database.ts';
 import {migrate} from '../src/warehouse/schema/migrate.ts';
 import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
 import {type AccountServer, serveAccounts} from '../test/jobs/account-server.ts';
 import {type Running, startCommand} from '../test/support/command.ts';
+import {startPostgres} from '../test/support/own-postgres.ts';
+import {SetUp} from '../test/support/set-up.ts';
 
 /** One whole pass over all accounts. */
 interface Pass {
@@ -43,9 +43,9 @@ const [slow, refusing] = ['account-1', 'account-2'];
 const keyText = randomBytes(32).toString('base64');
 const [key] = parseKeys(keyText);
 
-const home = await mkdtemp(join(tmpdir(), 'fieldmirror-bench-'));
-const postgres = await openEmbeddedPostgres(home);
-const server = await serveAccounts();
+const setUp = new SetUp();
+const {postgres} = await startPostgres(setUp, 'bench');
+const server = await setUp.step('starting the service', serveAccounts, (started) => started.close());
 try {
   const rows: (string | number)[][] = [];
   // Once for nothing: the compile cache, the files of Postgres.
@@ -74,9 +74,7 @@ try {
     `${accountCount} accounts, ${workerCount} workers; seconds until the ${accountCount - 2} others have all ${allStreams.length} streams swept\n${drawTable(head, rows)}\n`,
   );
 } finally {
-  await server.close();
-  await postgres.leave();
-  await rm(home, {recursive: true, force: true});
+  await setUp.end();
 }
 
 async function measure(

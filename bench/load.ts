@@ -9,12 +9,11 @@ import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import pg from 'pg';
 import {drawTable} from '../src/commands/terminal/report.ts';
-import {allTables} from '../src/streams/all-tables.ts';
 import {jobs} from '../src/streams/jobs.ts';
 import {formatNumber} from '../src/views/format.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
-import {openPool} from '../src/warehouse/postgres/database.ts';
-import {migrate} from '../src/warehouse/schema/migrate.ts';
+import type {EmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
+import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
+import {SetUp} from '../test/support/set-up.ts';
 import {copyIn, copyOut, tokenise} from './floors.ts';
 import {listPages, preparePages} from './pages.ts';
 
@@ -36,14 +35,13 @@ const {values} = parseArgs({
 const jobCount = Number(values.jobs);
 const tables = [jobs.table, ...jobs.children.map((child) => child.table)];
 
-const home = await mkdtemp(join(tmpdir(), 'fieldmirror-bench-'));
-const postgres = await openEmbeddedPostgres(home);
+const setUp = new SetUp();
+const {postgres} = await startPostgres(setUp, 'bench');
 try {
   await measure(postgres, jobCount);
   if (values.large) await measure(postgres, jobCount * 4);
 } finally {
-  await postgres.leave();
-  await rm(home, {recursive: true, force: true});
+  await setUp.end();
 }
 
 async function measure(postgres: EmbeddedPostgres, count: number): Promise<void> {
@@ -66,17 +64,18 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
 
 async function migratedDatabase(postgres: EmbeddedPostgres, name: string): Promise<string> {
   const url = await postgres.url(name);
-  const pool = openPool(url, {max: 1, applicationName: 'bench'});
-  await migrate(pool, allTables);
-  await pool.end();
+  await migrateWarehouse(url);
   return url;
 }
 
 async function vacuum(databaseUrl: string): Promise<void> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
-  await client.query('VACUUM (ANALYZE)');
-  await client.end();
+  try {
+    await client.query('VACUUM (ANALYZE)');
+  } finally {
+    await client.end();
+  }
 }
 
 async function serve(folder: string): Promise<{process: ChildProcess; url: string}> {

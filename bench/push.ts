@@ -2,9 +2,6 @@
 // from the same client: a read, a write and a read back for each record, and nothing else. The service runs in a process
 // of its own. Both are measured in turns within one run. It reports; it asserts nothing.
 
-import {mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
 import {createTransport, type Transport} from '../src/api/http/transport.ts';
@@ -20,11 +17,12 @@ import {pushAccount} from '../src/sync/push/push.ts';
 import {composeRequest} from '../src/sync/push/send/request.ts';
 import {runSweep} from '../src/sync/sweep/sweep.ts';
 import {upsertAccount} from '../src/warehouse/accounts/accounts.ts';
-import {openEmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
 import {openPool} from '../src/warehouse/postgres/database.ts';
 import {migrate} from '../src/warehouse/schema/migrate.ts';
 import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
-import {startCommand} from '../test/support/command.ts';
+import {type Running, startCommand} from '../test/support/command.ts';
+import {startPostgres} from '../test/support/own-postgres.ts';
+import {SetUp} from '../test/support/set-up.ts';
 
 const {values} = parseArgs({
   options: {changes: {type: 'string', default: '10000'}, waiting: {type: 'string', default: '100000'}},
@@ -38,22 +36,17 @@ const atOnce = 24;
 const timeZone = 'America/New_York';
 const token = 'bench-token-of-nobody';
 
-const home = await mkdtemp(join(tmpdir(), 'fieldmirror-bench-'));
-const postgres = await openEmbeddedPostgres(home);
-const service = startCommand(
-  [
-    'service',
-    '--port',
-    '0',
-    '--customers',
-    String(Math.ceil((changeCount * 1.25) / jobsPerCustomer)),
-    '--database',
-    await postgres.url('service'),
-    '--json',
-  ],
-  {FIELDMIRROR_HOME: home},
+const setUp = new SetUp();
+const {home, postgres} = await startPostgres(setUp, 'bench');
+const service = await setUp.step('starting the service', startOwnService, async (started) => {
+  started.process.kill('SIGTERM');
+  await started.ended;
+});
+const pool = await setUp.step(
+  'making the warehouse',
+  async () => openPool(await postgres.url('warehouse'), {max: 16, applicationName: 'bench'}),
+  (opened) => opened.end(),
 );
-const pool = openPool(await postgres.url('warehouse'), {max: 16, applicationName: 'bench'});
 const pageReader = new PageReader();
 try {
   const {url, token: given = token} = JSON.parse(await service.prints(/\{[^}]*"url"[^}]*\}/)) as {
@@ -117,12 +110,16 @@ try {
   );
   await transport.close();
 } finally {
-  service.process.kill('SIGTERM');
-  await service.ended;
   await pageReader.close();
-  await pool.end();
-  await postgres.leave();
-  await rm(home, {recursive: true, force: true});
+  await setUp.end();
+}
+
+async function startOwnService(): Promise<Running> {
+  const customers = String(Math.ceil((changeCount * 1.25) / jobsPerCustomer));
+  const options = ['--port', '0', '--customers', customers, '--json'];
+  return startCommand(['service', ...options, '--database', await postgres.url('service')], {
+    FIELDMIRROR_HOME: home,
+  });
 }
 
 async function readNumbers(pool: pg.Pool): Promise<string[]> {

@@ -2,11 +2,14 @@
 // a Postgres client what is SQL.
 
 import {type ChildProcess, spawn} from 'node:child_process';
+import {existsSync} from 'node:fs';
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
+import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {SetUp} from '../support/set-up.ts';
 import type {Block} from './blocks.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -27,10 +30,21 @@ export interface Reader {
 
 /** Opens a terminal in the project's folder, with an empty home for Fieldmirror. */
 export async function openReader(): Promise<Reader> {
-  const home = await mkdtemp(join(tmpdir(), 'fieldmirror-readme-'));
-  await writeFile(join(home, '.curlrc'), 'silent\nshow-error\nfail-with-body\n');
-  const port = String(await freePort());
-  const shell = new Shell({FIELDMIRROR_HOME: join(home, 'data'), CURL_HOME: home, HOME: home});
+  const setUp = new SetUp();
+  const home = await setUp.step(
+    'making a home',
+    () => mkdtemp(join(tmpdir(), 'fieldmirror-readme-')),
+    removeHome,
+  );
+  const {port, shell} = await setUp.step(
+    'opening a shell',
+    async () => {
+      await writeFile(join(home, '.curlrc'), 'silent\nshow-error\nfail-with-body\n');
+      const env = {FIELDMIRROR_HOME: join(home, 'data'), CURL_HOME: home, HOME: home};
+      return {port: String(await freePort()), shell: new Shell(env)};
+    },
+    (opened) => opened.shell.close(),
+  );
   let client: pg.Client | null = null;
   const leave = async () => {
     await client?.end();
@@ -57,10 +71,16 @@ export async function openReader(): Promise<Reader> {
     },
     close: async () => {
       await leave();
-      await shell.close();
-      await rm(home, {recursive: true, force: true});
+      await setUp.end();
     },
   };
+}
+
+/** A command that was killed has left its Postgres to the next one: here no other comes. */
+async function removeHome(home: string): Promise<void> {
+  const data = join(home, 'data');
+  if (existsSync(join(data, 'postgres', 'postmaster.pid'))) await (await openEmbeddedPostgres(data)).leave();
+  await rm(home, {recursive: true, force: true});
 }
 
 /** A run of lines that end, or one that stays. */
@@ -162,9 +182,11 @@ class Shell {
   }
 
   async close(): Promise<void> {
-    const ended = new Promise((done) => this.#bash.once('close', done));
-    this.#write('for job in $(jobs -p); do kill -INT -- -$job; done; wait; exit');
-    await ended;
+    if (this.#bash.exitCode === null) {
+      const ended = new Promise((done) => this.#bash.once('close', done));
+      this.#write('for job in $(jobs -p); do kill -INT -- -$job; done; wait; exit');
+      await ended;
+    }
     await rm(await this.#folder, {recursive: true, force: true});
   }
 }

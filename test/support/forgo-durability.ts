@@ -6,8 +6,11 @@ import {openPool} from '../../src/warehouse/postgres/database.ts';
  */
 export async function forgoDurability(url: string): Promise<void> {
   const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
-  for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes'])
-    await pool.query(`ALTER SYSTEM SET ${setting} = off`);
-  await pool.query('SELECT pg_reload_conf()');
-  await pool.end();
+  try {
+    for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes'])
+      await pool.query(`ALTER SYSTEM SET ${setting} = off`);
+    await pool.query('SELECT pg_reload_conf()');
+  } finally {
+    await pool.end();
+  }
 }

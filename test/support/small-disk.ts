@@ -6,12 +6,11 @@ import {chownSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFi
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
-import {allTables} from '../../src/streams/all-tables.ts';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
-import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {forgoDurability} from './forgo-durability.ts';
+import {migrateWarehouse, startPostgres} from './own-postgres.ts';
 import type {TestDatabase} from './postgres.ts';
+import {SetUp} from './set-up.ts';
 
 export interface SmallDisk {
   /** A migrated, empty warehouse on it. */
@@ -30,30 +29,36 @@ export async function openSmallDisk(): Promise<SmallDisk | null> {
     rmSync(folder, {recursive: true});
     return null;
   }
-  const home = mkdtempSync(join(tmpdir(), 'fieldmirror-home-'));
-  const postgres = await openEmbeddedPostgres(home);
-  const adminUrl = await postgres.url('postgres');
-  await forgoDurability(adminUrl);
-  await makeTablespace(adminUrl, join(folder, 'tablespace'));
-  await run(adminUrl, 'CREATE DATABASE warehouse TABLESPACE small');
-  const url = await postgres.url('warehouse');
-  const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
-  await migrate(pool, allTables);
-  await pool.end();
+  const setUp = new SetUp();
+  await setUp.step(
+    'making a small disk',
+    async () => {},
+    async () => {
+      execFileSync('umount', [folder]);
+      rmSync(folder, {recursive: true});
+    },
+  );
+  const {postgres} = await startPostgres(setUp, 'home');
+  const url = await setUp.step('making a warehouse on the small disk', () => makeWarehouse(postgres, folder));
   const ballast = join(folder, 'ballast');
-  const drop = async () => {
-    await postgres.leave();
-    execFileSync('umount', [folder]);
-    for (const gone of [folder, home]) rmSync(gone, {recursive: true});
-  };
   return {
-    database: {url, drop},
+    database: {url, drop: () => setUp.end()},
     fill: (leftBytes) => {
       const {bavail, bsize} = statfsSync(folder);
       writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail * bsize - leftBytes)));
     },
     empty: () => rmSync(ballast),
   };
+}
+
+async function makeWarehouse(postgres: EmbeddedPostgres, folder: string): Promise<string> {
+  const adminUrl = await postgres.url('postgres');
+  await forgoDurability(adminUrl);
+  await makeTablespace(adminUrl, join(folder, 'tablespace'));
+  await run(adminUrl, 'CREATE DATABASE warehouse TABLESPACE small');
+  const url = await postgres.url('warehouse');
+  await migrateWarehouse(url);
+  return url;
 }
 
 async function makeTablespace(adminUrl: string, place: string): Promise<void> {

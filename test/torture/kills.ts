@@ -1,19 +1,18 @@
 // npm run torture -- kills [--runs 20] [--seed 1]: `start --once` is killed with -9 at random moments, on both queue
 // backends in turn, and started again until it ends by itself; then the warehouse must hold what the service holds.
 
-import {mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
 import pg from 'pg';
 import {seedBusiness} from '../../src/service/business.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {startCommand} from '../support/command.ts';
 import {findDifferences} from '../support/compare.ts';
+import {startPostgres} from '../support/own-postgres.ts';
 import {startServer} from '../support/redis-server.ts';
+import {SetUp} from '../support/set-up.ts';
 import {readTruth, type TrueRecord} from '../support/truth.ts';
 
 const {values} = parseArgs({
@@ -26,23 +25,26 @@ const timeZone = 'America/New_York';
 const longestMs = 5_000;
 const killsPerRun = 2;
 
-const home = await mkdtemp(join(tmpdir(), 'fieldmirror-torture-'));
-const postgres = await openEmbeddedPostgres(home);
 const random = randomFrom(Number(values.seed));
-const databaseUrl = await postgres.url('service');
-await seedBusiness(databaseUrl, {seed: 7, customers: 100, jobs: 600, timeZone, today: '2026-11-02'});
-const service = await startService({databaseUrl, port: 0, timeZone, pageSize: 10});
-const redis = await startServer();
+const setUp = new SetUp();
+const {postgres} = await startPostgres(setUp, 'torture');
+const service = await setUp.step(
+  'starting the service',
+  async () => {
+    const databaseUrl = await postgres.url('service');
+    await seedBusiness(databaseUrl, {seed: 7, customers: 100, jobs: 600, timeZone, today: '2026-11-02'});
+    return await startService({databaseUrl, port: 0, timeZone, pageSize: 10});
+  },
+  (started) => started.close(),
+);
+const redis = await setUp.step('starting Redis', startServer, (server) => server.stop());
 let wrong = 0;
 try {
   const truth = new Map<string, TrueRecord[]>();
   for (const stream of allStreams) truth.set(stream.name, await readTruth(service, stream));
   for (let run = 1; run <= runs; run++) wrong += await torture(postgres, {run, truth});
 } finally {
-  await service.close();
-  await redis.stop();
-  await postgres.leave();
-  await rm(home, {recursive: true, force: true});
+  await setUp.end();
 }
 process.stdout.write(
   `${runs} runs, ${runs * killsPerRun} kills, ${wrong} with other rows than the service\n`,
@@ -82,11 +84,14 @@ async function torture(
 async function compare(url: string, truth: ReadonlyMap<string, TrueRecord[]>): Promise<string[]> {
   const client = new pg.Client(url);
   await client.connect();
-  const differences: string[] = [];
-  for (const stream of allStreams)
-    differences.push(...(await findDifferences(client, stream, truth.get(stream.name) ?? [])));
-  await client.end();
-  return differences;
+  try {
+    const differences: string[] = [];
+    for (const stream of allStreams)
+      differences.push(...(await findDifferences(client, stream, truth.get(stream.name) ?? [])));
+    return differences;
+  } finally {
+    await client.end();
+  }
 }
 
 /** Mulberry32: small, and the same everywhere. */

@@ -1,14 +1,9 @@
 // A Postgres of one's own, and as many empty warehouses on it as a torture takes.
 
-import {mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import pg from 'pg';
-import {allTables} from '../../src/streams/all-tables.ts';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
-import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {forgoDurability} from '../support/forgo-durability.ts';
+import {migrateWarehouse, startPostgres} from '../support/own-postgres.ts';
+import {SetUp} from '../support/set-up.ts';
 
 export interface Warehouses {
   make(): Promise<{readonly url: string; drop(): Promise<void>}>;
@@ -16,13 +11,18 @@ export interface Warehouses {
 }
 
 export async function openWarehouses(): Promise<Warehouses> {
-  const home = await mkdtemp(join(tmpdir(), 'fieldmirror-torture-'));
-  const postgres = await openEmbeddedPostgres(home);
-  await forgoDurability(await postgres.url('postgres'));
-  const template = openPool(await postgres.url('warehouse_template'), {max: 1, applicationName: 'torture'});
-  await migrate(template, allTables);
-  await template.end();
-  const admin = new pg.Pool({connectionString: await postgres.url('postgres')});
+  const setUp = new SetUp();
+  const {postgres} = await startPostgres(setUp, 'torture');
+  const admin = await setUp.step(
+    'making the warehouse template',
+    async () => {
+      const url = await postgres.url('postgres');
+      await forgoDurability(url);
+      await migrateWarehouse(await postgres.url('warehouse_template'));
+      return new pg.Pool({connectionString: url});
+    },
+    (pool) => pool.end(),
+  );
   let made = 0;
   return {
     make: async () => {
@@ -35,10 +35,6 @@ export async function openWarehouses(): Promise<Warehouses> {
         },
       };
     },
-    close: async () => {
-      await admin.end();
-      await postgres.leave();
-      await rm(home, {recursive: true, force: true});
-    },
+    close: () => setUp.end(),
   };
 }

@@ -1,14 +1,12 @@
 // What each of the three roles may do.
 
-import {mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import {startPostgres} from '../support/own-postgres.ts';
+import {SetUp} from '../support/set-up.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 import {rowOf} from './sample.ts';
 
@@ -169,12 +167,17 @@ test('the worker does all that a sweep and a push do', async () => {
 
 describe('in a cluster of its own', () => {
   test('databases that are migrated at once share the roles, and grants can be given again at any time', async () => {
-    const home = await mkdtemp(join(tmpdir(), 'fieldmirror-roles-'));
-    const postgres = await openEmbeddedPostgres(home);
-    const pools = await Promise.all(
-      ['one', 'two', 'three'].map(async (name) =>
-        openPool(await postgres.url(name), {max: 4, applicationName: 'test'}),
-      ),
+    const setUp = new SetUp();
+    const {postgres} = await startPostgres(setUp, 'roles');
+    const pools = await setUp.step(
+      'making the databases',
+      () =>
+        Promise.all(
+          ['one', 'two', 'three'].map(async (name) =>
+            openPool(await postgres.url(name), {max: 4, applicationName: 'test'}),
+          ),
+        ),
+      (opened) => Promise.all(opened.map((pool) => pool.end())),
     );
     try {
       const applied = await Promise.all(pools.map((pool) => migrate(pool, allTables)));
@@ -184,9 +187,7 @@ describe('in a cluster of its own', () => {
       );
       await Promise.all(grants.flat());
     } finally {
-      for (const pool of pools) await pool.end();
-      await postgres.leave();
-      await rm(home, {recursive: true, force: true});
+      await setUp.end();
     }
   });
 });

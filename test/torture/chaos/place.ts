@@ -1,15 +1,14 @@
 // Everything that the torture runs: two clusters of Postgres, a Redis, the reference service, workers, and a faulty line
 // before each of what the workers talk to.
 
-import {mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
 import {Random} from '../../../src/service/business/random.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../../src/warehouse/embedded/embedded.ts';
 import {findPrograms, programRunner} from '../../../src/warehouse/embedded/embedded-process.ts';
 import {type FaultyLine, openFaultyLine} from '../../support/faulty-line.ts';
+import {startPostgres} from '../../support/own-postgres.ts';
 import {startServer, type TestRedis} from '../../support/redis-server.ts';
+import {SetUp} from '../../support/set-up.ts';
 import {untilItAnswers} from './ledger.ts';
 import {Supervised} from './process.ts';
 import {drawFrom, weathers} from './weather.ts';
@@ -40,7 +39,7 @@ export class Place {
   /** What a command of the product sees: everything behind its line. */
   readonly env: Readonly<Record<string, string>>;
   readonly #seed: string;
-  readonly #clusters: readonly EmbeddedPostgres[];
+  readonly #setUp: SetUp;
   #redis: {server: TestRedis; readonly port: number} | null;
 
   constructor(parts: Parts) {
@@ -53,7 +52,7 @@ export class Place {
     this.lines = parts.lines;
     this.env = parts.env;
     this.#seed = parts.size.seed;
-    this.#clusters = parts.clusters;
+    this.#setUp = parts.setUp;
     this.#redis = parts.redis;
     const secrets = [parts.token, Buffer.from(`${parts.token}:${parts.token}`).toString('base64')];
     // As `npm start` runs it.
@@ -120,11 +119,8 @@ export class Place {
 
   async close(): Promise<void> {
     for (const worker of this.workers) await worker.end();
-    await this.service.end();
-    for (const line of this.allLines) await line.close();
     await this.#redis?.server.stop();
-    for (const cluster of this.#clusters) await cluster.leave();
-    await rm(this.home, {recursive: true, force: true});
+    await this.#setUp.end();
   }
 }
 
@@ -132,26 +128,25 @@ interface Parts extends Pick<Place, 'home' | 'service' | 'token' | 'serviceUrl' 
   readonly size: Size;
   readonly databaseUrl: string;
   readonly serviceDatabaseUrl: string;
-  readonly clusters: readonly EmbeddedPostgres[];
+  readonly setUp: SetUp;
   readonly redis: {readonly server: TestRedis; readonly port: number} | null;
 }
 
 export async function openPlace(size: Size): Promise<Place> {
-  const home = await mkdtemp(join(tmpdir(), 'fieldmirror-chaos-'));
-  const [cluster, ofService] = await Promise.all([
-    openEmbeddedPostgres(home),
-    openEmbeddedPostgres(join(home, 'service')),
-  ]);
-  const databaseUrl = await cluster.url('warehouse');
-  const serviceDatabaseUrl = await ofService.url('service');
-  for (const url of [databaseUrl, serviceDatabaseUrl]) await outliveProcesses(url);
-  const {service, url: serviceUrl, token} = await startService(size, serviceDatabaseUrl);
-  const server = size.queue === 'redis' ? await startServer([]) : null;
-  const redis = server === null ? null : {server, port: portOf(server.url)};
+  const setUp = new SetUp();
+  const {home, postgres} = await startPostgres(setUp, 'chaos');
+  const {postgres: ofService} = await startPostgres(setUp, 'chaos-service');
+  const [databaseUrl, serviceDatabaseUrl] = await setUp.step('making the databases', async () => {
+    const urls = [await postgres.url('warehouse'), await ofService.url('service')] as const;
+    for (const url of urls) await outliveProcesses(url);
+    return urls;
+  });
+  const {service, url: serviceUrl, token} = await startService(setUp, size, serviceDatabaseUrl);
+  const redis = size.queue === 'redis' ? await startRedis(setUp) : null;
   const lines = {
-    service: await openFaultyLine(portOf(serviceUrl)),
-    database: await openFaultyLine(portOf(databaseUrl)),
-    redis: redis === null ? null : await openFaultyLine(redis.port),
+    service: await openLine(setUp, portOf(serviceUrl)),
+    database: await openLine(setUp, portOf(databaseUrl)),
+    redis: redis === null ? null : await openLine(setUp, redis.port),
   };
   const env = {
     FIELDMIRROR_API_URL: `http://127.0.0.1:${lines.service.port}`,
@@ -160,24 +155,47 @@ export async function openPlace(size: Size): Promise<Place> {
     DATABASE_URL: through(databaseUrl, lines.database),
     ...(lines.redis === null ? {} : {REDIS_URL: `redis://127.0.0.1:${lines.redis.port}`}),
   };
-  const clusters = [cluster, ofService];
   return new Place({
-    ...{home, service, token, serviceUrl, lines, env, size, databaseUrl, serviceDatabaseUrl, clusters, redis},
+    ...{home, service, token, serviceUrl, lines, env, size, databaseUrl, serviceDatabaseUrl, setUp, redis},
   });
 }
 
 /** A process of its own, which keeps its port when it is started again. */
-async function startService(size: Size, database: string) {
-  const {port} = await freeLine();
-  const options = ['--port', String(port), '--seed', '7', '--customers', String(size.customers), '--json'];
-  const args = ['service', ...options, '--database', database];
-  const service = new Supervised('service', {args, env: {FIELDMIRROR_TIME_ZONE: timeZone}, secrets: []});
-  service.start();
-  const {url, token} = JSON.parse(await service.prints(/\{[^}]*"url"[^}]*\}/)) as Record<
-    'url' | 'token',
-    string
-  >;
-  return {service, url, token};
+async function startService(setUp: SetUp, size: Size, database: string) {
+  const service = await setUp.step(
+    'starting the service',
+    async () => {
+      const {port} = await freeLine();
+      const made = ['--seed', '7', '--customers', String(size.customers)];
+      const args = ['service', '--port', String(port), ...made, '--json', '--database', database];
+      const process = new Supervised('service', {args, env: {FIELDMIRROR_TIME_ZONE: timeZone}, secrets: []});
+      process.start();
+      return process;
+    },
+    (process) => process.end(),
+  );
+  return await setUp.step('hearing from the service', async () => {
+    const printed = await service.prints(/\{[^}]*"url"[^}]*\}/);
+    const {url, token} = JSON.parse(printed) as Record<'url' | 'token', string>;
+    return {service, url, token};
+  });
+}
+
+async function startRedis(setUp: SetUp) {
+  const server = await setUp.step(
+    'starting Redis',
+    () => startServer([]),
+    (started) => started.stop(),
+  );
+  return {server, port: portOf(server.url)};
+}
+
+function openLine(setUp: SetUp, port: number): Promise<FaultyLine> {
+  return setUp.step(
+    'opening a line',
+    () => openFaultyLine(port),
+    (line) => line.close(),
+  );
 }
 
 /** A port that is free just now. */
@@ -191,10 +209,13 @@ async function freeLine(): Promise<{readonly port: number}> {
 async function outliveProcesses(url: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
-  for (const setting of ['fsync', 'full_page_writes'])
-    await client.query(`ALTER SYSTEM SET ${setting} = off`);
-  await client.query('SELECT pg_reload_conf()');
-  await client.end();
+  try {
+    for (const setting of ['fsync', 'full_page_writes'])
+      await client.query(`ALTER SYSTEM SET ${setting} = off`);
+    await client.query('SELECT pg_reload_conf()');
+  } finally {
+    await client.end();
+  }
 }
 
 function portOf(url: string): number {

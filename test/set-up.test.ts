@@ -1,0 +1,59 @@
+// What a set-up leaves when one of its steps fails: nothing, and the name of the step.
+
+import {expect, test} from 'vitest';
+import {SetUp} from './support/set-up.ts';
+
+/** A set-up of named things, and what became of them. */
+function open() {
+  const setUp = new SetUp();
+  const happened: string[] = [];
+  const begin = (name: string) =>
+    setUp.step(
+      `beginning ${name}`,
+      async () => happened.push(`${name} begins`),
+      async () => happened.push(`${name} ends`),
+    );
+  return {setUp, happened, begin};
+}
+
+test('what was begun ends in the reverse order, once', async () => {
+  const {setUp, happened, begin} = open();
+  for (const name of ['a', 'b', 'c']) await begin(name);
+  await setUp.end();
+  await setUp.end();
+  expect(happened).toEqual(['a begins', 'b begins', 'c begins', 'c ends', 'b ends', 'a ends']);
+});
+
+test('a step that fails ends all that was begun before it, and is named with its cause', async () => {
+  const {setUp, happened, begin} = open();
+  await begin('a');
+  await begin('b');
+  const cause = new Error('no room');
+  const failing = setUp.step('making c', () => Promise.reject(cause));
+  await expect(failing).rejects.toMatchObject({message: 'making c: no room', cause});
+  expect(happened).toEqual(['a begins', 'b begins', 'b ends', 'a ends']);
+});
+
+test('what cannot be ended keeps nothing else running, and is told', async () => {
+  const {setUp, happened, begin} = open();
+  await begin('a');
+  await setUp.step(
+    'b',
+    async () => {},
+    () => Promise.reject(new Error('b is busy')),
+  );
+  await begin('c');
+  await expect(setUp.end()).rejects.toThrow('ending what was begun: b is busy');
+  expect(happened.slice(2)).toEqual(['c ends', 'a ends']);
+});
+
+test('a failed step is told before what could not be ended after it', async () => {
+  const {setUp} = open();
+  await setUp.step(
+    'a',
+    async () => {},
+    () => Promise.reject(new Error('a is busy')),
+  );
+  const failing = setUp.step('making b', () => Promise.reject(new Error('no room')));
+  await expect(failing).rejects.toThrow('making b: no room\nending what was begun: a is busy');
+});

@@ -1,0 +1,42 @@
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import type {SetUp} from './set-up.ts';
+
+/** A Postgres that nobody else uses, and its folder. */
+export interface OwnPostgres {
+  readonly home: string;
+  readonly postgres: EmbeddedPostgres;
+}
+
+/**
+ * Starts a Postgres for as long as a set-up lasts; then it is stopped, and its folder removed.
+ * @param use - what it is for, in the name of its folder
+ */
+export async function startPostgres(setUp: SetUp, use: string): Promise<OwnPostgres> {
+  const home = await setUp.step(
+    'making a folder for Postgres',
+    () => mkdtemp(join(tmpdir(), `fieldmirror-${use}-`)),
+    (folder) => rm(folder, {recursive: true, force: true}),
+  );
+  const postgres = await setUp.step(
+    'starting Postgres',
+    () => openEmbeddedPostgres(home),
+    (started) => started.leave(),
+  );
+  return {home, postgres};
+}
+
+/** Brings an empty database to the schema of a warehouse. No session stays, or its Postgres would be left running. */
+export async function migrateWarehouse(url: string): Promise<void> {
+  const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
+  try {
+    await migrate(pool, allTables);
+  } finally {
+    await pool.end();
+  }
+}

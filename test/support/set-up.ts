@@ -1,0 +1,58 @@
+/**
+ * What a test, a torture or a benchmark starts before its own work, step by step. Everything is ended in the reverse
+ * order, whether the work is over or a later step fails.
+ */
+export class SetUp {
+  readonly #ends: (() => Promise<unknown>)[] = [];
+
+  /**
+   * Does the next step.
+   * @param name - what is being done, as in `making the warehouse template`
+   * @param end - ends or removes what the step began
+   * @returns what the step began
+   * @throws {Error} the name and the cause, when the step fails; nothing stays begun
+   */
+  async step<T>(
+    name: string,
+    begin: () => Promise<T>,
+    end: (begun: T) => Promise<unknown> = async () => {},
+  ): Promise<T> {
+    try {
+      const begun = await begin();
+      this.#ends.push(() => end(begun));
+      return begun;
+    } catch (cause) {
+      const left = await this.#endAll();
+      throw new Error([`${name}: ${messageOf(cause)}`, ...left.map(describeLeft)].join('\n'), {cause});
+    }
+  }
+
+  /**
+   * Ends everything that was begun, the last first. What cannot be ended keeps nothing else from it.
+   * @throws {AggregateError} what could not be ended
+   */
+  async end(): Promise<void> {
+    const left = await this.#endAll();
+    if (left.length > 0) throw new AggregateError(left, left.map(describeLeft).join('\n'));
+  }
+
+  async #endAll(): Promise<unknown[]> {
+    const left: unknown[] = [];
+    for (const end of this.#ends.splice(0).reverse()) {
+      try {
+        await end();
+      } catch (error) {
+        left.push(error);
+      }
+    }
+    return left;
+  }
+}
+
+function describeLeft(error: unknown): string {
+  return `ending what was begun: ${messageOf(error)}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,60 @@
+// What all tests share: one Postgres with two databases to copy from, and a Redis. Each test makes databases of its own.
+
+import {seedBusiness} from '../../src/service/business.ts';
+import {forgoDurability} from './forgo-durability.ts';
+import {migrateWarehouse, startPostgres} from './own-postgres.ts';
+import {startRedis} from './redis.ts';
+import type {TestRedis} from './redis-server.ts';
+import type {SetUp} from './set-up.ts';
+
+export interface SharedServers {
+  /** The cluster, as one who may create databases. */
+  readonly postgresUrl: string;
+  readonly warehouseTemplate: string;
+  readonly businessTemplate: string;
+  /** Null where tests can have no Redis. */
+  readonly redisUrl: string | null;
+}
+
+/** How each of them is made. */
+export interface Makers {
+  /** Makes a migrated, empty warehouse of an empty database. */
+  warehouse(url: string): Promise<unknown>;
+  /** Makes a service's database with a small made-up business of an empty one. */
+  business(url: string): Promise<unknown>;
+  /** @returns null where no Redis can be had */
+  redis(): Promise<TestRedis | null>;
+}
+
+const business = {seed: 7, customers: 60, jobs: 240, timeZone: 'America/New_York', today: '2026-11-02'};
+
+export const makers: Makers = {
+  warehouse: migrateWarehouse,
+  business: (url) => seedBusiness(url, business),
+  redis: startRedis,
+};
+
+/** @throws {Error} which step failed, and why; nothing stays running */
+export async function startServers(
+  setUp: SetUp,
+  {warehouse, business, redis}: Makers,
+): Promise<SharedServers> {
+  const {postgres} = await startPostgres(setUp, 'test');
+  const postgresUrl = await setUp.step('setting up Postgres', async () => {
+    const url = await postgres.url('postgres');
+    await forgoDurability(url);
+    return url;
+  });
+  const template = async (name: string, make: (url: string) => Promise<unknown>) => {
+    await make(await postgres.url(name));
+    return name;
+  };
+  const warehouseTemplate = await setUp.step('making the warehouse template', () =>
+    template('warehouse_template', warehouse),
+  );
+  const businessTemplate = await setUp.step('making the business template', () =>
+    template('business_template', business),
+  );
+  const started = await setUp.step('starting Redis', redis, async (server) => server?.stop());
+  return {postgresUrl, warehouseTemplate, businessTemplate, redisUrl: started?.url ?? null};
+}
