@@ -6,15 +6,15 @@ import {dropExpiredLogins} from '../src/warehouse/accounts/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
 import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
 import {listen} from '../src/warehouse/postgres/listen.ts';
-import {listDueSchedules, listOverdueSchedules} from '../src/warehouse/sweeps/schedules.ts';
+import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
 import {type Heart, Heartbeat} from './heartbeat.ts';
 import {handleNotices} from './notices.ts';
+import {OverdueSchedules} from './overdue-schedules.ts';
 import {poll} from './poller.ts';
 import * as push from './push.ts';
 import type {QueueBackend} from './queue/backend.ts';
 import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
-import * as schedule from './schedule.ts';
 import {type AccountIds, ServedAccounts} from './served-accounts.ts';
 import * as sweep from './sweep.ts';
 
@@ -42,7 +42,6 @@ interface WorkerContext {
   readonly deps: SweepDeps & PushDeps;
   readonly sweeps: WakeQueue;
   readonly pushes: WakeQueue;
-  readonly schedules: WakeQueue;
   readonly accounts: ServedAccounts;
   readonly signal: AbortSignal;
 }
@@ -53,7 +52,6 @@ const sweepsAtOnce = 8;
 const pushesAtOnce = 8;
 /** Of all workers together: an account that is slow, or large, leaves room for the others. */
 const sweepsPerAccount = 2;
-const assertMs = 30_000;
 const readyMs = 10_000;
 const stopMs = 5_000;
 
@@ -69,13 +67,11 @@ export async function startWorkers(
   const stopping = new AbortController();
   const {signal} = stopping;
   const sweeps = backend.makeQueue(queueNames.sweeps);
-  const schedules = backend.makeQueue(queueNames.schedules);
   const pushes = backend.makeQueue(queueNames.pushes);
   const context: WorkerContext = {
     deps,
     sweeps,
     pushes,
-    schedules,
     accounts: new ServedAccounts(options.accountIds, deps),
     signal,
   };
@@ -86,12 +82,11 @@ export async function startWorkers(
   ];
   if (options.keepsSchedules)
     workers.push(
-      backend.makeWorker(queueNames.schedules, (job) => handleSchedule(context, job.data), {concurrency: 1}),
       backend.makeWorker(queueNames.pushes, (job) => handlePush(context, job.data), {
         concurrency: pushesAtOnce,
       }),
     );
-  const parts = [...workers, sweeps, pushes, schedules];
+  const parts = [...workers, sweeps, pushes];
   const heartbeat = options.heart === undefined ? null : new Heartbeat(deps.pool, options.heart);
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
@@ -117,12 +112,16 @@ export async function startWorkers(
     throw explainDatabaseError(error, deps.databaseUrl);
   };
   const look = () => lookForDue(context, options.keepsSchedules).catch(explain);
-  const inStep = options.keepsSchedules ? keepInStep(context) : async () => {};
-  const beat = async () => await heartbeat?.beat(context.accounts.served);
-  const round = () => look().then(inStep).then(beat).catch(explain);
+  const overdue = new OverdueSchedules(deps);
+  const goRound = async () => {
+    await lookForDue(context, options.keepsSchedules);
+    const {served} = context.accounts;
+    if (options.keepsSchedules) await overdue.tell(served);
+    await heartbeat?.beat(served);
+  };
   const {outage} = backend;
   return {
-    broken: poll(round, {outage, signal}),
+    broken: poll(() => goRound().catch(explain), {outage, signal}),
     // A queue that takes nothing just now is no reason to end: the next round tries again.
     wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
     stop,
@@ -167,11 +166,6 @@ async function handleSweep(context: WorkerContext, payload: unknown): Promise<vo
   }
 }
 
-async function handleSchedule(context: WorkerContext, payload: unknown): Promise<void> {
-  const due = await schedule.run(context.deps, payload);
-  if (due !== null) await sweep.wake(context.sweeps, [due]);
-}
-
 async function handlePush({deps, accounts, signal}: WorkerContext, payload: unknown): Promise<void> {
   const {accountId} = push.payloadSchema.parse(payload);
   if (signal.aborted || !(await accounts.serves(accountId))) return;
@@ -184,37 +178,10 @@ async function lookForDue(context: WorkerContext, keepsSchedules: boolean): Prom
   if (keepsSchedules) await dropExpiredLogins(deps.pool);
   if (keepsSchedules) await wakeForChanges(context, accountIds);
   const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];
-  for (const {scheduleId} of due) await schedule.run(deps, {scheduleId});
+  for (const {scheduleId} of due) await takeDueSchedule(deps.pool, scheduleId);
   await sweep.wake(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
 }
 
 async function wakeForChanges({deps, pushes}: WorkerContext, accountIds: readonly string[]): Promise<void> {
   await push.wake(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
-}
-
-/** Sees to it that the queue's own schedulers are there, and tells once of each schedule that does not run. */
-function keepInStep({deps, schedules, accounts}: WorkerContext): () => Promise<void> {
-  const overdue = new Set<string>();
-  let held = 0;
-  let assertedAt = Number.NEGATIVE_INFINITY;
-  return async () => {
-    const haveVanished = (await schedules.getJobSchedulersCount()) < held;
-    if (performance.now() - assertedAt < assertMs && !haveVanished) return;
-    if (haveVanished)
-      deps.log.warn('the queue has lost its schedulers; they are made again, and nothing is late');
-    await schedule.keepSchedulersInStep(schedules, deps);
-    // What could not be made is not missed at every round.
-    held = await schedules.getJobSchedulersCount();
-    assertedAt = performance.now();
-    const late = await listOverdueSchedules(deps.pool, await accounts.look());
-    for (const {scheduleId, name, accountName, waitsSince} of late) {
-      if (overdue.has(scheduleId)) continue;
-      deps.log.warn(
-        {schedule: name, account: accountName, waitsSince},
-        'a schedule has not run for two intervals',
-      );
-    }
-    overdue.clear();
-    for (const {scheduleId} of late) overdue.add(scheduleId);
-  };
 }

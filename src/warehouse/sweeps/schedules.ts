@@ -80,14 +80,6 @@ export async function listDueSchedules(db: Queryable, accountIds: readonly strin
   return rows;
 }
 
-/** The schedules of every active account, whoever serves it. */
-export async function listActiveSchedules(db: Queryable): Promise<Schedule[]> {
-  const {rows} = await db.query<Schedule>(
-    `SELECT ${columns} FROM sync.schedules WHERE ${isActive} ORDER BY schedule_id`,
-  );
-  return rows;
-}
-
 /** A schedule that should have run. */
 export interface OverdueSchedule extends Schedule {
   readonly accountName: string;
@@ -96,7 +88,7 @@ export interface OverdueSchedule extends Schedule {
 }
 
 /**
- * The schedules of active accounts that have not run for two of their intervals: nobody rang them, or nobody took up
+ * The schedules of active accounts that have not run for two of their intervals: no worker looked, or none took up
  * the sweep that was made.
  * @param accountIds - of these accounts only; of all when not given
  */
@@ -132,7 +124,7 @@ export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promis
 }
 
 /** Moves a schedule that is due on to its next time; what was missed meanwhile is not made up for. */
-export async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Promise<Schedule | null> {
+async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Promise<Schedule | null> {
   const {rows} = await client.query<Schedule>(
     `UPDATE sync.schedules
         SET last_rung_at = now(),

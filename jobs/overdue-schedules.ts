@@ -1,0 +1,32 @@
+import type pg from 'pg';
+import type {Logger} from '../src/base/log.ts';
+import {listOverdueSchedules} from '../src/warehouse/sweeps/schedules.ts';
+
+const lookMs = 30_000;
+
+/** Tells once of each schedule that does not run, and again when it has run meanwhile and stands still once more. */
+export class OverdueSchedules {
+  readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
+  #told: ReadonlySet<string> = new Set();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: {readonly pool: pg.Pool; readonly log: Logger}) {
+    this.#deps = deps;
+  }
+
+  /** Looks, where the last look is half a minute ago. */
+  async tell(accountIds: readonly string[]): Promise<void> {
+    const {pool, log} = this.#deps;
+    if (performance.now() - this.#lookedAt < lookMs) return;
+    const overdue = await listOverdueSchedules(pool, accountIds);
+    this.#lookedAt = performance.now();
+    for (const {scheduleId, name, accountName, waitsSince} of overdue) {
+      if (this.#told.has(scheduleId)) continue;
+      log.warn(
+        {schedule: name, account: accountName, waitsSince},
+        'a schedule has not run for two intervals',
+      );
+    }
+    this.#told = new Set(overdue.map(({scheduleId}) => scheduleId));
+  }
+}
