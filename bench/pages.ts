@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {createTransport} from '../src/api/http/transport.ts';
 import {createClient} from '../src/api/resources/client.ts';
-import {fetchPages} from '../src/api/resources/pages.ts';
+import {fetchPages} from '../src/api/resources/pages-ahead.ts';
 import {Secret} from '../src/base/secret.ts';
 import {seedBusiness} from '../src/service/business.ts';
 import {startService} from '../src/service/server.ts';

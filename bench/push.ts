@@ -15,7 +15,7 @@ import {jobs, jobWrites} from '../src/streams/jobs.ts';
 import {PageReader} from '../src/sync/load/page-reader.ts';
 import {pushAccount} from '../src/sync/push/push.ts';
 import {composeRequest} from '../src/sync/push/send/request.ts';
-import {runSweep} from '../src/sync/sweep/sweep.ts';
+import {runSweep} from '../src/sync/sweep/run-sweep.ts';
 import {upsertAccount} from '../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../src/warehouse/postgres/database.ts';
 import {migrate} from '../src/warehouse/schema/migrate.ts';

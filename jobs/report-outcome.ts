@@ -3,7 +3,7 @@
 
 import {AccessError} from '../src/base/errors.ts';
 import type {Logger} from '../src/base/log.ts';
-import type {SweepResult} from '../src/sync/sweep/sweep.ts';
+import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 
 export function reportOutcome(log: Logger, sweepId: string, result: SweepResult): void {
   if (result.outcome === 'not-due') {

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {runSweep, type SweepResult} from '../src/sync/sweep/sweep.ts';
+import {runSweep, type SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import type {Sweep} from '../src/warehouse/sweeps/sweep.ts';
 import {queueNames, type WakeQueue} from './queue/wake-queue.ts';

@@ -41,7 +41,7 @@ export interface Sandbox {
   /** Sends a payload and returns the record of the answer. */
   send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: string): Promise<Seen>;
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
-  /** Stops the service and starts it on the same database. */
+  /** StoppedKinds the service and starts it on the same database. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }

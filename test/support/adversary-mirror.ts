@@ -8,7 +8,7 @@ import {createLogger} from '../../src/base/log.ts';
 import {Secret} from '../../src/base/secret.ts';
 import {findStream} from '../../src/streams/all.ts';
 import type {PageReader} from '../../src/sync/load/page-reader.ts';
-import {runSweep, type SweepResult} from '../../src/sync/sweep/sweep.ts';
+import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';

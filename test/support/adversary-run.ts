@@ -2,7 +2,7 @@
 
 import {Random} from '../../src/service/business/random.ts';
 import type {PageReader} from '../../src/sync/load/page-reader.ts';
-import type {SweepResult} from '../../src/sync/sweep/sweep.ts';
+import type {SweepResult} from '../../src/sync/sweep/run-sweep.ts';
 import {Adversary} from './adversary.ts';
 import {type Mirror, openMirror} from './adversary-mirror.ts';
 import {type AdversaryService, serveAdversary} from './adversary-service.ts';

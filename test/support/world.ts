@@ -8,7 +8,7 @@ import {Secret} from '../../src/base/secret.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
-import {runSweep, type SweepResult} from '../../src/sync/sweep/sweep.ts';
+import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
 import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';

@@ -3,7 +3,7 @@
 import {afterEach, expect, test} from 'vitest';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import type {PageTask} from '../../src/sync/load/read-page.ts';
-import {runSweep} from '../../src/sync/sweep/sweep.ts';
+import {runSweep} from '../../src/sync/sweep/run-sweep.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {job, list, scriptService} from '../support/scripted-service.ts';
 import {openWorld} from '../support/world.ts';

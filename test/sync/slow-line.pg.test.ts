@@ -2,7 +2,7 @@
 // nothing is read twice for impatience.
 
 import {afterEach, expect, test} from 'vitest';
-import {runSweep} from '../../src/sync/sweep/sweep.ts';
+import {runSweep} from '../../src/sync/sweep/run-sweep.ts';
 import type {SweepStep} from '../../src/sync/sweep/sweep-step.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {openFaultyLine} from '../support/faulty-line.ts';

@@ -7,7 +7,7 @@ import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {markToken, seal} from '../../base/seal.ts';
 import type {Secret} from '../../base/secret.ts';
-import {openToken} from '../../sync/accounts/accounts.ts';
+import {openToken} from '../../sync/accounts/open-token.ts';
 import {demoName} from '../../views/demo-name.ts';
 import {
   type Account,
@@ -79,7 +79,7 @@ export async function check(config: Config, name: string | undefined, {json}: Ou
   });
 }
 
-/** Stops beginning anything for an account until it is resumed; what is due waits. */
+/** StoppedKinds beginning anything for an account until it is resumed; what is due waits. */
 export async function pause(
   config: Config,
   name: string,

@@ -3,7 +3,7 @@ import {inspectRedis} from '../../../jobs/queue/redis.ts';
 import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {allTables} from '../../streams/all-tables.ts';
-import {openToken} from '../../sync/accounts/accounts.ts';
+import {openToken} from '../../sync/accounts/open-token.ts';
 import {readAccounts} from '../../views/account-status.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';

@@ -4,7 +4,7 @@ import {UsageError} from '../../base/errors.ts';
 import {allStreams, findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {nameWindow} from '../../streams/windows.ts';
-import {runSweep} from '../../sync/sweep/sweep.ts';
+import {runSweep} from '../../sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../../sync/sweep/sweep-deps.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import type {SweepRequest} from '../../warehouse/sweeps/sweeps.ts';

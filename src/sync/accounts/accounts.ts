@@ -2,11 +2,12 @@ import type pg from 'pg';
 import {createTransport, type Transport, type TransportOptions} from '../../api/http/transport.ts';
 import {createClient} from '../../api/resources/client.ts';
 import {FatalError} from '../../base/errors.ts';
-import {markToken, type SealingKey, unseal} from '../../base/seal.ts';
+import {markToken, type SealingKey} from '../../base/seal.ts';
 import type {Secret} from '../../base/secret.ts';
 import {type Account, readAccountAccess, type SealedToken} from '../../warehouse/accounts/accounts.ts';
 import type {WorkerReach} from '../../warehouse/health/workers.ts';
 import type {AccountApi, TokenInUse} from '../sweep/sweep-deps.ts';
+import {openToken} from './open-token.ts';
 
 /** What it takes to open any account that this process may open. */
 export interface AccountsOptions {
@@ -162,26 +163,5 @@ export class Accounts {
       return flawless && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal();
     };
     return {mend: isGiven ? mend : sealed, isReplaced};
-  }
-}
-
-/**
- * The token of an account, from the seal it is kept under.
- * @throws {FatalError} there is no seal, or the keys do not open it; the message names the account and the step
- */
-export function openToken(
-  {accountId, name, sealed}: Pick<Account, 'accountId' | 'name'> & {readonly sealed: SealedToken | null},
-  keys: readonly SealingKey[],
-): Secret {
-  if (sealed === null) {
-    throw new FatalError(
-      `account ${name}: nobody knows its token here: give it once with fieldmirror accounts add ${name}, or in FIELDMIRROR_API_TOKEN beside FIELDMIRROR_API_URL`,
-    );
-  }
-  try {
-    return unseal(sealed, keys, accountId);
-  } catch (cause) {
-    if (!(cause instanceof FatalError)) throw cause;
-    throw new FatalError(`account ${name}: ${cause.message}`, {cause});
   }
 }

@@ -1,7 +1,7 @@
 // From the bytes of some pages to rows. What is known byte for byte is never parsed (docs/traps.md "The XML parser").
 
 import type pg from 'pg';
-import type {Page} from '../../api/resources/pages.ts';
+import type {Page} from '../../api/resources/pages-ahead.ts';
 import {cutList, hashSlice} from '../../api/xml/cut.ts';
 import {shapeOf} from '../../records/rows.ts';
 import type {Stream} from '../../streams/stream.ts';

@@ -2,7 +2,7 @@
 // parsed.
 
 import type pg from 'pg';
-import {fetchPages, type Page} from '../../api/resources/pages.ts';
+import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
 import {NumberSet} from '../../base/number-set.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import {insertSightings, readSightings} from '../../warehouse/sweeps/sightings.ts';

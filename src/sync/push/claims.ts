@@ -1,6 +1,6 @@
 import {RetryableError} from '../../base/errors.ts';
-import {giveBackChange} from '../../warehouse/changes/change-transitions.ts';
 import {type ClaimedChange, claimChanges, renewClaims} from '../../warehouse/changes/claim-changes.ts';
+import {giveBackChange} from '../../warehouse/changes/move-changes.ts';
 import {type Clocks, type Lease, Leases, machineClocks} from '../lease.ts';
 import type {PushDeps} from './push-deps.ts';
 

@@ -4,19 +4,19 @@
 import {AccessError, RecordError} from '../../base/errors.ts';
 import {findStream, findWrites} from '../../streams/all.ts';
 import type {readRules} from '../../warehouse/changes/write-rules.ts';
-import {judgeAccess} from '../accounts/judge-access.ts';
+import {judgeAccess} from '../accounts/replaced-token.ts';
 import {machineClocks} from '../lease.ts';
 import {beginBatch} from './batch/begin-batch.ts';
 import {endBatch} from './batch/end-batch.ts';
 import {OpenedAccount} from './batch/opened-account.ts';
 import {SharedReadings} from './batch/shared-readings.ts';
-import {Stops} from './batch/stops.ts';
+import {StoppedKinds} from './batch/stopped-kinds.ts';
 import {atStep} from './change-context.ts';
 import type {Held} from './claims.ts';
 import {decide} from './decide/decide.ts';
 import {conflict} from './decide/decision.ts';
 import type {ShownRow} from './decide/remote.ts';
-import {backOffMs} from './end/back-off.ts';
+import {backOffMs} from './end/back-off-ms.ts';
 import {end} from './end/end.ts';
 import {plan} from './plan/plan.ts';
 import {defaultSettlePolicy, type PushDeps} from './push-deps.ts';
@@ -38,7 +38,7 @@ export function bringTogether(
   accountId: string,
   {rules, signal}: {readonly rules: Rules; readonly signal: AbortSignal},
 ): Together {
-  const stops = new Stops();
+  const stops = new StoppedKinds();
   return {
     rules,
     signal,

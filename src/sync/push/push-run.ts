@@ -2,7 +2,7 @@ import type {Lease} from '../lease.ts';
 import type {Beginnings} from './batch/begin-batch.ts';
 import type {Ends} from './batch/end-batch.ts';
 import type {SharedReadings} from './batch/shared-readings.ts';
-import type {Stops} from './batch/stops.ts';
+import type {StoppedKinds} from './batch/stopped-kinds.ts';
 import type {ChangeContext} from './change-context.ts';
 import type {ChangeFacts} from './decide/facts.ts';
 import type {ShownRow} from './decide/remote.ts';
@@ -17,7 +17,7 @@ export interface PushRun extends ChangeContext, ChangeFacts {
   /** Lists of the whole account, which changes in doubt look at together with others. */
   readonly readings: SharedReadings<ShownRow[]>;
   /** Kinds of values that were stopped meanwhile. */
-  readonly stops: Stops;
+  readonly stops: StoppedKinds;
 }
 
 /** What became of a change for now. */

@@ -1,12 +1,10 @@
 // A whole sweep: read, verify, ask, and say what is proven. What it claims when it is certified: as of its start no
 // record that lived throughout is missing here, or older than that, and no row is marked deleted whose record lives.
 
-import type {NumberSet} from '../../base/number-set.ts';
 import {settleFields} from '../../warehouse/fields/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';
 import {resolveUnnumbered} from '../../warehouse/sweeps/quarantine.ts';
 import type {Evidence} from '../../warehouse/sweeps/sweep.ts';
-import {keepSuspects} from '../../warehouse/sweeps/tombstones.ts';
 import {type FirstPass, readFirstPass, readSeen} from '../load/read-list.ts';
 import {doubtsOfList} from '../verify/list-doubts.ts';
 import {markGone} from '../verify/mark-gone.ts';
@@ -14,12 +12,10 @@ import {findMissed} from '../verify/open-numbers.ts';
 import {PageNumbers} from '../verify/page-numbers.ts';
 import {type Findings, resolveOpenNumbers} from '../verify/resolve-open-numbers.ts';
 import {type SecondPass, verifyList} from '../verify/verify-list.ts';
+import {tombstoneLimit, trip} from './breaker.ts';
 import {endRun} from './end-run.ts';
 import {type Ended, pass, type SweepRun, scopeOf} from './sweep-run.ts';
 
-/** The larger of the two is how many tombstones one sweep may write without a person. */
-const tombstonesAlwaysAllowed = 50;
-const tombstoneShare = 0.02;
 const noSample = {records: 0, altered: 0, isWhole: false};
 
 /**
@@ -29,7 +25,7 @@ const noSample = {records: 0, altered: 0, isWhole: false};
 export async function sweepFull(run: SweepRun): Promise<Ended> {
   const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
   const held = await readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
-  const limit = Math.max(tombstonesAlwaysAllowed, Math.floor(held.live.size * tombstoneShare));
+  const limit = tombstoneLimit(held.live.size);
   const about: Evidence = {
     firstPass: {lastPage: first.lastPage, endedBy: first.endedBy, numbers: first.seen.size},
     sample: first.sample,
@@ -91,23 +87,12 @@ async function stop(
 ): Promise<Ended> {
   const {gone, suspects} = findings;
   const reason = `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ${suspects.size} more are not in its list, and one sweep may mark ${evidence.tombstoneLimit} deleted`;
-  return await stopWith(run, {evidence, suspects, reason});
+  return await trip(run, {evidence, suspects, reason});
 }
 
 /** A list that is empty all at once is no list: of what it does not show nothing is even asked. */
 async function refuseEmpty(run: SweepRun, held: HeldNumbers, evidence: Evidence): Promise<Ended> {
   const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
-  return await stopWith(run, {evidence, suspects: held.live, reason});
-}
-
-async function stopWith(
-  run: SweepRun,
-  stopped: {readonly evidence: Evidence; readonly suspects: NumberSet; readonly reason: string},
-): Promise<Ended> {
-  const {evidence, suspects, reason} = stopped;
-  return await endRun(run, {state: 'stopped', reasons: [reason], evidence}, async (client) => {
-    await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});
-    return {};
-  });
+  return await trip(run, {evidence, suspects: held.live, reason});
 }

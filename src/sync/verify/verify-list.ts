@@ -1,7 +1,7 @@
 // The second pass over a list, and the third where it moved: numbers and nothing else. They find what moved between pages
 // while another was reading.
 
-import {fetchPages, type Page} from '../../api/resources/pages.ts';
+import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
 import {readListApart} from '../../api/xml/undecodable.ts';
 import {NumberSet} from '../../base/number-set.ts';
 import {numberOf} from '../../records/number-of.ts';

@@ -165,7 +165,7 @@ export async function resumeAccount(db: Queryable, accountId: string): Promise<b
 }
 
 /**
- * Stops an account whose token is refused, and ends every sweep of it that is due as `failed`, so that nobody waits for
+ * StoppedKinds an account whose token is refused, and ends every sweep of it that is due as `failed`, so that nobody waits for
  * one; both in one statement. Who has one of its sweeps under way is refused by the service as well.
  * @param reason - what was met, and the next step
  * @returns false when it was stopped already: its first reason stays

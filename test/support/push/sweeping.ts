@@ -4,7 +4,7 @@ import {createClient} from '../../../src/api/resources/client.ts';
 import {createLogger} from '../../../src/base/log.ts';
 import {Secret} from '../../../src/base/secret.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
-import {runSweep} from '../../../src/sync/sweep/sweep.ts';
+import {runSweep} from '../../../src/sync/sweep/run-sweep.ts';
 import {requestSweep} from '../../../src/warehouse/sweeps/sweeps.ts';
 
 /** Sweeps a stream. @returns whether the sweep ended within so many tries */

@@ -4,8 +4,8 @@ import type pg from 'pg';
 import {parentColumnOf} from '../../../streams/stream.ts';
 import {learnEmployee} from '../../../warehouse/accounts/accounts.ts';
 import {type Alteration, keepAlterations} from '../../../warehouse/changes/alterations.ts';
-import {type Settlement, settleChanges} from '../../../warehouse/changes/change-transitions.ts';
 import {keepConflicts} from '../../../warehouse/changes/conflicts.ts';
+import {type Settlement, settleChanges} from '../../../warehouse/changes/move-changes.ts';
 import {inSweepTransaction} from '../../../warehouse/postgres/database.ts';
 import {
   type AssignedJob,
@@ -21,7 +21,7 @@ import type {Done} from '../decide/decision.ts';
 import {kindOf} from '../decide/kinds.ts';
 import {writeRemote} from '../end/write-remote.ts';
 import {Batcher} from './batcher.ts';
-import type {Stops} from './stops.ts';
+import type {StoppedKinds} from './stopped-kinds.ts';
 
 /** A change that is done, and what is to be written of it. */
 export interface FinishedChange {
@@ -32,7 +32,7 @@ export interface FinishedChange {
 export type Ends = Batcher<FinishedChange, true>;
 
 /** @param stops - told of the kinds of values that are stopped by what was altered */
-export function endBatch(pool: pg.Pool, stops: Stops): Ends {
+export function endBatch(pool: pg.Pool, stops: StoppedKinds): Ends {
   return new Batcher(async (endings) => {
     const stopped = await inSweepTransaction(pool, async (client) => {
       const kinds = await writeEndings(client, endings);

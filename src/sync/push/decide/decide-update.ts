@@ -3,7 +3,7 @@
 import {readDate} from '../../../api/http/http-date.ts';
 import {type Gone, isGone} from '../../../api/resources/verdict.ts';
 import type {ChangeValues} from '../../../warehouse/changes/change.ts';
-import type {Narrowed} from '../../../warehouse/changes/change-transitions.ts';
+import type {Narrowed} from '../../../warehouse/changes/move-changes.ts';
 import type {KnownSubject} from '../send/request.ts';
 import {conflict, leaveGone, type Plan} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';

@@ -3,11 +3,11 @@
 
 import type {WriteResult} from '../../../api/resources/operations.ts';
 import {AccessError, RetryableError} from '../../../base/errors.ts';
-import type {AttemptEnd, Begun} from '../../../warehouse/changes/change-transitions.ts';
+import type {AttemptEnd, Begun} from '../../../warehouse/changes/move-changes.ts';
 import {type Decision, type EndedAttempt, leaveGone, type SendPlan} from './decision.ts';
-import {doubt, tryLater} from './delays.ts';
 import type {ChangeFacts} from './facts.ts';
 import {finish} from './finish.ts';
+import {doubt, tryLater} from './postponements.ts';
 import {findRemoteRow, type Remote} from './remote.ts';
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;

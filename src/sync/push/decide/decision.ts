@@ -2,8 +2,8 @@
 
 import type {AccessError} from '../../../base/errors.ts';
 import type {ChangeResult, ChangeValues} from '../../../warehouse/changes/change.ts';
-import type {AttemptEnd, Narrowed} from '../../../warehouse/changes/change-transitions.ts';
 import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
+import type {AttemptEnd, Narrowed} from '../../../warehouse/changes/move-changes.ts';
 import type {Subject} from '../send/request.ts';
 import type {Remote} from './remote.ts';
 

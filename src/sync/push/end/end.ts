@@ -11,7 +11,7 @@ import {
   postponeChange,
   rejectChange,
   resendChange,
-} from '../../../warehouse/changes/change-transitions.ts';
+} from '../../../warehouse/changes/move-changes.ts';
 import {inSweepTransaction, type Queryable} from '../../../warehouse/postgres/database.ts';
 import {violatedConstraint} from '../../../warehouse/postgres/violated-constraint.ts';
 import {lockRows} from '../../../warehouse/rows/authored-rows.ts';

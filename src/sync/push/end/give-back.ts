@@ -1,11 +1,11 @@
 import {AccessError, RetryableError} from '../../../base/errors.ts';
 import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
-import {giveBackChange} from '../../../warehouse/changes/change-transitions.ts';
 import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
+import {giveBackChange} from '../../../warehouse/changes/move-changes.ts';
 import {explainDatabaseError} from '../../../warehouse/postgres/database-errors.ts';
 import type {PushDeps} from '../push-deps.ts';
 import type {PushEnd} from '../push-run.ts';
-import {backOffMs} from './back-off.ts';
+import {backOffMs} from './back-off-ms.ts';
 
 /** Notes in the row what stopped it. What was being sent is in doubt: only an answer makes it certain. */
 export async function giveBackFailed(

@@ -3,7 +3,7 @@
 import {atStep} from '../change-context.ts';
 import {decideCreated, decideDeleted, decideUnseen, decideUpdated} from '../decide/decide-look.ts';
 import type {Decision, Plan} from '../decide/decision.ts';
-import {lackNumber} from '../decide/delays.ts';
+import {lackNumber} from '../decide/postponements.ts';
 import type {Candidates} from '../decide/recognize.ts';
 import type {PushRun} from '../push-run.ts';
 import {findCandidates} from './candidates.ts';

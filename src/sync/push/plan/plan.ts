@@ -3,7 +3,7 @@
 import {atStep} from '../change-context.ts';
 import {decideUpdate} from '../decide/decide-update.ts';
 import {type Plan, sendUnread} from '../decide/decision.ts';
-import {decideWait, lackNumber} from '../decide/delays.ts';
+import {decideWait, lackNumber} from '../decide/postponements.ts';
 import type {PushRun} from '../push-run.ts';
 import {lookFor} from './look.ts';
 import {readRemote} from './read-remote.ts';

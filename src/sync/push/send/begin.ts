@@ -3,7 +3,7 @@
 import type {WriteRequest} from '../../../api/http/transport.ts';
 import {RetryableError} from '../../../base/errors.ts';
 import type {Secret} from '../../../base/secret.ts';
-import type {Begun} from '../../../warehouse/changes/change-transitions.ts';
+import type {Begun} from '../../../warehouse/changes/move-changes.ts';
 import type {Beginning} from '../batch/begin-batch.ts';
 import {atStep} from '../change-context.ts';
 import {type Decision, postpone, type SendPlan} from '../decide/decision.ts';

@@ -9,8 +9,8 @@ import type {ChangeFacts} from '../../../../src/sync/push/decide/facts.ts';
 import type {Remote} from '../../../../src/sync/push/decide/remote.ts';
 import {defaultSettlePolicy} from '../../../../src/sync/push/push-deps.ts';
 import type {KnownSubject, NewSubject, Subject} from '../../../../src/sync/push/send/request.ts';
-import type {Begun} from '../../../../src/warehouse/changes/change-transitions.ts';
 import type {ClaimedChange} from '../../../../src/warehouse/changes/claim-changes.ts';
+import type {Begun} from '../../../../src/warehouse/changes/move-changes.ts';
 import type {FieldRule, Rule} from '../../../../src/warehouse/changes/write-rules.ts';
 
 const blank: ClaimedChange = {

@@ -5,7 +5,7 @@ import {inTransaction} from '../../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import type {Sweep, SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {claimSweep, endSweep, postponeSweep, renewLease} from '../../warehouse/sweeps/sweeps.ts';
-import {judgeAccess} from '../accounts/judge-access.ts';
+import {judgeAccess} from '../accounts/replaced-token.ts';
 import {Leases, machineClocks} from '../lease.ts';
 import {FieldSightings} from '../load/field-sightings.ts';
 import {sweepApproved} from './approved-sweep.ts';

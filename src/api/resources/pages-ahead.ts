@@ -22,7 +22,7 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
 
 /**
  * Yields the pages of a list in order of number, without end: a page past the end is an empty list, and what counts as
- * the end is the consumer's decision. When it returns, throws or is aborted, outstanding requests are cut and waited for.
+ * the end is the consumer's decision (of a sweep src/sync/load/read-list.ts). When it returns, throws or is aborted, outstanding requests are cut and waited for.
  * @throws what the first page that fails threw, when its turn comes; the signal's reason when it is aborted
  * @see docs/traps.md "Pages without a cursor"; docs/service.md "Page size"
  */

@@ -1,7 +1,7 @@
 import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
 
 /** Kinds that were stopped while this process was at work: what waits for its turn by then is not sent any more. */
-export class Stops {
+export class StoppedKinds {
   /** By kind, when the latest change known by then was taken up: later ones know better. */
   readonly #stopped = new Map<string, number>();
   #latestClaimMs = 0;

@@ -1,8 +1,8 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {Stops} from '../../../src/sync/push/batch/stops.ts';
+import {StoppedKinds} from '../../../src/sync/push/batch/stopped-kinds.ts';
 import {factsOf} from './decide/facts.ts';
 
-let stops: Stops;
+let stops: StoppedKinds;
 
 /** A change is taken up, and tells what was stopped by then. */
 function learn(minute: number, stoppedKinds: readonly string[] = []): void {
@@ -11,7 +11,7 @@ function learn(minute: number, stoppedKinds: readonly string[] = []): void {
 }
 
 beforeEach(() => {
-  stops = new Stops();
+  stops = new StoppedKinds();
   learn(1);
 });
 

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {decideWait, lackNumber, tryLater} from '../../../../src/sync/push/decide/delays.ts';
+import {decideWait, lackNumber, tryLater} from '../../../../src/sync/push/decide/postponements.ts';
 import {factsOf} from './facts.ts';
 
 const job = {table: 'jobs', operation: 'create', number: null, fields: {name: 'Roof'}, base: {}} as const;

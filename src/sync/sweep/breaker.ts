@@ -1,0 +1,27 @@
+// The breaker stops a mass deletion: a service that lost its records, or shows another business, must not empty a warehouse.
+
+import type {NumberSet} from '../../base/number-set.ts';
+import type {Evidence} from '../../warehouse/sweeps/sweep.ts';
+import {keepSuspects} from '../../warehouse/sweeps/tombstones.ts';
+import {endRun} from './end-run.ts';
+import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
+
+const alwaysAllowed = 50;
+const share = 0.02;
+
+/** How many tombstones one sweep may write without a person. */
+export function tombstoneLimit(liveRows: number): number {
+  return Math.max(alwaysAllowed, Math.floor(liveRows * share));
+}
+
+/** Ends a sweep as stopped: nothing is marked deleted, everything that would be is listed for a person. */
+export async function trip(
+  run: SweepRun,
+  stopped: {readonly evidence: Evidence; readonly suspects: NumberSet; readonly reason: string},
+): Promise<Ended> {
+  const {evidence, suspects, reason} = stopped;
+  return await endRun(run, {state: 'stopped', reasons: [reason], evidence}, async (client) => {
+    await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});
+    return {};
+  });
+}
