@@ -19,7 +19,7 @@ import type {Queryable} from '../warehouse/postgres/database.ts';
 import {checkMigrations} from '../warehouse/schema/migration-check.ts';
 import {listSchedules} from '../warehouse/sweeps/schedules.ts';
 import {print} from './terminal/report.ts';
-import {withWarehouse} from './world.ts';
+import {withWarehouse} from './warehouse.ts';
 
 /** What is to be explained, as it was typed. */
 export interface Question {

@@ -1,11 +1,12 @@
 import {once} from 'node:events';
 import {isIP} from 'node:net';
 import type {Config} from '../base/config.ts';
+import {createLogger} from '../base/log.ts';
 import {tellAside} from '../base/terminal.ts';
 import {openPools} from '../http-api/pools.ts';
 import {openHttpApi} from '../http-api/server.ts';
 import {print} from './terminal/report.ts';
-import {withWarehouse} from './world.ts';
+import {withWarehouse} from './warehouse.ts';
 
 export interface HttpCommand {
   readonly port: number;
@@ -19,7 +20,9 @@ export async function http(
   {port, host, json}: HttpCommand,
   signal: AbortSignal,
 ): Promise<number> {
-  return await withWarehouse(config, {migrates: true}, async ({databaseUrl, log, place}) => {
+  return await withWarehouse(config, {migrates: true}, async ({databaseUrl, place}) => {
+    const secrets = config.token === null ? [] : [config.token];
+    const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
     const pools = openPools(databaseUrl);
     const running = await openHttpApi({pools, log, host, port}).catch(async (error: unknown) => {
       await pools.close();

@@ -3,7 +3,7 @@ import type {Config} from '../base/config.ts';
 import {allTables} from '../streams/all-tables.ts';
 import {migrate as runMigrations} from '../warehouse/schema/migrate.ts';
 import {print} from './terminal/report.ts';
-import {withWarehouse} from './world.ts';
+import {withWarehouse} from './warehouse.ts';
 
 /** Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres; nothing else. */
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {

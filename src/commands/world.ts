@@ -1,4 +1,4 @@
-// What a command stands on, opened in order and closed in reverse: Postgres, the accounts, the service behind them.
+// What verbs that move data stand on beside the warehouse: the accounts, and the service behind them.
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
@@ -7,7 +7,6 @@ import type {AccountConfig, Config} from '../base/config.ts';
 import {AccessError, UsageError} from '../base/errors.ts';
 import {createLogger, type Logger} from '../base/log.ts';
 import {Secret} from '../base/secret.ts';
-import {allTables} from '../streams/all-tables.ts';
 import {Accounts, type GivenAccess} from '../sync/accounts/accounts.ts';
 import {PageReader} from '../sync/load/page-reader.ts';
 import {Passwords} from '../sync/push/send/passwords.ts';
@@ -23,27 +22,16 @@ import {
   stopAccount,
   upsertAccount,
 } from '../warehouse/accounts/accounts.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
 import {listWorkers} from '../warehouse/health/workers.ts';
 import {refuseWrongClock} from '../warehouse/postgres/clock.ts';
-import {openPool} from '../warehouse/postgres/database.ts';
-import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
-import {migrate} from '../warehouse/schema/migrate.ts';
 import {refuseWrongZone} from './accounts/account-zone.ts';
 import {askAccount} from './accounts/ask-account.ts';
 import {tellStep} from './terminal/tell-step.ts';
-
-/** The warehouse, migrated unless told otherwise. */
-export interface Warehouse {
-  readonly pool: pg.Pool;
-  readonly databaseUrl: string;
-  /** Where it is, for a person: never a password. */
-  readonly place: string;
-  readonly log: Logger;
-}
+import {type Opening, type Warehouse, withWarehouse} from './warehouse.ts';
 
 /** The warehouse and the accounts that it mirrors. */
 export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageReader'> {
+  readonly log: Logger;
   readonly openPassword: (changeId: string) => Promise<Secret | null>;
   readonly passwords: Passwords;
   /** The environment's account, or the demo; null where there are only tokens that are sealed. */
@@ -72,58 +60,20 @@ interface Demo {
 }
 
 const demo: Demo = {customers: 500, seed: 1};
-/** Eight sweeps at once, each with a transaction and a lease now and then. */
-const poolSize = 16;
-/** Stands for the embedded Postgres in errors. */
-const embeddedUrl = 'postgres://127.0.0.1/warehouse';
-
-/** Things to close, last opened first; a failure to close one does not keep the others open. */
-class Closers {
-  readonly #closers: (() => Promise<unknown>)[] = [];
-
-  add(close: () => Promise<unknown>): void {
-    this.#closers.unshift(close);
-  }
-
-  async close(): Promise<void> {
-    for (const close of this.#closers.splice(0)) await close().catch(() => {});
-  }
-}
-
-/** What is opened while a command runs. */
-interface Opening {
-  readonly config: Config;
-  readonly closers: Closers;
-  /** What the log must not hold; tokens are added as they are opened. */
-  readonly secrets: Secret[];
-  /** The embedded Postgres, joined once, by whoever needs it first. */
-  readonly embedded: () => Promise<EmbeddedPostgres>;
-}
 
 /**
- * Does something with the warehouse, and closes it whatever happens.
- * @param options.migrates - whether the schema is brought up to date first
- * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses us
- * @throws {UsageError} no permission on the data folder
- */
-export async function withWarehouse<T>(
-  config: Config,
-  options: {readonly migrates: boolean},
-  use: (warehouse: Warehouse) => Promise<T>,
-): Promise<T> {
-  return await withOpening(config, async (opening) => await use(await openPostgres(opening, options)));
-}
-
-/**
- * The same with the accounts whose tokens are known here: the environment's, and those sealed in the warehouse where a
- * key is given. Where there is neither, with the reference service and its made-up data.
+ * Does something with the warehouse, migrated, and the accounts whose tokens are known here: the environment's, and those
+ * sealed in the warehouse where a key is given. Where there is neither, with the reference service and its made-up data.
+ * @throws what `withWarehouse` throws
  */
 export async function withWorld<T>(config: Config, use: (world: World) => Promise<T>): Promise<T> {
-  return await withOpening(config, async (opening) => {
-    const {closers, secrets} = opening;
-    const warehouse = await openPostgres(opening, {migrates: true});
+  return await withWarehouse(config, {migrates: true}, async (warehouse, opening) => {
     const {pool} = warehouse;
+    const {closers} = opening;
     await refuseWrongClock(pool);
+    // What the log must not hold; tokens are added as they are opened.
+    const secrets = config.token === null ? [] : [config.token];
+    const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
     const keepOut = (secret: Secret) => {
       if (!secrets.some((each) => each.reveal() === secret.reveal())) secrets.push(secret);
     };
@@ -134,10 +84,11 @@ export async function withWorld<T>(config: Config, use: (world: World) => Promis
     closers.add(() => pageReader.close());
     const passwords = new Passwords({pool, keys, onPassword: keepOut});
     closers.add(() => passwords.close());
-    const own = await openOwn(opening, warehouse);
+    const own = await openOwn(opening, {pool, log});
     if (own !== null) await accounts.give(own.account.accountId, own.access);
     return await use({
       ...warehouse,
+      log,
       openAccount: (accountId) => accounts.open(accountId),
       openPassword: (changeId) => passwords.open(changeId),
       passwords,
@@ -162,45 +113,7 @@ async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened
   return unopened;
 }
 
-async function withOpening<T>(config: Config, use: (opening: Opening) => Promise<T>): Promise<T> {
-  const closers = new Closers();
-  let joined: Promise<EmbeddedPostgres> | null = null;
-  const join = async () => {
-    const embedded = await openEmbeddedPostgres(config.home, tellStep);
-    embedded.keepUp();
-    closers.add(() => embedded.leave());
-    return embedded;
-  };
-  const embedded = () => {
-    joined ??= join();
-    return joined;
-  };
-  const secrets = config.token === null ? [] : [config.token];
-  try {
-    return await use({config, closers, secrets, embedded});
-  } catch (error) {
-    throw explainDatabaseError(error, config.databaseUrl ?? embeddedUrl);
-  } finally {
-    await closers.close();
-  }
-}
-
-async function openPostgres(
-  {config, closers, secrets, embedded}: Opening,
-  options: {readonly migrates: boolean},
-): Promise<Warehouse> {
-  const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
-  const databaseUrl = config.databaseUrl ?? (await (await embedded()).url('warehouse'));
-  const pool = openPool(databaseUrl, {max: poolSize, applicationName: 'fieldmirror'});
-  closers.add(() => pool.end());
-  if (options.migrates) await migrate(pool, allTables);
-  const {host, port, pathname} = new URL(databaseUrl);
-  const place =
-    config.databaseUrl === null
-      ? `embedded Postgres in ${config.home}/postgres, port ${port}`
-      : `${host}${pathname}`;
-  return {pool, databaseUrl, place, log};
-}
+type LoggedPool = Pick<World, 'pool' | 'log'>;
 
 /** An account whose token is not kept in the warehouse. */
 interface Own {
@@ -209,7 +122,7 @@ interface Own {
   readonly source: string;
 }
 
-async function openOwn(opening: Opening, warehouse: Warehouse): Promise<Own | null> {
+async function openOwn(opening: Opening, warehouse: LoggedPool): Promise<Own | null> {
   const {account, keys} = opening.config;
   if (account !== null) return await openReal(opening.config, account, warehouse);
   if (keys.length > 0) return null;
@@ -228,7 +141,7 @@ function expectAccess(held: readonly Account[]): string {
 }
 
 /** An account that passes its check goes on, if it was stopped; one that a person paused stays paused. */
-async function openReal(config: Config, access: AccountConfig, {pool, log}: Warehouse): Promise<Own> {
+async function openReal(config: Config, access: AccountConfig, {pool, log}: LoggedPool): Promise<Own> {
   const {apiUrl, token} = access;
   const {timeZone} = config;
   const place = placeOf(apiUrl);
@@ -259,7 +172,7 @@ async function stopUnserved(pool: pg.Pool, {accountId}: Account, {message}: Acce
   if (!isServed) await stopAccount(pool, accountId, `${message}; ${mend}`);
 }
 
-async function openDemo({config, closers, embedded}: Opening, {pool, log}: Warehouse): Promise<Own> {
+async function openDemo({config, closers, embedded}: Opening, {pool, log}: LoggedPool): Promise<Own> {
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
   const today = Temporal.Now.plainDateISO(timeZone).toString();

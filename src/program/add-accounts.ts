@@ -1,5 +1,4 @@
 import type {Command} from 'commander';
-import {loadConfig} from '../base/config.ts';
 import {config, finish, type Surroundings} from './verb.ts';
 
 const load = () => import('../commands/accounts/accounts.ts');
@@ -16,7 +15,7 @@ function addList(accounts: Command, {json}: Surroundings): void {
   accounts
     .command('list')
     .description('the accounts, their states, and where their tokens come from')
-    .action(() => finish(async () => (await load()).list(config(), json())));
+    .action(() => finish(async () => (await load()).list(await config(), json())));
 }
 
 function addAdd(accounts: Command, {json}: Surroundings): void {
@@ -28,11 +27,10 @@ function addAdd(accounts: Command, {json}: Surroundings): void {
     .option('--time-zone <zone>', "the account's IANA zone: America/New_York")
     .action((name, given) =>
       finish(async () =>
-        (await import('../commands/accounts/accounts-add.ts')).add(
-          loadConfig(process.env, {isAdding: true}),
-          name,
-          {...given, ...json()},
-        ),
+        (await import('../commands/accounts/accounts-add.ts')).add(await config({isAdding: true}), name, {
+          ...given,
+          ...json(),
+        }),
       ),
     );
 }
@@ -42,7 +40,7 @@ function addCheck(accounts: Command, {json}: Surroundings): void {
     .command('check')
     .description('ask each account, or one, a light question; what was stopped and is answered goes on')
     .argument('[name]')
-    .action((name) => finish(async () => (await load()).check(config(), name, json())));
+    .action((name) => finish(async () => (await load()).check(await config(), name, json())));
 }
 
 function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
@@ -51,10 +49,12 @@ function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
     .description('begin nothing more for an account')
     .argument('<name>')
     .option('--reason <text>', 'why, for those who look at it later')
-    .action((name, given) => finish(async () => (await load()).pause(config(), name, {...given, ...json()})));
+    .action((name, given) =>
+      finish(async () => (await load()).pause(await config(), name, {...given, ...json()})),
+    );
   accounts
     .command('resume')
     .description('let an account go on')
     .argument('<name>')
-    .action((name) => finish(async () => (await load()).resume(config(), name, json())));
+    .action((name) => finish(async () => (await load()).resume(await config(), name, json())));
 }

@@ -32,7 +32,7 @@ function addList(changes: Command, {json}: Surroundings): void {
     .option('--table <table>', 'of one table: customers, jobs, job_notes, …')
     .option('--account <name>', 'of one account')
     .option('--limit <number>', 'how many', readCount, 20)
-    .action((given) => finish(async () => (await read()).list(config(), {...given, ...json()})));
+    .action((given) => finish(async () => (await read()).list(await config(), {...given, ...json()})));
 }
 
 function addShow(changes: Command, {json}: Surroundings): void {
@@ -40,14 +40,14 @@ function addShow(changes: Command, {json}: Surroundings): void {
     .command('show')
     .description('one change: its story line by line, what would be sent, and what happens next')
     .argument('<change>', 'its number')
-    .action((id) => finish(async () => (await read()).show(config(), id, json())));
+    .action((id) => finish(async () => (await read()).show(await config(), id, json())));
 }
 
 function addDecision(changes: Command, [verb, does]: (typeof decisions)[number], {json}: Surroundings): void {
   const command = changes.command(verb).description(does).argument('<change...>', 'their numbers');
   if (verb === 'cancel') command.option('--reason <text>', 'why, for those who look at it later');
   command.action((ids, given) =>
-    finish(async () => (await decide()).decide(config(), {verb, ids}, {...given, ...json()})),
+    finish(async () => (await decide()).decide(await config(), {verb, ids}, {...given, ...json()})),
   );
 }
 
@@ -60,6 +60,6 @@ function addResolve(changes: Command, {json}: Surroundings): void {
     .option('--adopt <number>', 'of a create: the record that it became')
     .option('--resend', 'send it once more')
     .action((ids, given) =>
-      finish(async () => (await decide()).resolve(config(), ids, {...given, ...json()})),
+      finish(async () => (await decide()).resolve(await config(), ids, {...given, ...json()})),
     );
 }

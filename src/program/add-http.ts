@@ -14,7 +14,9 @@ function addServer(program: Command, {json, signal}: Surroundings): void {
     .option('--port <number>', 'where to listen', readPort, 8086)
     .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
     .action((given) =>
-      finish(async () => (await import('../commands/http.ts')).http(config(), {...given, ...json()}, signal)),
+      finish(async () =>
+        (await import('../commands/http.ts')).http(await config(), {...given, ...json()}, signal),
+      ),
     );
 }
 
@@ -27,14 +29,16 @@ function addKeys(program: Command, {json}: Surroundings): void {
     .argument('<name>', 'what the key is called here: its changes show it')
     .option('--account <name>', 'which account it opens, where there are several')
     .option('--read-only', 'it makes no changes')
-    .action((name, given) => finish(async () => (await load()).add(config(), name, {...given, ...json()})));
+    .action((name, given) =>
+      finish(async () => (await load()).add(await config(), name, {...given, ...json()})),
+    );
   keys
     .command('list')
     .description('the keys, what they open, when they last did')
-    .action(() => finish(async () => (await load()).list(config(), json())));
+    .action(() => finish(async () => (await load()).list(await config(), json())));
   keys
     .command('revoke')
     .description('let a key open nothing any more')
     .argument('<name>')
-    .action((name) => finish(async () => (await load()).revoke(config(), name, json())));
+    .action((name) => finish(async () => (await load()).revoke(await config(), name, json())));
 }

@@ -18,7 +18,7 @@ function addStart(program: Command, {json, signal}: Surroundings): void {
     .action((given) =>
       finish(async () =>
         (await import('../commands/start.ts')).start(
-          config(),
+          await config(),
           {once: given.once === true, ...json()},
           signal,
         ),
@@ -37,7 +37,11 @@ function addSync(program: Command, {json, signal}: Surroundings): void {
     .option('--account <name>', 'which account, where there are several')
     .action((streams, given) =>
       finish(async () =>
-        (await import('../commands/sweeps/sync.ts')).sync(config(), streams, {...given, ...json(), signal}),
+        (await import('../commands/sweeps/sync.ts')).sync(await config(), streams, {
+          ...given,
+          ...json(),
+          signal,
+        }),
       ),
     );
 }
@@ -50,7 +54,7 @@ function addPush(program: Command, {json, signal}: Surroundings): void {
     .option('--dry-run', 'print every request that would be sent, and send nothing')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/changes/push.ts')).push(config(), {...given, ...json()}, signal),
+        (await import('../commands/changes/push.ts')).push(await config(), {...given, ...json()}, signal),
       ),
     );
 }

@@ -12,16 +12,16 @@ export function addQuarantine(program: Command, {json, signal}: Surroundings): v
     .option('--account <name>', 'of one account')
     .option('--limit <number>', 'how many', readCount, 20)
     .action((stream, given) =>
-      finish(async () => (await load()).list(config(), {stream, ...given, ...json()})),
+      finish(async () => (await load()).list(await config(), {stream, ...given, ...json()})),
     );
   quarantine
     .command('show')
     .description('one record, as the service sent it')
     .argument('<entry>', 'its number in quarantine list')
-    .action((id) => finish(async () => (await load()).show(config(), id, json())));
+    .action((id) => finish(async () => (await load()).show(await config(), id, json())));
   quarantine
     .command('retry')
     .description('ask the service for records once more, now; one that is gone leaves quarantine, too')
     .argument('<entry...>', 'their numbers in quarantine list')
-    .action((ids) => finish(async () => (await load()).retry(config(), ids, {...json(), signal})));
+    .action((ids) => finish(async () => (await load()).retry(await config(), ids, {...json(), signal})));
 }

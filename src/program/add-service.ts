@@ -27,7 +27,7 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     .option('--database <url>', 'a Postgres database of its own (default: the embedded Postgres)')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/service.ts')).service(config(), {...given, ...json()}, signal),
+        (await import('../commands/service.ts')).service(await config(), {...given, ...json()}, signal),
       ),
     );
 }

@@ -14,16 +14,16 @@ export function addSweeps(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'of one account')
     .option('--limit <number>', 'how many', readCount, 20)
     .action((stream, given) =>
-      finish(async () => (await load()).list(config(), {stream, ...given, ...json()})),
+      finish(async () => (await load()).list(await config(), {stream, ...given, ...json()})),
     );
   sweeps
     .command('show')
     .description('one sweep: its evidence, why it is not certified, its tombstones')
     .argument('<sweep>', 'its number')
-    .action((id) => finish(async () => (await load()).show(config(), id, json())));
+    .action((id) => finish(async () => (await load()).show(await config(), id, json())));
   sweeps
     .command('approve')
     .description('let the tombstones of a stopped sweep through')
     .argument('<sweep>', 'its number')
-    .action((id) => finish(async () => (await load()).approve(config(), id, json())));
+    .action((id) => finish(async () => (await load()).approve(await config(), id, json())));
 }

@@ -18,7 +18,7 @@ function addStatus(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'only one account')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/health/status.ts')).status(config(), {...given, ...json()}),
+        (await import('../commands/health/status.ts')).status(await config(), {...given, ...json()}),
       ),
     );
 }
@@ -34,7 +34,7 @@ function addExplain(program: Command, {json}: Surroundings): void {
     .action((stream, number, field, given) =>
       finish(async () =>
         (await import('../commands/explain.ts')).explain(
-          config(),
+          await config(),
           {stream, number, field},
           {...given, ...json()},
         ),
@@ -47,7 +47,7 @@ function addDoctor(program: Command, {json}: Surroundings): void {
     .command('doctor')
     .description('check every dependency, and say how to mend what is wrong')
     .action(() =>
-      finish(async () => (await import('../commands/health/doctor.ts')).doctor(config(), json())),
+      finish(async () => (await import('../commands/health/doctor.ts')).doctor(await config(), json())),
     );
 }
 
@@ -55,5 +55,7 @@ function addMigrate(program: Command, {json}: Surroundings): void {
   program
     .command('migrate')
     .description("bring the warehouse's schema up to date, and nothing else")
-    .action(() => finish(async () => (await import('../commands/migrate.ts')).migrate(config(), json())));
+    .action(() =>
+      finish(async () => (await import('../commands/migrate.ts')).migrate(await config(), json())),
+    );
 }

@@ -1,6 +1,6 @@
 // Every verb has this in common.
 
-import {type Config, loadConfig} from '../base/config.ts';
+import type {Config} from '../base/config.ts';
 
 /** The command line hands this to every verb. */
 export interface Surroundings {
@@ -10,8 +10,10 @@ export interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-export function config(): Config {
-  return loadConfig(process.env);
+/** Reads the settings: see `loadConfig`. Its code is loaded by verbs alone; `--help` and `--version` need no setting. */
+export async function config(options: {readonly isAdding?: boolean} = {}): Promise<Config> {
+  const {loadConfig} = await import('../base/config.ts');
+  return loadConfig(process.env, options);
 }
 
 /** Runs a verb: its exit code becomes that of the process. */

@@ -1,4 +1,4 @@
-import type {TimeShape} from '../api/times/times.ts';
+import type {TimeShape} from '../api/times/time-shapes.ts';
 import type {Resource} from '../api/xml/encoder.ts';
 import type {ChangeOperation} from '../warehouse/changes/change.ts';
 import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';

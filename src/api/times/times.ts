@@ -4,16 +4,7 @@
 import {Temporal} from 'temporal-polyfill';
 import {RecordError} from '../../base/errors.ts';
 import {daysInMonth, isIsoInstant} from './iso-instant.ts';
-
-/** The textual shapes of the specification, and ISO with the offset of the account's zone. */
-export type TimeShape = 'M/D/YY hh:mmam' | 'MM/DD/YYYY hh:mmam' | 'M/D/YYYY hh:mmam' | 'iso';
-
-/** Which shape each resource takes. @see docs/service.md "Fields that may be written" */
-export const TIME_SHAPES = {
-  job: 'M/D/YY hh:mmam',
-  timeEntry: 'MM/DD/YYYY hh:mmam',
-  task: 'M/D/YYYY hh:mmam',
-} as const satisfies Record<string, TimeShape>;
+import type {TimeShape} from './time-shapes.ts';
 
 export interface ParsedTime {
   /** ISO with offset, `2031-07-04T09:00:00-04:00`. */

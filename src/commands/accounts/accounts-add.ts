@@ -18,7 +18,7 @@ import {
 } from '../../warehouse/accounts/accounts.ts';
 import {inTransaction, type Queryable} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
-import {withWarehouse} from '../world.ts';
+import {withWarehouse} from '../warehouse.ts';
 import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
 import {readToken} from './read-token.ts';

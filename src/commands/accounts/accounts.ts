@@ -20,7 +20,7 @@ import {
 } from '../../warehouse/accounts/accounts.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {drawTable, print} from '../terminal/report.ts';
-import {withWarehouse} from '../world.ts';
+import {withWarehouse} from '../warehouse.ts';
 import {type AccountFinding, examineAccount} from './ask-account.ts';
 import {chooseAccount} from './choose-account.ts';
 

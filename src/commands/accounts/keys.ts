@@ -6,7 +6,7 @@ import {nearest} from '../../base/nearest.ts';
 import {formatAgo} from '../../views/format.ts';
 import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../warehouse/accounts/api-keys.ts';
 import {drawTable, print} from '../terminal/report.ts';
-import {withWarehouse} from '../world.ts';
+import {withWarehouse} from '../warehouse.ts';
 import {chooseAccount} from './choose-account.ts';
 
 interface Output {

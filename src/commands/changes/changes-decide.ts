@@ -10,7 +10,7 @@ import type {ChangeState} from '../../warehouse/changes/change.ts';
 import {readConflicts} from '../../warehouse/changes/change-log.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
-import {withWarehouse} from '../world.ts';
+import {withWarehouse} from '../warehouse.ts';
 
 export type Verb = 'retry' | 'hold' | 'release' | 'cancel' | 'accept';
 

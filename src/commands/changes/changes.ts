@@ -11,7 +11,7 @@ import {changeStates} from '../../warehouse/changes/change.ts';
 import {listChanges} from '../../warehouse/changes/change-log.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {print} from '../terminal/report.ts';
-import {withWarehouse} from '../world.ts';
+import {withWarehouse} from '../warehouse.ts';
 import {drawChange} from './draw-change.ts';
 import {drawChanges} from './draw-changes.ts';
 

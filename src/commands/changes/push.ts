@@ -9,7 +9,8 @@ import {listNeedy} from '../../warehouse/changes/change-log.ts';
 import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
 import {describeUnopened, listServed, requireOpened, type Served} from '../accounts/served-accounts.ts';
 import {print} from '../terminal/report.ts';
-import {type World, withWarehouse, withWorld} from '../world.ts';
+import {withWarehouse} from '../warehouse.ts';
+import {type World, withWorld} from '../world.ts';
 import {drawPushed, type Pushed} from './draw-pushed.ts';
 import {printPlan} from './push-plan.ts';
 

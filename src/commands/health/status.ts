@@ -8,7 +8,7 @@ import {listWorkers} from '../../warehouse/health/workers.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {print} from '../terminal/report.ts';
-import {withWarehouse} from '../world.ts';
+import {withWarehouse} from '../warehouse.ts';
 import {drawStatus} from './draw-status.ts';
 
 export interface StatusOptions {

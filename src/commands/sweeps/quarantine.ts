@@ -13,7 +13,8 @@ import {requireOpened} from '../accounts/served-accounts.ts';
 import {watchProgress} from '../terminal/progress.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
-import {withWarehouse, withWorld} from '../world.ts';
+import {withWarehouse} from '../warehouse.ts';
+import {withWorld} from '../world.ts';
 import {runHere} from './sync.ts';
 import {askForSweep, watchSweeps} from './watch-sweeps.ts';
 

@@ -5,7 +5,7 @@ import {formatNumber} from '../../views/format.ts';
 import {countRows} from '../../warehouse/health/status.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {drawTable} from '../terminal/report.ts';
-import type {Warehouse} from '../world.ts';
+import type {Warehouse} from '../warehouse.ts';
 
 /** One line of the closing table. */
 export interface StreamSummary {

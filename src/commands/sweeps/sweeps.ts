@@ -11,7 +11,7 @@ import {approveSweep, listSweeps, readSweep} from '../../warehouse/sweeps/sweeps
 import {listTombstones, type Tombstone} from '../../warehouse/sweeps/tombstones.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
-import {type Warehouse, withWarehouse} from '../world.ts';
+import {type Warehouse, withWarehouse} from '../warehouse.ts';
 
 export interface ListOptions {
   readonly stream?: string;

@@ -14,7 +14,7 @@ import {
   type SweepRequest,
 } from '../../warehouse/sweeps/sweeps.ts';
 import type {Progress} from '../terminal/progress.ts';
-import type {Warehouse} from '../world.ts';
+import type {Warehouse} from '../warehouse.ts';
 import {describeEnd} from './sweep-summary.ts';
 
 const lookEveryMs = 100;

@@ -1,5 +1,5 @@
 // drizzle takes no lock, so migrations run under one of ours. Where nothing is missing, as at every start but the first,
-// only its reader of migration files is loaded.
+// drizzle is not loaded.
 
 import type pg from 'pg';
 import {FatalError} from '../../base/errors.ts';

@@ -1,8 +1,9 @@
 // drizzle passes over a migration that is older than the newest one applied, and never compares a hash.
-// So the journal beside the migrations is compared with what the database says it has.
+// So the journal beside the migrations is compared with what the database says it has, read as drizzle reads it.
 
+import {createHash} from 'node:crypto';
+import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {readMigrationFiles} from 'drizzle-orm/migrator';
 import pg from 'pg';
 import {FatalError} from '../../base/errors.ts';
 import {packageRoot} from '../../base/package.ts';
@@ -32,17 +33,32 @@ export async function checkMigrations(db: Queryable, folder = migrationsFolder):
   return {missing, unknown, problem: describeProblem(missing, unknown)};
 }
 
-/** @returns the hash of every migration, in order */
+/** An entry of the journal that drizzle-kit keeps; `tag` names the file of SQL. */
+interface Entry {
+  readonly tag: string;
+  /** Milliseconds since 1970. */
+  readonly when: number;
+}
+
+/** @returns the hash of every migration as drizzle notes it when it applies one, in order */
 function readJournal(folder: string): string[] {
-  const migrations = readMigrationFiles({migrationsFolder: folder});
-  for (const [at, {folderMillis}] of migrations.entries()) {
-    const previous = migrations[at - 1]?.folderMillis ?? 0;
-    if (folderMillis > previous) continue;
+  const {entries} = JSON.parse(read(folder, 'meta/_journal.json')) as {readonly entries: readonly Entry[]};
+  for (const [at, {when}] of entries.entries()) {
+    const previous = entries[at - 1]?.when ?? 0;
+    if (when > previous) continue;
     throw new FatalError(
-      `migrations: number ${at + 1} of the journal: expected it to be younger than ${previous}, got ${folderMillis}, so it would be passed over; generate it again`,
+      `migrations: number ${at + 1} of the journal: expected it to be younger than ${previous}, got ${when}, so it would be passed over; generate it again`,
     );
   }
-  return migrations.map((migration) => migration.hash);
+  return entries.map(({tag}) =>
+    createHash('sha256')
+      .update(read(folder, `${tag}.sql`))
+      .digest('hex'),
+  );
+}
+
+function read(folder: string, name: string): string {
+  return readFileSync(join(folder, name), 'utf8');
 }
 
 /** @returns hashes; none when the table is not there */

@@ -1,0 +1,95 @@
+// What every verb that asks the warehouse stands on, opened in order and closed in reverse. A verb such as `status` gets along
+// with it, and loads neither the API client nor a logger: these are `world.ts`.
+
+import type pg from 'pg';
+import type {Config} from '../base/config.ts';
+import {allTables} from '../streams/all-tables.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
+import {openPool} from '../warehouse/postgres/database.ts';
+import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
+import {migrate} from '../warehouse/schema/migrate.ts';
+import {tellStep} from './terminal/tell-step.ts';
+
+/** The warehouse, migrated unless told otherwise. */
+export interface Warehouse {
+  readonly pool: pg.Pool;
+  readonly databaseUrl: string;
+  /** Where it is, for a person: never a password. */
+  readonly place: string;
+}
+
+/** Eight sweeps at once, each with a transaction and a lease now and then. */
+const poolSize = 16;
+/** Stands for the embedded Postgres in errors. */
+const embeddedUrl = 'postgres://127.0.0.1/warehouse';
+
+/** Things to close, last opened first; a failure to close one does not keep the others open. */
+class Closers {
+  readonly #closers: (() => Promise<unknown>)[] = [];
+
+  add(close: () => Promise<unknown>): void {
+    this.#closers.unshift(close);
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.splice(0)) await close().catch(() => {});
+  }
+}
+
+/** What is opened while a command runs. */
+export interface Opening {
+  readonly config: Config;
+  readonly closers: Pick<Closers, 'add'>;
+  /** The embedded Postgres, joined once, by whoever needs it first. */
+  readonly embedded: () => Promise<EmbeddedPostgres>;
+}
+
+/**
+ * Does something with the warehouse, and closes it whatever happens.
+ * @param options.migrates - whether the schema is brought up to date first
+ * @param use - may open more, which is closed before the warehouse is
+ * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses us
+ * @throws {UsageError} no permission on the data folder
+ */
+export async function withWarehouse<T>(
+  config: Config,
+  options: {readonly migrates: boolean},
+  use: (warehouse: Warehouse, opening: Opening) => Promise<T>,
+): Promise<T> {
+  const closers = new Closers();
+  let joined: Promise<EmbeddedPostgres> | null = null;
+  const join = async () => {
+    const embedded = await openEmbeddedPostgres(config.home, tellStep);
+    embedded.keepUp();
+    closers.add(() => embedded.leave());
+    return embedded;
+  };
+  const embedded = () => {
+    joined ??= join();
+    return joined;
+  };
+  const opening = {config, closers, embedded};
+  try {
+    return await use(await openPostgres(opening, options), opening);
+  } catch (error) {
+    throw explainDatabaseError(error, config.databaseUrl ?? embeddedUrl);
+  } finally {
+    await closers.close();
+  }
+}
+
+async function openPostgres(
+  {config, closers, embedded}: Opening,
+  options: {readonly migrates: boolean},
+): Promise<Warehouse> {
+  const databaseUrl = config.databaseUrl ?? (await (await embedded()).url('warehouse'));
+  const pool = openPool(databaseUrl, {max: poolSize, applicationName: 'fieldmirror'});
+  closers.add(() => pool.end());
+  if (options.migrates) await migrate(pool, allTables);
+  const {host, port, pathname} = new URL(databaseUrl);
+  const place =
+    config.databaseUrl === null
+      ? `embedded Postgres in ${config.home}/postgres, port ${port}`
+      : `${host}${pathname}`;
+  return {pool, databaseUrl, place};
+}

@@ -1,0 +1,41 @@
+// A short question gets a quick answer while its verb loads little: most of its time is the loading of packages.
+
+import {mkdtemp, readFile, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, afterEach, beforeAll, beforeEach, expect, inject, test} from 'vitest';
+import {runCommand} from '../support/command.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+
+const noter = join(import.meta.dirname, '..', 'support', 'note-packages.ts');
+
+let database: TestDatabase;
+let folder: string;
+
+beforeAll(async () => {
+  database = await createDatabase(inject('warehouseTemplate'));
+});
+
+afterAll(() => database.drop());
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fieldmirror-packages-'));
+});
+
+afterEach(() => rm(folder, {recursive: true}));
+
+/** Runs a command that succeeds. @returns the packages that our own code imported, in the order of the alphabet */
+async function notePackages(...args: string[]): Promise<string[]> {
+  const noted = join(folder, 'packages.txt');
+  const env = {DATABASE_URL: database.url, NODE_OPTIONS: `--import=${noter}`, NOTED_PACKAGES: noted};
+  expect(await runCommand(args, env)).toMatchObject({code: 0, stderr: ''});
+  return [...new Set((await readFile(noted, 'utf8')).trimEnd().split('\n'))].sort();
+}
+
+test('status loads what asks the warehouse and draws a table: no API client, logger, queue, schema or calendar', async () => {
+  expect(await notePackages('status')).toEqual(['cli-table3', 'commander', 'fastest-levenshtein', 'pg']);
+});
+
+test.each(['--version', '--help'])('%s loads the reader of the command line alone', async (option) => {
+  expect(await notePackages(option)).toEqual(['commander']);
+});
