@@ -1,89 +1,18 @@
-import type pg from 'pg';
-import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
+import {describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {rememberFields} from '../../src/warehouse/fields/fields.ts';
-import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
-import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
-
-let database: TestDatabase;
-let pool: pg.Pool;
-let accountId: string;
-
-beforeEach(async () => {
-  database = await createDatabase(inject('warehouseTemplate'));
-  pool = openPool(asRepair(database.url), {max: 4, applicationName: 'test'});
-  accountId = await addAccount('acme');
-});
-
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
-
-async function addAccount(name: string): Promise<string> {
-  const account = {name, apiUrl: `https://example.com/${name}`, timeZone: 'UTC'};
-  return (await upsertAccount(pool, account)).accountId;
-}
-
-async function addField(
-  field: string,
-  types: readonly string[] = ['text'],
-  more: {account?: string; column?: string} = {},
-) {
-  await pool.query(
-    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, column_name, last_sweep_id)
-     VALUES ($1, 'jobs', $2, 'jobs', $3, $4, 1)`,
-    [more.account ?? accountId, field, types, more.column ?? null],
-  );
-}
-
-async function addJob(number: number, attributes: object, account = accountId) {
-  await pool.query('INSERT INTO warehouse.jobs (account_id, job_number, attributes) VALUES ($1, $2, $3)', [
-    account,
-    number,
-    attributes,
-  ]);
-}
-
-/** As a person would. */
-async function promote(field: string, name: string | null, account?: string) {
-  await pool.query(
-    `UPDATE sync.fields SET promoted_as = $2
-      WHERE table_name = 'jobs' AND field = $1 AND ($3::bigint IS NULL OR account_id = $3)`,
-    [field, name, account ?? null],
-  );
-}
-
-async function columns(): Promise<Record<string, string>> {
-  const {rows} = await pool.query(
-    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
-      WHERE attrelid = 'mart.jobs'::regclass AND attnum > 0 ORDER BY attnum`,
-  );
-  return Object.fromEntries(rows.map(({name, type}) => [name, type]));
-}
-
-async function values(column: string): Promise<unknown[]> {
-  const {rows} = await pool.query(`SELECT ${column} AS value FROM mart.jobs ORDER BY account_id, job_number`);
-  return rows.map(({value}) => value);
-}
-
-async function failure(action: Promise<unknown>): Promise<string> {
-  return await action.then(
-    () => 'nothing failed',
-    (error: Error & {hint?: string}) => `${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`,
-  );
-}
-
-/** Resolves when a session of this database waits for another's lock. */
-async function waitForBlocked(): Promise<void> {
-  for (;;) {
-    const {rows} = await pool.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    if (rows.length > 0) return;
-  }
-}
+import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {
+  accountId,
+  addAccount,
+  addField,
+  addJob,
+  columns,
+  pool,
+  promote,
+  values,
+  waitForBlocked,
+} from './promoted-place.ts';
 
 describe('a view in mart', () => {
   test('is there for every warehouse table, with a comment', async () => {
@@ -325,98 +254,5 @@ describe('several accounts', () => {
     first.release();
     await second;
     expect(await columns()).toMatchObject({one: 'text', two: 'text'});
-  });
-});
-
-describe('what stands on a view', () => {
-  beforeEach(async () => {
-    await addField('a', ['integer']);
-    await addField('b');
-    await promote('a', 'one');
-    await pool.query('CREATE SCHEMA report');
-    await pool.query('CREATE VIEW report.weekly AS SELECT job_number, one FROM mart.jobs');
-  });
-
-  test('stays when a column is added', async () => {
-    await promote('b', 'another');
-    await addJob(1, {a: '1'});
-    expect(Object.keys(await columns()).slice(-2)).toEqual(['one', 'another']);
-    expect((await pool.query('SELECT one FROM report.weekly')).rows).toEqual([{one: '1'}]);
-  });
-
-  test('is named when a column would go or change its type, and nothing is done', async () => {
-    expect(await failure(promote('a', null))).toMatch(
-      /^mart\.jobs: a column of it would go .*view report\.weekly depends on view mart\.jobs.* Drop them first/,
-    );
-    await pool.query(`UPDATE sync.fields SET types = '{text}' WHERE field = 'a'`);
-    expect(await failure(promote('a', 'one'))).toMatch(/report\.weekly/);
-    expect(await columns()).toMatchObject({one: 'bigint'});
-    const {rows} = await pool.query(`SELECT promoted_as FROM sync.fields WHERE field = 'a'`);
-    expect(rows).toEqual([{promoted_as: 'one'}]);
-  });
-
-  test('does not stop a sweep: a type that is new changes no view', async () => {
-    const seen = {table: 'jobs', field: 'a', column: null, type: 'text', isTyped: true};
-    await inTransaction(pool, (client) =>
-      rememberFields(client, {accountId, stream: 'jobs', sweepId: '2', fields: [seen]}),
-    );
-    expect(await columns()).toMatchObject({one: 'bigint'});
-  });
-
-  test('grants are kept, though the view is made anew', async () => {
-    const role = `bi_${database.url.slice(-12)}`;
-    await pool.query('DROP VIEW report.weekly');
-    await pool.query(`CREATE ROLE ${role}`);
-    try {
-      await pool.query(`GRANT SELECT ON mart.jobs TO ${role}`);
-      await promote('a', null);
-      const {rows} = await pool.query(`SELECT has_table_privilege($1, 'mart.jobs', 'SELECT') AS may`, [role]);
-      expect(rows).toEqual([{may: true}]);
-    } finally {
-      await pool.query(`DROP OWNED BY ${role}`);
-      await pool.query(`DROP ROLE ${role}`);
-    }
-  });
-});
-
-describe('a promotion is refused, by what is wrong with it,', () => {
-  test.each([
-    ['total', /'total' is a column of jobs already; choose another name/],
-    ['attributes', /'attributes' is a column of jobs already/],
-    ['_hash', /expected a name of at most 63 small letters/],
-    ['Warranty Until', /expected a name of at most 63 small letters.*got 'Warranty Until'/],
-    ['x'.repeat(64), /expected a name/],
-  ])('under the name %s', async (name, words) => {
-    await addField('a');
-    const before = await columns();
-    expect(await failure(promote('a', name))).toMatch(words);
-    expect(await columns()).toEqual(before);
-  });
-
-  test('under a name that another field of the account has', async () => {
-    await addField('a');
-    await addField('b');
-    await promote('a', 'one');
-    expect(await failure(promote('b', 'one'))).toMatch(/'one' is taken by a of the same account/);
-  });
-
-  test('where the field has a column', async () => {
-    await addField('name', ['text'], {column: 'name'});
-    expect(await failure(promote('name', 'title'))).toMatch(
-      /jobs\.name of account \d+ has a column already: mart\.jobs\.name/,
-    );
-  });
-
-  test('where the field is a secret', async () => {
-    await addField('api_token', ['secret']);
-    expect(await failure(promote('api_token', 'token'))).toMatch(/is a secret, and secrets are not kept/);
-  });
-
-  test('where there is no such table', async () => {
-    await addField('a');
-    await pool.query(`UPDATE sync.fields SET table_name = 'nothing'`);
-    expect(await failure(pool.query(`UPDATE sync.fields SET promoted_as = 'one'`))).toMatch(
-      /there is no table warehouse\.nothing/,
-    );
   });
 });

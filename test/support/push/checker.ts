@@ -1,7 +1,9 @@
 // Compares what authors wanted with what became of it. Pure, and without any knowledge of how changes are carried: only of
 // what is promised.
 
-import {type Effect, type FinalChange, type History, type Intent, normal, type Value} from './history.ts';
+import {Facts, groupBy, isTakenBack, tell} from './facts.ts';
+import {findLostChanges, findLostValues, findSilentLosers, findSilentOverwrites} from './find-lost.ts';
+import {type Effect, type FinalChange, type History, normal, type Value} from './history.ts';
 
 /**
  * - `lost`: acknowledged, and neither effective nor reported
@@ -54,126 +56,6 @@ export function judge(history: History): Verdict {
     unrecorded: [...findSilentOverwrites(facts), ...findSilentLosers(facts)],
     leftToPerson: history.changes.filter(({state}) => state === 'conflict').map(tell),
   };
-}
-
-const isOver = new Set(['done', 'rejected', 'cancelled']);
-
-/** The history, looked up. */
-class Facts {
-  readonly history: History;
-  readonly changes: readonly FinalChange[];
-  readonly #changes: ReadonlyMap<string, FinalChange>;
-  readonly #records: ReadonlyMap<string, History['records'][number]>;
-  readonly #intentsOfChange: ReadonlyMap<string, Intent[]>;
-  readonly #intentsOfRow: ReadonlyMap<string, Intent[]>;
-  readonly #rowOfNumber: ReadonlyMap<string, string>;
-  readonly #openRows: ReadonlySet<string>;
-  readonly #effects: ReadonlyMap<string, Effect[]>;
-
-  constructor(history: History) {
-    this.history = history;
-    this.changes = history.changes;
-    this.#changes = new Map(history.changes.map((change) => [change.changeId, change]));
-    this.#records = new Map(history.records.map((record) => [`${record.table} ${record.number}`, record]));
-    this.#intentsOfChange = groupBy(history.intents, ({changeId}) => changeId);
-    this.#intentsOfRow = groupBy(history.intents, ({table, rowId}) => `${table} ${rowId}`);
-    const numbered = [...history.changes, ...history.rows].filter(({number}) => number !== null);
-    this.#rowOfNumber = new Map(numbered.map(({table, number, rowId}) => [`${table} ${number}`, rowId]));
-    const open = history.changes.filter(({state}) => !isOver.has(state));
-    this.#openRows = new Set(open.map(({table, rowId}) => `${table} ${rowId}`));
-    this.#effects = groupBy(history.effects, ({table, number}) => `${table} ${number}`);
-  }
-
-  change(changeId: string): FinalChange | undefined {
-    return this.#changes.get(changeId);
-  }
-
-  record(table: string, number: string) {
-    return this.#records.get(`${table} ${number}`);
-  }
-
-  intentsOf({changeId}: FinalChange): readonly Intent[] {
-    return this.#intentsOfChange.get(changeId) ?? [];
-  }
-
-  intentsOfRow({table, rowId}: Pick<Intent, 'table' | 'rowId'>): readonly Intent[] {
-    return this.#intentsOfRow.get(`${table} ${rowId}`) ?? [];
-  }
-
-  intentsOfRecord({table, number}: Pick<Effect, 'table' | 'number'>): readonly Intent[] {
-    const rowId = this.#rowOfNumber.get(`${table} ${number}`);
-    return rowId === undefined ? [] : this.intentsOfRow({table, rowId});
-  }
-
-  effectsOf(table: string, number: string): readonly Effect[] {
-    return this.#effects.get(`${table} ${number}`) ?? [];
-  }
-
-  isOpen({table, rowId}: Pick<Intent, 'table' | 'rowId'>): boolean {
-    return this.#openRows.has(`${table} ${rowId}`);
-  }
-
-  stateOf({changeId}: Intent): string {
-    return this.#changes.get(changeId)?.state ?? 'nowhere';
-  }
-}
-
-function findLostChanges(facts: Facts): string[] {
-  const missing = facts.history.intents.filter(({changeId}) => facts.change(changeId) === undefined);
-  const owners = new Map<string, string>();
-  const found = missing.map(({changeId, table}) => `change ${changeId} of ${table} is nowhere`);
-  for (const change of facts.changes) {
-    const {table, number, state, operation} = change;
-    if (!isOver.has(state) && !isLeftToPerson(facts, change)) found.push(`${tell(change)}, and all is quiet`);
-    if (state !== 'done' || facts.intentsOf(change).length === 0) continue;
-    const effects = facts.effectsOf(table, number ?? '');
-    if (operation === 'delete' && facts.record(table, number ?? '') !== undefined)
-      found.push(`${tell(change)}, and the record lives`);
-    if (operation !== 'create') continue;
-    const [{key} = {key: null}] = facts.intentsOf(change);
-    if (!effects.some((effect) => effect.operation === 'create' && effect.key === key))
-      found.push(`${tell(change)}, and was never created`);
-    const owner = owners.get(`${table} ${number}`);
-    if (owner !== undefined) found.push(`${tell(change)}, and that is what change ${owner} created`);
-    owners.set(`${table} ${number}`, change.changeId);
-  }
-  return found;
-}
-
-/** It waits for a person, or for a change that does. */
-function isLeftToPerson(facts: Facts, {state, waitsFor}: FinalChange): boolean {
-  if (state === 'conflict' || state === 'held') return true;
-  const first = waitsFor === null ? undefined : facts.change(waitsFor);
-  return first !== undefined && (first.state === 'rejected' || isLeftToPerson(facts, first));
-}
-
-/** The last value wanted of a field is what the service holds. Where others wrote it, too, conflicts are judged instead. */
-function findLostValues(facts: Facts): string[] {
-  const last = new Map<string, {readonly intent: Intent; readonly field: string}>();
-  for (const intent of facts.history.intents)
-    for (const field of Object.keys(intent.fields))
-      last.set(`${intent.table} ${intent.rowId} ${field}`, {intent, field});
-  return [...last.values()].flatMap(({intent, field}) => {
-    const change = facts.change(intent.changeId);
-    if (change?.state !== 'done' || change.number === null) return [];
-    const {table, number} = change;
-    const record = facts.record(table, number);
-    const isForeign = facts.effectsOf(table, number).some(({isOurs, fields}) => !isOurs && field in fields);
-    const hasGivenWay = facts.history.conflicts.some(
-      (conflict) =>
-        conflict.changeId === change.changeId && conflict.field === field && conflict.winner === 'service',
-    );
-    if (
-      record === undefined ||
-      isForeign ||
-      hasGivenWay ||
-      normal(record.fields[field]) === normal(intent.fields[field])
-    )
-      return [];
-    return [
-      `${tell(change)}: ${field} is ${normal(record.fields[field])}, wanted ${normal(intent.fields[field])}`,
-    ];
-  });
 }
 
 function findDuplicatedCreates({history}: Facts): string[] {
@@ -281,23 +163,6 @@ function findUnreported(facts: Facts, change: FinalChange): string[] {
   return hasConflict ? [] : [`${tell(change)}, though nobody took it back`];
 }
 
-/** The author deleted the row, or wrote back what had been there. */
-function isTakenBack(facts: Facts, change: FinalChange): boolean {
-  const own = facts.intentsOf(change);
-  if (facts.intentsOfRow(change).some(({operation}) => operation === 'delete')) return true;
-  const last: Record<string, Value> = Object.assign({}, ...own.map(({fields}) => fields));
-  const first: Record<string, Value> = Object.assign({}, ...[...own].reverse().map(({saw}) => saw));
-  // Or wrote what the service held by then.
-  const effects = facts.effectsOf(change.table, change.number ?? '');
-  const isHeld = (field: string, value: Value) =>
-    effects.some(({fields, before}) =>
-      [fields, before].some((values) => field in values && normal(values[field]) === normal(value)),
-    );
-  return Object.entries(last).every(
-    ([field, value]) => (own.length > 1 && normal(value) === normal(first[field])) || isHeld(field, value),
-  );
-}
-
 function findRowless(facts: Facts): string[] {
   const live = new Set(
     facts.history.rows.filter(({isDeleted}) => !isDeleted).map(({table, number}) => `${table} ${number}`),
@@ -327,71 +192,4 @@ function findDiverged(facts: Facts, row: History['rows'][number]): string[] {
       ? []
       : [`${name}.${field}: the service has ${normal(value)}, the row ${normal(fields[field])}`],
   );
-}
-
-/** What we wrote over at the service was seen by the author, or a conflict keeps it. */
-function findSilentOverwrites(facts: Facts): string[] {
-  return facts.history.effects.flatMap((effect) => {
-    if (effect.operation !== 'update' || !effect.isOurs) return [];
-    const intents = facts.intentsOfRecord(effect);
-    const ids = new Set(intents.map(({changeId}) => changeId));
-    return Object.entries(effect.before).flatMap(([field, value]) => {
-      const isSeen = intents.some(({saw, fields}) =>
-        [saw, fields].some((values) => field in values && normal(values[field]) === normal(value)),
-      );
-      const isKept = facts.history.conflicts.some(
-        (conflict) =>
-          ids.has(conflict.changeId) &&
-          conflict.field === field &&
-          normal(conflict.serviceValue) === normal(value),
-      );
-      return isSeen || isKept
-        ? []
-        : [
-            `${effect.table} ${effect.number}.${field}: ${normal(value)} of the service was overwritten by ${normal(effect.fields[field])}`,
-          ];
-    });
-  });
-}
-
-/** What an author wanted last in a settled change reached the service, or a conflict keeps it. */
-function findSilentLosers(facts: Facts): string[] {
-  return facts.changes.flatMap((change) => {
-    const {state, operation, table, number} = change;
-    if (operation !== 'update' || number === null || (state !== 'done' && state !== 'cancelled')) return [];
-    if (state === 'cancelled' && isTakenBack(facts, change)) return [];
-    const wanted: Record<string, Intent['fields'][string]> = Object.assign(
-      {},
-      ...facts.intentsOf(change).map(({fields}) => fields),
-    );
-    const saw = facts.intentsOf(change).map((intent) => intent.saw);
-    const effects = facts.effectsOf(table, number);
-    return Object.entries(wanted).flatMap(([field, value]) => {
-      const holds = (values: Intent['fields']) => field in values && normal(values[field]) === normal(value);
-      const isKept = facts.history.conflicts.some(
-        (conflict) =>
-          conflict.changeId === change.changeId &&
-          conflict.field === field &&
-          normal(conflict.warehouseValue) === normal(value),
-      );
-      // The service held it already, or held it all along.
-      const isThere =
-        effects.some((effect) => holds(effect.fields) || holds(effect.before)) || saw.some(holds);
-      return isThere || isKept ? [] : [`${tell(change)}: ${field} = ${normal(value)} never arrived`];
-    });
-  });
-}
-
-function tell({changeId, operation, table, number, rowId, state, reason}: FinalChange): string {
-  return `change ${changeId} (${operation} of ${table} ${number ?? `row ${rowId}`}) is ${state}${reason === null ? '' : `: ${reason}`}`;
-}
-
-function groupBy<T>(list: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of list) {
-    const group = groups.get(nameOf(item));
-    if (group === undefined) groups.set(nameOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }

@@ -14,10 +14,10 @@ import {readChanges, readConflicts, readFinalRows, readRecords, toEffects} from 
 import type {Intent, Value} from './history.ts';
 import {LabWorker} from './lab-worker.ts';
 import {Mischief} from './mischief.ts';
-import {certain} from './run.ts';
 import {openMemoryService} from './services.ts';
 import {sweepStream} from './sweeping.ts';
 import {listViolations} from './tally.ts';
+import {certain} from './weather.ts';
 
 /** So many records share a warehouse; each is one history. */
 export const historiesPerWorld = 500;

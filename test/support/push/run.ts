@@ -21,11 +21,12 @@ import {
   toEffects,
 } from './final-state.ts';
 import {endSessions, LabWorker, type WorkerPlace} from './lab-worker.ts';
-import {Mischief, type WriteOdds} from './mischief.ts';
+import {Mischief} from './mischief.ts';
 import type {Mutant} from './mutants.ts';
 import type {LabService} from './services.ts';
 import {sweepStream} from './sweeping.ts';
 import {emptyTally, listViolations, type Tally} from './tally.ts';
+import {storm, type Weather} from './weather.ts';
 
 /** So many authors share a warehouse, each with a customer of its own. */
 export const runsPerWorld = 100;
@@ -39,44 +40,6 @@ const latestWaking = 25;
 const longStopSeconds = 1_000;
 /** An outage comes when changes have come by so many steps in its round, at the most. */
 const latestOutageStep = 150;
-
-/** How bad it is. */
-export interface Weather {
-  readonly odds: WriteOdds;
-  readonly readTrouble: number;
-  readonly death: number;
-  readonly stall: number;
-  /** How likely it is that Postgres ends every session in a round. */
-  readonly outage: number;
-}
-
-export const storm: Weather = {
-  odds: {
-    pass: 55,
-    lose: 7,
-    cut: 5,
-    fail: 5,
-    late: 5,
-    drop: 3,
-    gateway: 2,
-    busy: 3,
-    throttled: 3,
-    empty: 4,
-    'no-content': 4,
-    located: 4,
-  },
-  readTrouble: 0.04,
-  death: 0.004,
-  stall: 0.015,
-  outage: 0.25,
-};
-
-/** Nothing happens to any request. */
-export const certain: WriteOdds = {
-  ...storm.odds,
-  ...{lose: 0, cut: 0, fail: 0, late: 0, drop: 0, gateway: 0, busy: 0, throttled: 0},
-  ...{empty: 0, 'no-content': 0, located: 0},
-};
 
 interface World {
   readonly seed: number;

@@ -2,103 +2,26 @@
 
 import {describe, expect, test} from 'vitest';
 import {type Counter, counters, judge} from '../../support/push/checker.ts';
-import type {Effect, FinalChange, FinalRow, History, Intent} from '../../support/push/history.ts';
-
-const create: Intent = {
-  changeId: '1',
-  operation: 'create',
-  table: 'customers',
-  rowId: '10',
-  key: '#1',
-  fields: {name: 'A #1'},
-  saw: {},
-};
-const update: Intent = {
-  ...create,
-  changeId: '2',
-  operation: 'update',
-  key: null,
-  fields: {name: 'B #1'},
-  saw: {name: 'A #1'},
-};
-const remove: Intent = {...create, changeId: '3', operation: 'delete', key: null, fields: {}};
-const created: Effect = {
-  operation: 'create',
-  table: 'customers',
-  number: '7',
-  key: '#1',
-  fields: {name: 'A #1'},
-  before: {},
-  isOurs: true,
-};
-const updated: Effect = {
-  ...created,
-  operation: 'update',
-  key: null,
-  fields: {name: 'B #1'},
-  before: {name: 'A #1'},
-};
-const deleted: Effect = {...created, operation: 'delete', key: null, fields: {}};
-const theirs: Effect = {...updated, fields: {name: 'Theirs'}, isOurs: false};
-const done: FinalChange = {
-  changeId: '1',
-  table: 'customers',
-  rowId: '10',
-  operation: 'create',
-  state: 'done',
-  number: '7',
-  reason: null,
-  waitsFor: null,
-  attempts: 1,
-};
-const doneUpdate: FinalChange = {...done, changeId: '2', operation: 'update'};
-const doneDelete: FinalChange = {...done, changeId: '3', operation: 'delete'};
-const row: FinalRow = {
-  table: 'customers',
-  rowId: '10',
-  number: '7',
-  fields: {name: 'A #1'},
-  isDeleted: false,
-  isPending: false,
-};
-const record = {table: 'customers', number: '7', fields: {name: 'A #1'}};
-const renamed = {rows: [{...row, fields: {name: 'B #1'}}], records: [{...record, fields: {name: 'B #1'}}]};
-const nothing: History = {
-  intents: [],
-  effects: [],
-  changes: [],
-  conflicts: [],
-  rows: [],
-  records: [],
-  canaryHits: [],
-};
-const clean: History = {
-  ...nothing,
-  intents: [create],
-  effects: [created],
-  changes: [done],
-  rows: [row],
-  records: [record],
-};
-const edited: History = {
-  ...clean,
-  ...renamed,
-  intents: [create, update],
-  effects: [created, updated],
-  changes: [done, doneUpdate],
-};
-
-/** The service set one city and then another; what we sent with a street of ours was the first. */
-const putBack: Partial<History> = {
-  ...edited,
-  intents: [create, {...update, fields: {name: 'B #1'}}],
-  effects: [
-    created,
-    {...theirs, fields: {service_city: 'Hale'}, before: {service_city: null}},
-    {...theirs, fields: {service_city: 'Elm'}, before: {service_city: 'Hale'}},
-    {...updated, fields: {name: 'B #1', service_city: 'Hale'}, before: {name: 'A #1', service_city: 'Elm'}},
-  ],
-};
+import type {History} from '../../support/push/history.ts';
+import {
+  clean,
+  create,
+  created,
+  deleted,
+  done,
+  doneDelete,
+  doneUpdate,
+  edited,
+  nothing,
+  putBack,
+  record,
+  remove,
+  renamed,
+  row,
+  theirs,
+  update,
+  updated,
+} from './written-history.ts';
 
 /** What the checker counts, but for what is 0. */
 function count(history: Partial<History>, base: History = clean): Partial<Record<Counter, number>> {

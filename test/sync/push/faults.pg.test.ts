@@ -8,8 +8,8 @@ import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {carryAndDie} from '../../support/push/killed-push.ts';
 import {live, liveAll} from '../../support/push/live.ts';
 import {mutants} from '../../support/push/mutants.ts';
-import {certain, storm} from '../../support/push/run.ts';
 import {type LabService, openReferenceService} from '../../support/push/services.ts';
+import {certain, storm} from '../../support/push/weather.ts';
 import {openService} from '../../support/world.ts';
 
 const pageReader = new PageReader();

@@ -11,7 +11,7 @@ import type {PushCounts, PushDeps} from '../../../src/sync/push/push-deps.ts';
 import {letTimePass, readNextDue} from '../../support/push/fake-time.ts';
 import {MemoryService, type ServiceClock} from '../../support/push/memory-service.ts';
 import {Mischief} from '../../support/push/mischief.ts';
-import {certain} from '../../support/push/run.ts';
+import {certain} from '../../support/push/weather.ts';
 import {type CaptureWorld, openCaptureWorld, timeZone} from '../../warehouse/capture-world.ts';
 
 export interface ScriptedPlace extends CaptureWorld {

@@ -1,0 +1,105 @@
+// What start and doctor do with the accounts whose tokens are sealed in the warehouse.
+
+import {describe, expect, test} from 'vitest';
+import {runCommand, startCommand} from '../support/command.ts';
+import {
+  add,
+  client,
+  database,
+  env,
+  FIELDMIRROR_KEY,
+  otherKey,
+  rowOf,
+  run,
+  server,
+  stop,
+  timeZone,
+} from './accounts-place.ts';
+
+describe('start with sealed accounts', () => {
+  test('once sweeps all of them that are active, and none of a warehouse whose key is missing', async () => {
+    for (const name of ['a', 'b', 'c']) await add(name);
+    await run('pause', 'c');
+    const ended = await runCommand(['start', '--once', '--json'], env);
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    const {streams} = JSON.parse(ended.stdout);
+    expect(streams.map((line: {account: string}) => line.account)).toEqual([...'aaaabbbb']);
+    for (const line of streams) expect(line.records).toBe(line.stream === 'employees' ? 3 : 6);
+    expect(await runCommand(['start', '--once'], {DATABASE_URL: database.url})).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/FIELDMIRROR_KEY: expected the key of a, b, c .*made-up data/),
+    });
+    const wrong = await runCommand(['start', '--once'], {...env, FIELDMIRROR_KEY: otherKey});
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/not served: account a: .*not served: account b: /s),
+    });
+  });
+
+  test('once ends with 3 when one is stopped on the way or was before; the others are swept', async () => {
+    for (const name of ['a', 'b']) await add(name);
+    server.manners.set('a', {isRefusing: true});
+    for (const _ of ['on the way', 'before']) {
+      const ended = await runCommand(['start', '--once'], env);
+      expect(ended).toMatchObject({code: 3, stdout: expect.stringMatching(/account a|401/)});
+      const {rows} = await client.query(
+        `SELECT count(*)::int AS swept FROM sync.sweeps JOIN sync.accounts USING (account_id)
+          WHERE name = 'b' AND sweeps.state IN ('certified', 'uncertified')`,
+      );
+      expect(rows[0].swept).toBeGreaterThanOrEqual(4);
+    }
+    expect(await rowOf('a')).toMatchObject({state: 'stopped', state_reason: expect.stringMatching(/401/)});
+  });
+
+  test('serves an account that is added while it runs', async () => {
+    const running = startCommand(['start'], {...env, FIELDMIRROR_LOG_LEVEL: 'info'});
+    await running.prints(/No account is active[\s\S]*At work/);
+    await add('late');
+    await running.prints(/(the sweep ended[\s\S]*){4}/);
+    running.process.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    expect(ended.stdout + ended.stderr).not.toContain(server.tokenOf('late'));
+  });
+
+  test("the environment's account goes on, if it was stopped, when it passes its check", async () => {
+    await add('a');
+    await stop('a');
+    const own = {FIELDMIRROR_API_URL: server.urlOf('a'), FIELDMIRROR_TIME_ZONE: timeZone};
+    const ended = await runCommand(['start', '--once', '--json'], {
+      DATABASE_URL: database.url,
+      ...own,
+      FIELDMIRROR_API_TOKEN: server.tokenOf('a'),
+    });
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    expect(JSON.parse(ended.stdout).streams[0].account).toBe('a');
+    expect(await rowOf('a')).toMatchObject({state: 'active'});
+  });
+
+  test("the environment's account that is refused keeps the sealed ones from nothing", async () => {
+    for (const name of ['a', 'b']) await add(name);
+    const own = {FIELDMIRROR_API_URL: server.urlOf('a'), FIELDMIRROR_TIME_ZONE: timeZone};
+    const ended = await runCommand(['start', '--once'], {...env, ...own, FIELDMIRROR_API_TOKEN: 'wrong'});
+    expect(ended).toMatchObject({code: 3, stdout: expect.stringMatching(/account a is stopped: .*401/)});
+    expect(await rowOf('a')).toMatchObject({state: 'stopped'});
+    const {rows} = await client.query(
+      `SELECT 1 FROM sync.sweeps JOIN sync.accounts USING (account_id) WHERE name = 'b' AND ended_at IS NOT NULL`,
+    );
+    expect(rows).toHaveLength(4);
+  });
+});
+
+test('the doctor looks at every sealed account by itself', async () => {
+  for (const name of ['good', 'bad', 'paused']) await add(name);
+  server.manners.set('bad', {isRefusing: true});
+  await run('pause', 'paused');
+  const {code, stdout} = await runCommand(['doctor', '--json'], env);
+  expect(code).toBe(3);
+  const {findings} = JSON.parse(stdout);
+  expect(findings.filter(({what}: {what: string}) => what.startsWith('account'))).toMatchObject([
+    {what: 'account good', state: 'good'},
+    {what: 'account bad', state: 'bad', found: expect.stringMatching(/401/)},
+    {what: 'account paused', state: 'warning', found: expect.stringMatching(/accounts resume paused/)},
+  ]);
+  expect(stdout).not.toContain(FIELDMIRROR_KEY);
+});

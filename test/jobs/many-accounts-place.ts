@@ -1,0 +1,32 @@
+// Many accounts at one worker, made anew for each test of the file that imports this.
+
+import {afterEach, beforeEach, expect, inject} from 'vitest';
+import type {QueueBackend} from '../../jobs/queue/backend.ts';
+import {startWorkers, type WorkerOptions, type Workers} from '../../jobs/workers.ts';
+import {type ManyAccounts, openManyAccounts} from './many-accounts.ts';
+
+export const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])];
+export const endedWell = expect.stringMatching(/certified/);
+export const closers: (() => Promise<void>)[] = [];
+export let many: ManyAccounts;
+
+beforeEach(async () => {
+  many = await openManyAccounts();
+  closers.push(many.close);
+});
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+export async function start(backend: QueueBackend, options: Partial<WorkerOptions> = {}): Promise<Workers> {
+  const workers = await startWorkers(many.deps, backend, {
+    accountIds: many.accountIds,
+    keepsSchedules: false,
+    ...options,
+  });
+  closers.push(workers.stop);
+  return workers;
+}
+
+export const told = (word: RegExp) => many.lines.filter(({msg}) => word.test(msg));

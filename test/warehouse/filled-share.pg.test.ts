@@ -1,0 +1,59 @@
+import {describe, expect, test} from 'vitest';
+import {accountId, field, pool, seen, sweep} from './fields-place.ts';
+
+describe('the filled share', () => {
+  async function insertJob(
+    number: number,
+    values: {name?: string | null; total?: number; attributes?: object},
+  ) {
+    await pool.query(
+      'INSERT INTO warehouse.jobs (account_id, job_number, name, total, attributes) VALUES ($1, $2, $3, $4, $5)',
+      [accountId, number, values.name ?? null, values.total ?? null, values.attributes ?? {}],
+    );
+  }
+
+  const fields = [
+    seen('name', 'text', {column: 'name'}),
+    seen('total', 'decimal', {column: 'total'}),
+    seen('custom_text1'),
+    seen(`it's`, 'nested'),
+    seen('api_token', 'secret'),
+    seen('number', 'integer', {column: 'job_number'}),
+    seen('gone', 'text', {column: 'no_such_column'}),
+  ];
+
+  test('counts live rows in which there is more than null and an empty text', async () => {
+    await insertJob(1, {name: 'Boiler', total: 0, attributes: {custom_text1: 'x', "it's": {a: '1'}}});
+    await insertJob(2, {name: '', attributes: {custom_text1: ''}});
+    await insertJob(3, {name: null, attributes: {custom_text1: null, "it's": ['1']}});
+    await insertJob(4, {name: 'Pump'});
+    await insertJob(5, {name: 'Gone'});
+    await pool.query('UPDATE warehouse.jobs SET _deleted_at = now() WHERE job_number = 5');
+    await pool.query(
+      `INSERT INTO warehouse.jobs (account_id, job_number, name) VALUES ($1 + 1, 1, 'Other')`,
+      [Number(accountId)],
+    );
+    await sweep(fields, {wroteRows: true});
+    const {rows} = await pool.query('SELECT field, filled_share AS share FROM sync.fields ORDER BY field');
+    expect(rows).toEqual([
+      {field: 'api_token', share: null},
+      {field: 'custom_text1', share: 0.25},
+      {field: 'gone', share: null},
+      {field: "it's", share: 0.5},
+      {field: 'name', share: 0.5},
+      {field: 'number', share: 1},
+      {field: 'total', share: 0.25},
+    ]);
+  });
+
+  test('stays as it was when no row was written, and is nothing without rows', async () => {
+    await insertJob(1, {name: 'Boiler'});
+    await sweep(fields, {wroteRows: true});
+    await pool.query('UPDATE warehouse.jobs SET name = NULL');
+    await sweep(fields, {wroteRows: false});
+    expect((await field('name')).filled_share).toBe(1);
+    await pool.query('DELETE FROM warehouse.jobs');
+    await sweep(fields, {wroteRows: true});
+    expect((await field('name')).filled_share).toBeNull();
+  });
+});

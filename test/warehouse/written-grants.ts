@@ -1,0 +1,173 @@
+// Who may do what with what: every right that a role was given, written down by hand.
+
+/** What may be done, under the name of what it may be done with. */
+export type Rights = Readonly<Record<string, string>>;
+
+const tables = [
+  'contacts',
+  'customer_notes',
+  'customers',
+  'employees',
+  'job_charges',
+  'job_employees',
+  'job_notes',
+  'job_statuses',
+  'job_types',
+  'jobs',
+  'tasks',
+  'tax_entities',
+  'time_entries',
+];
+/** What hangs on nothing: its author says no parent. */
+export const written: Readonly<Record<string, readonly string[]>> = {
+  customer_notes: ['parent_row_id', 'customer_number'],
+  customers: [],
+  employees: [],
+  job_charges: ['parent_row_id', 'job_number'],
+  job_employees: ['parent_row_id', 'job_number', 'employee_id'],
+  job_notes: ['parent_row_id', 'job_number'],
+  jobs: ['parent_row_id', 'customer_number'],
+  tasks: [],
+  time_entries: ['parent_row_id', 'job_number'],
+};
+const all = (rights: string, ...names: readonly string[]): Rights =>
+  Object.fromEntries(names.map((name) => [name, rights]));
+/** The form for each table, whose name stands for the star. */
+export const each = (form: string) => tables.map((name) => form.replace('*', name));
+
+const read = 'SELECT';
+const write = 'DELETE, INSERT, SELECT, UPDATE';
+const past: Rights = all(
+  read,
+  'history.edits',
+  'mart.wanted',
+  ...each('history.*'),
+  ...each('history.past_*'),
+  ...each('mart.*'),
+);
+const asOf = all('EXECUTE', ...each('history.*_as_of(timestamp with time zone)'));
+const deciding = [
+  'sync.accept_change(bigint)',
+  'sync.cancel_change(bigint,text)',
+  'sync.hold_change(bigint)',
+  'sync.last_change()',
+  'sync.release_change(bigint)',
+  'sync.resolve_change(bigint,text)',
+  'sync.retry_change(bigint)',
+  'sync.set_employee_login(bigint,text,text,boolean,bigint)',
+  'sync.wait(bigint,interval)',
+];
+
+interface Given {
+  readonly schema: Rights;
+  readonly table: Rights;
+  readonly sequence: Rights;
+  readonly function: Rights;
+}
+const nothing: Given = {schema: {}, table: {}, sequence: {}, function: {}};
+
+/** Role, kind of thing, thing: its rights. */
+export const expected: Readonly<Record<string, Given>> = {
+  PUBLIC: {
+    ...nothing,
+    function: all(
+      'EXECUTE',
+      'sync.accounts_of(name)',
+      'sync.only_account()',
+      'sync.read_boolean(text)',
+      'sync.read_decimal(text)',
+      'sync.read_float(text)',
+      'sync.read_instant(text)',
+      'sync.read_integer(text)',
+    ),
+  },
+  fieldmirror_reader: {
+    ...nothing,
+    schema: all('USAGE', 'warehouse', 'history', 'mart'),
+    table: {...past, ...all(read, ...each('warehouse.*'))},
+    function: asOf,
+  },
+  fieldmirror_author: {
+    ...nothing,
+    schema: all('USAGE', 'warehouse', 'sync'),
+    table: {
+      ...all(read, ...each('warehouse.*')),
+      ...all('DELETE, SELECT', ...Object.keys(written).map((name) => `warehouse.${name}`)),
+      ...all(
+        read,
+        'sync.alterations',
+        'sync.attempts',
+        'sync.change_transitions',
+        'sync.changes',
+        'sync.conflicts',
+        'sync.write_rules',
+      ),
+    },
+    function: all('EXECUTE', ...deciding),
+  },
+  fieldmirror_worker: {
+    schema: all('USAGE', 'warehouse', 'history', 'mart', 'sync'),
+    table: {
+      ...past,
+      ...all(write, ...each('warehouse.*')),
+      ...all(
+        write,
+        'sync.absent_numbers',
+        'sync.conflicts',
+        'sync.api_requests',
+        'sync.known_records',
+        'sync.login_keys',
+        'sync.sightings',
+        'sync.tombstones',
+        'sync.workers',
+      ),
+      ...all(
+        'INSERT, SELECT, UPDATE',
+        'sync.accounts',
+        'sync.alterations',
+        'sync.attempts',
+        'sync.api_keys',
+        'sync.fields',
+        'sync.quarantine',
+        'sync.schedules',
+        'sync.sweeps',
+      ),
+      'sync.field_events': 'INSERT, SELECT',
+      'sync.changes': 'SELECT, UPDATE',
+      ...all(
+        read,
+        'sync.change_transitions',
+        'sync.employee_logins',
+        'sync.migrations',
+        'sync.source',
+        'sync.write_rules',
+      ),
+    },
+    sequence: all(
+      read,
+      ...each('warehouse.*_row_id_seq'),
+      'sync.accounts_account_id_seq',
+      'sync.alterations_alteration_id_seq',
+      'sync.attempts_attempt_id_seq',
+      'sync.changes_change_id_seq',
+      'sync.conflicts_conflict_id_seq',
+      'sync.api_keys_api_key_id_seq',
+      'sync.field_events_event_id_seq',
+      'sync.migrations_id_seq',
+      'sync.quarantine_quarantine_id_seq',
+      'sync.schedules_schedule_id_seq',
+      'sync.sweeps_sweep_id_seq',
+    ),
+    function: {
+      ...asOf,
+      ...all(
+        'EXECUTE',
+        ...deciding,
+        'sync.close_change(bigint,text,text)',
+        'sync.drop_logins(text)',
+        'sync.wanted(text,jsonb)',
+        'sync.write_as_worker()',
+      ),
+    },
+  },
+};
