@@ -33,7 +33,7 @@ function addExplain(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'which account, where there are several')
     .action((stream, number, field, given) =>
       finish(async () =>
-        (await import('../commands/explain.ts')).explain(
+        (await import('../commands/health/explain.ts')).explain(
           await config(),
           {stream, number, field},
           {...given, ...json()},

@@ -1,25 +1,25 @@
-import type {Config} from '../base/config.ts';
-import {FatalError, UsageError} from '../base/errors.ts';
-import {nearest} from '../base/nearest.ts';
-import {findStream} from '../streams/all.ts';
-import type {Stream} from '../streams/stream.ts';
-import {drawField, findSaid, tellField} from '../views/explain/explain-field.ts';
-import {drawRow, drawWish, tellRow} from '../views/explain/explain-row.ts';
-import {type Account, listAccounts} from '../warehouse/accounts/accounts.ts';
-import {listOpenWishes} from '../warehouse/changes/change-log.ts';
+import type {Config} from '../../base/config.ts';
+import {FatalError, UsageError} from '../../base/errors.ts';
+import {nearest} from '../../base/nearest.ts';
+import {findStream} from '../../streams/all.ts';
+import type {Stream} from '../../streams/stream.ts';
+import {drawField, findSaid, tellField} from '../../views/explain/explain-field.ts';
+import {drawRow, drawWish, tellRow} from '../../views/explain/explain-row.ts';
+import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {listOpenWishes} from '../../warehouse/changes/change-log.ts';
 import {
   listFieldNames,
   type RecordPlace,
   readAbsence,
   readDeletions,
   readLastProof,
-} from '../warehouse/history/proofs.ts';
-import {fieldColumns, readVersions, type Version} from '../warehouse/history/versions.ts';
-import type {Queryable} from '../warehouse/postgres/database.ts';
-import {checkMigrations} from '../warehouse/schema/migration-check.ts';
-import {listSchedules} from '../warehouse/sweeps/schedules.ts';
-import {print} from './terminal/report.ts';
-import {withWarehouse} from './warehouse.ts';
+} from '../../warehouse/history/proofs.ts';
+import {fieldColumns, readVersions, type Version} from '../../warehouse/history/versions.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {listSchedules} from '../../warehouse/sweeps/schedules.ts';
+import {print} from '../terminal/report.ts';
+import {withWarehouse} from '../warehouse.ts';
 
 /** What is to be explained, as it was typed. */
 export interface Question {
