@@ -90,6 +90,17 @@ CREATE TABLE "sync"."conflicts" (
 	CONSTRAINT "conflicts_decided_at_check" CHECK (("sync"."conflicts"."winner" IS NULL) = ("sync"."conflicts"."decided_at" IS NULL) AND ("sync"."conflicts"."winner" IS NULL) = ("sync"."conflicts"."decided_by" IS NULL))
 );
 --> statement-breakpoint
+CREATE TABLE "sync"."captured_tables" (
+	"table_name" text PRIMARY KEY NOT NULL,
+	"key_column" text NOT NULL,
+	"operations" text[] NOT NULL,
+	"parent_table" text,
+	"parent_number_column" text,
+	"hint" text NOT NULL,
+	CONSTRAINT "captured_tables_operations_check" CHECK ("sync"."captured_tables"."operations" <@ ARRAY['create', 'update', 'delete'] AND array_position("sync"."captured_tables"."operations", NULL) IS NULL),
+	CONSTRAINT "captured_tables_parent_check" CHECK (("sync"."captured_tables"."parent_table" IS NULL) = ("sync"."captured_tables"."parent_number_column" IS NULL))
+);
+--> statement-breakpoint
 CREATE TABLE "sync"."write_rules" (
 	"table_name" text NOT NULL,
 	"field" text NOT NULL,

@@ -99,6 +99,7 @@ describe('the author', () => {
     'DELETE FROM sync.changes',
     'DELETE FROM sync.conflicts',
     `UPDATE sync.write_rules SET rule = 'warehouse'`,
+    `UPDATE sync.captured_tables SET operations = '{delete}'`,
     `SELECT sync.close_change(1, 'done', 'x')`,
     `SELECT sync.record_change(1, 'customers', 1, 'delete', 1, '{}', '{}')`,
     `SELECT sync.forget_row('customers', 1)`,
@@ -107,7 +108,7 @@ describe('the author', () => {
     'TRUNCATE warehouse.customers',
     'DELETE FROM history.past_customers',
     'ALTER TABLE warehouse.customers DISABLE TRIGGER ALL',
-    `CREATE TRIGGER mine AFTER INSERT ON warehouse.customers FOR EACH ROW EXECUTE FUNCTION sync.capture_insert('', '', '', '', '')`,
+    `CREATE TRIGGER mine AFTER INSERT ON warehouse.customers FOR EACH ROW EXECUTE FUNCTION sync.capture_insert()`,
   ])('may not %s', async (statement) => {
     await expect(as('author', statement)).rejects.toThrow(/permission denied|must be owner/);
   });
@@ -117,7 +118,7 @@ describe('the author', () => {
       as(
         'author',
         `CREATE TEMPORARY TABLE customers (LIKE warehouse.customers);
-         CREATE TRIGGER mine AFTER DELETE ON customers FOR EACH ROW EXECUTE FUNCTION sync.capture_delete('row_id', 'delete')`,
+         CREATE TRIGGER mine AFTER DELETE ON customers FOR EACH ROW EXECUTE FUNCTION sync.capture_delete()`,
       ),
     ).rejects.toThrow('permission denied for function sync.capture_delete');
   });

@@ -98,6 +98,32 @@ test('a field that becomes writable without a migration can be written after the
   expect(rows).toEqual([{on_update: true}]);
 });
 
+test('after a migrate the captured tables are those that streams define, and none beside them', async () => {
+  const defined = allTables.map(({name, capture}) => ({
+    ...{name, key: capture.key, operations: capture.operations, hint: capture.hint},
+    ...{parent: capture.parent?.table ?? null, number: capture.parent?.numberColumn ?? null},
+  }));
+  await pool.query(`UPDATE sync.captured_tables SET operations = '{}', hint = 'old' WHERE table_name = 'customers';
+                    DELETE FROM sync.captured_tables WHERE table_name = 'jobs';
+                    INSERT INTO sync.captured_tables VALUES ('gone', 'gone_number', '{create}', NULL, NULL, '');
+                    UPDATE sync.source SET hash = 'that of another state'`);
+  await migrate(pool, allTables);
+  const {rows} = await pool.query(
+    `SELECT table_name AS name, key_column AS key, operations, hint, parent_table AS parent, parent_number_column AS number
+       FROM sync.captured_tables`,
+  );
+  const byName = (one: {name: string}, other: {name: string}) => (one.name < other.name ? -1 : 1);
+  expect(rows.toSorted(byName)).toEqual(defined.toSorted(byName));
+});
+
+test.each([
+  [`operations = '{truncate}'`, 'captured_tables_operations_check'],
+  [`operations = '{NULL}'`, 'captured_tables_operations_check'],
+  [`parent_table = 'jobs', parent_number_column = NULL`, 'captured_tables_parent_check'],
+])('no captured table has %s', async (set, constraint) => {
+  await expect(pool.query(`UPDATE sync.captured_tables SET ${set}`)).rejects.toMatchObject({constraint});
+});
+
 test('a file that Postgres refuses is named with its line, and nothing of it stays', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-functions-'));
   await writeFile(

@@ -97,6 +97,7 @@ export const expected: Readonly<Record<string, Given>> = {
         read,
         'sync.alterations',
         'sync.attempts',
+        'sync.captured_tables',
         'sync.change_transitions',
         'sync.changes',
         'sync.conflicts',
@@ -136,6 +137,7 @@ export const expected: Readonly<Record<string, Given>> = {
       'sync.changes': 'SELECT, UPDATE',
       ...all(
         read,
+        'sync.captured_tables',
         'sync.change_transitions',
         'sync.employee_logins',
         'sync.migrations',

@@ -46,7 +46,8 @@ $$;
 COMMENT ON FUNCTION sync.grant_reader IS 'What fieldmirror_reader may do: read the warehouse, its history and mart, of every account.';
 
 -- An author may give a row what the service takes from us, and say what it hangs on; never what the service or Fieldmirror
--- says of it. The fields are those of sync.write_rules, so that a new one follows by itself.
+-- says of it. The tables are those of sync.captured_tables, and the fields those of sync.write_rules, so that a new one
+-- follows by itself.
 CREATE OR REPLACE FUNCTION sync.grant_author() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
@@ -55,20 +56,19 @@ BEGIN
   GRANT USAGE ON SCHEMA warehouse, sync TO fieldmirror_author;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_author;
   FOR captured IN
-    SELECT tgrelid::regclass AS place, string_agg(format('%I', attname), ', ') AS given,
+    SELECT attrelid::regclass AS place, string_agg(format('%I', attname), ', ') AS given,
            string_agg(format('%I', attname), ', ') FILTER (WHERE is_field OR attname = 'external_key') AS changed
-      FROM pg_trigger
-     CROSS JOIN LATERAL string_to_array(encode(tgargs, 'escape'), '\000') AS arguments
-      JOIN pg_attribute ON attrelid = tgrelid AND attnum > 0 AND NOT attisdropped
-     CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM sync.write_rules WHERE format('warehouse.%I', table_name)::regclass = tgrelid AND field = attname) AS is_field) AS rule
-     WHERE tgname = 'record_insert' AND arguments[2] <> ''
-       AND (is_field OR attname IN ('account_id', 'external_key') OR arguments[3] <> '' AND attname IN ('parent_row_id', arguments[4])
-            OR tgrelid = 'warehouse.job_employees'::regclass AND attname = 'employee_id')
-     GROUP BY tgrelid
+      FROM sync.captured_tables AS held
+      JOIN pg_attribute ON attrelid = format('warehouse.%I', held.table_name)::regclass AND attnum > 0 AND NOT attisdropped
+     CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM sync.write_rules AS rule WHERE rule.table_name = held.table_name AND field = attname) AS is_field) AS rule
+     WHERE held.operations <> '{}'
+       AND (is_field OR attname IN ('account_id', 'external_key') OR held.parent_table IS NOT NULL AND attname IN ('parent_row_id', held.parent_number_column)
+            OR held.table_name = 'job_employees' AND attname = 'employee_id')
+     GROUP BY attrelid
   LOOP
     EXECUTE format('GRANT INSERT (%s), UPDATE (%s), DELETE ON %s TO fieldmirror_author', captured.given, captured.changed, captured.place);
   END LOOP;
-  GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.write_rules, sync.change_transitions TO fieldmirror_author;
+  GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
      AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'accept_change', 'set_employee_login')
   LOOP
@@ -93,7 +93,7 @@ BEGIN
     sync.api_requests, sync.workers, sync.login_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT ON sync.field_events TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
-  GRANT SELECT ON sync.employee_logins, sync.write_rules, sync.change_transitions, sync.migrations, sync.source TO fieldmirror_worker;
+  GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source TO fieldmirror_worker;
   -- To see that each is ahead of its table.
   GRANT SELECT ON ALL SEQUENCES IN SCHEMA warehouse, sync TO fieldmirror_worker;
   FOR name IN

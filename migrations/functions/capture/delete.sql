@@ -3,7 +3,8 @@
 CREATE OR REPLACE FUNCTION sync.capture_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  number bigint := (to_jsonb(OLD)->>TG_ARGV[0])::bigint;
+  captured sync.captured_tables;
+  number bigint;
   change sync.changes;
   is_on_its_way boolean := false;
   before jsonb := '{}';
@@ -11,6 +12,8 @@ BEGIN
   IF OLD._deleted_at IS NOT NULL AND OLD._pending IS NULL THEN
     RETURN NULL;
   END IF;
+  SELECT * INTO STRICT captured FROM sync.captured_tables WHERE table_name = TG_TABLE_NAME;
+  number := (to_jsonb(OLD)->>captured.key_column)::bigint;
   PERFORM FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open ORDER BY change_id FOR UPDATE;
   FOR change IN
     SELECT * FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open ORDER BY change_id DESC
@@ -26,8 +29,8 @@ BEGIN
   IF number IS NULL AND NOT is_on_its_way THEN
     PERFORM sync.forget_row(TG_TABLE_NAME, OLD.row_id);
     RETURN NULL;
-  ELSIF TG_ARGV[1] NOT LIKE '%delete%' THEN
-    RAISE EXCEPTION 'warehouse.%: the service cannot delete one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = TG_ARGV[4];
+  ELSIF 'delete' <> ALL (captured.operations) THEN
+    RAISE EXCEPTION 'warehouse.%: the service cannot delete one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = captured.hint;
   ELSIF OLD._deleted_at IS NOT NULL AND NOT is_on_its_way THEN
     -- The service has deleted it, and what was still to be changed of it is given up.
     RETURN NULL;

@@ -70,30 +70,32 @@ END
 $$;
 COMMENT ON FUNCTION sync.record_create IS 'Brings a row into sync.changes as a record to be created.';
 
--- An INSERT by an author. Arguments of this and of the next two: the key column, the operations that the service knows, the
--- parent's table, the column with its number, a hint. Afterwards, so that a row and its parent may come in one statement.
+-- An INSERT by an author. Afterwards, so that a row and its parent may come in one statement.
 CREATE OR REPLACE FUNCTION sync.capture_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   row_json jsonb := to_jsonb(NEW);
-  given_number bigint := (row_json->>TG_ARGV[3])::bigint;
+  captured sync.captured_tables;
+  given_number bigint;
   parent record;
   parent_row bigint;
   needed sync.write_rules;
 BEGIN
-  IF TG_ARGV[1] NOT LIKE '%create%' THEN
-    RAISE EXCEPTION 'warehouse.%: the service cannot create one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = TG_ARGV[4];
+  SELECT * INTO STRICT captured FROM sync.captured_tables WHERE table_name = TG_TABLE_NAME;
+  given_number := (row_json->>captured.parent_number_column)::bigint;
+  IF 'create' <> ALL (captured.operations) THEN
+    RAISE EXCEPTION 'warehouse.%: the service cannot create one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = captured.hint;
   END IF;
-  PERFORM sync.check_new_row(TG_TABLE_NAME, row_json, TG_ARGV[0], TG_ARGV[3]);
-  IF TG_ARGV[2] <> '' THEN
+  PERFORM sync.check_new_row(TG_TABLE_NAME, row_json, captured.key_column, captured.parent_number_column);
+  IF captured.parent_table IS NOT NULL THEN
     -- Locked until the end: neither is the parent deleted meanwhile, nor is its create settled unseen by this one.
     EXECUTE format('SELECT row_id, %1$I AS number, _deleted_at FROM warehouse.%2$I
-                     WHERE account_id = $1 AND (row_id = $2 OR $2 IS NULL AND %1$I = $3) FOR KEY SHARE', TG_ARGV[3], TG_ARGV[2])
+                     WHERE account_id = $1 AND (row_id = $2 OR $2 IS NULL AND %1$I = $3) FOR KEY SHARE', captured.parent_number_column, captured.parent_table)
        INTO parent USING NEW.account_id, NEW.parent_row_id, given_number;
     IF parent.row_id IS NULL OR parent._deleted_at IS NOT NULL OR given_number IS NOT NULL AND given_number IS DISTINCT FROM parent.number THEN
-      PERFORM sync.refuse_column(TG_TABLE_NAME, TG_ARGV[3], format('expected one of the live %s of this account, got %s', TG_ARGV[2],
+      PERFORM sync.refuse_column(TG_TABLE_NAME, captured.parent_number_column, format('expected one of the live %s of this account, got %s', captured.parent_table,
                                  coalesce(given_number::text, 'row ' || NEW.parent_row_id, 'nothing')),
-                                 format('Give the number of one, or its row_id in warehouse.%s as parent_row_id.', TG_ARGV[2]));
+                                 format('Give the number of one, or its row_id in warehouse.%s as parent_row_id.', captured.parent_table));
     END IF;
     parent_row := parent.row_id;
   ELSIF NEW.parent_row_id IS NOT NULL THEN

@@ -15,12 +15,9 @@ COMMENT ON FUNCTION sync.refuse_truncate IS 'Trigger: refuses TRUNCATE.';
 -- nothing, for an expression inside a statement can set it after any look that comes before the rows.
 -- A BEFORE trigger for each inserted row would stop COPY from writing many rows at once, so that a new row is pending by the
 -- column's default; only assignments cannot do without one.
--- @param operations - what the service can do to its records, beside reading them
-CREATE OR REPLACE FUNCTION sync.capture(of_table text, key text, operations text, parent text DEFAULT '', parent_number text DEFAULT '', hint text DEFAULT '')
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION sync.capture(of_table text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   target text := format('warehouse.%I', of_table);
-  arguments text := format('%L, %L, %L, %L, %L', key, operations, parent, parent_number, hint);
   writer text := 'coalesce(current_setting(''fieldmirror.writer'', true), '''')';
   is_worker text := 'has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE'')';
   -- The cheaper question first: of a row that a sweep writes both are asked, and of any other only one.
@@ -38,11 +35,11 @@ BEGIN
   END IF;
   -- By its name after history_insert: what it writes into the new row is a later version.
   EXECUTE format('CREATE OR REPLACE TRIGGER record_insert AFTER INSERT ON %s FOR EACH ROW
-    WHEN (%s) EXECUTE FUNCTION sync.%I(%s)', target, is_author, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END, arguments);
+    WHEN (%s) EXECUTE FUNCTION sync.%I()', target, is_author, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_update BEFORE UPDATE ON %s FOR EACH ROW
-    WHEN (%s) EXECUTE FUNCTION sync.capture_update(%s)', target, is_author, arguments);
+    WHEN (%s) EXECUTE FUNCTION sync.capture_update()', target, is_author);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_delete AFTER DELETE ON %s FOR EACH ROW
-    WHEN (%s) EXECUTE FUNCTION sync.%I(%s)', target, is_author, CASE WHEN is_link THEN 'capture_unassign' ELSE 'capture_delete' END, arguments);
+    WHEN (%s) EXECUTE FUNCTION sync.%I()', target, is_author, CASE WHEN is_link THEN 'capture_unassign' ELSE 'capture_delete' END);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT
     WHEN (%s NOT IN (''sweep'', ''repair'') OR NOT %s) EXECUTE FUNCTION sync.refuse_truncate()', target, writer, is_worker);
   EXECUTE format('CREATE OR REPLACE TRIGGER keep_tombstone BEFORE DELETE ON %s FOR EACH ROW

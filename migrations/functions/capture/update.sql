@@ -4,20 +4,25 @@ SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   was jsonb := to_jsonb(OLD);
   now_json jsonb := to_jsonb(NEW);
-  number bigint := (was->>TG_ARGV[0])::bigint;
-  zone text := (SELECT time_zone FROM sync.accounts WHERE account_id = OLD.account_id);
+  number bigint;
+  told record;
   cell record;
   names text[] := '{}';
   groups text[] := '{}';
-  hint text := CASE WHEN TG_ARGV[1] LIKE '%update%' THEN '' ELSE TG_ARGV[4] END;
+  hint text;
 BEGIN
+  -- Both in one question: it is asked for every row.
+  SELECT captured.key_column, captured.operations, captured.hint, accounts.time_zone INTO STRICT told
+    FROM sync.captured_tables AS captured LEFT JOIN sync.accounts ON account_id = OLD.account_id WHERE captured.table_name = TG_TABLE_NAME;
+  number := (was->>told.key_column)::bigint;
+  hint := CASE WHEN 'update' = ANY (told.operations) THEN '' ELSE told.hint END;
   FOR cell IN
     SELECT held.key AS name, rule.* FROM jsonb_each(now_json) AS held
       LEFT JOIN sync.write_rules AS rule ON rule.table_name = TG_TABLE_NAME AND rule.field = held.key
      WHERE held.value IS DISTINCT FROM was->held.key AND held.key <> 'external_key'
   LOOP
     IF cell.on_update OR cell.on_create AND number IS NULL THEN
-      PERFORM sync.check_value(TG_TABLE_NAME, cell.name, cell.kind, now_json->>cell.name, zone);
+      PERFORM sync.check_value(TG_TABLE_NAME, cell.name, cell.kind, now_json->>cell.name, told.time_zone);
       PERFORM sync.check_rule(needed, now_json->>cell.name) FROM sync.write_rules AS needed
         WHERE needed.table_name = TG_TABLE_NAME AND needed.field = cell.name;
       names := names || cell.name;

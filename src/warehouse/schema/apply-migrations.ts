@@ -3,6 +3,7 @@ import {migrate} from 'drizzle-orm/node-postgres/migrator';
 import {bigint, integer, text} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
 import {sync} from '../accounts/accounts-table.ts';
+import {applyCapturedTables} from '../changes/captured-tables.ts';
 import {applyTransitions} from '../changes/transitions.ts';
 import {applyWriteRules} from '../changes/write-rules.ts';
 import type {WarehouseTable} from '../rows/warehouse-table.ts';
@@ -34,7 +35,7 @@ export async function applyMigrations(client: pg.PoolClient): Promise<void> {
   });
 }
 
-/** Brings the functions, the drawing of the states, the write rules and every comment in line with the code, all or nothing. */
+/** Brings the functions, the drawing of the states, the captured tables, the write rules and every comment in line with the code, all or nothing. */
 export async function applyDefinitions(
   client: pg.ClientBase,
   tables: readonly WarehouseTable[],
@@ -42,6 +43,7 @@ export async function applyDefinitions(
 ): Promise<void> {
   await applySource(client, tables, source);
   await applyTransitions(client);
+  await applyCapturedTables(client, tables);
   await applyWriteRules(client, tables);
   await applyComments(client, tables);
 }

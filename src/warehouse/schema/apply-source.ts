@@ -72,17 +72,9 @@ function lineAt(text: string, position: number): number {
 }
 
 async function tellTable(client: pg.ClientBase, table: WarehouseTable): Promise<void> {
-  const {name, origin, capture} = table;
+  const {name, origin} = table;
   await client.query('SELECT history.keep($1, $2, $3)', [name, origin.embeddedIn, origin.parentColumn]);
-  const {table: parent = '', numberColumn = ''} = capture.parent ?? {};
-  await client.query('SELECT sync.capture($1, $2, $3, $4, $5, $6)', [
-    name,
-    capture.key,
-    capture.operations.join(' '),
-    parent,
-    numberColumn,
-    capture.hint,
-  ]);
+  await client.query('SELECT sync.capture($1)', [name]);
 }
 
 // Whatever of ours is older than this transaction is no longer in the source. Functions of extensions are not ours, and a

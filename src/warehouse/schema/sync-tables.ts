@@ -8,6 +8,7 @@ import {
   loginKeysTable,
 } from '../accounts/access-tables.ts';
 import {accounts, accountsTable, sync} from '../accounts/accounts-table.ts';
+import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
 import {alterationsTable, conflictsTable} from '../changes/tables/conflict-tables.ts';
 import {transitionsTable} from '../changes/tables/transitions-table.ts';
@@ -156,6 +157,7 @@ export const syncTables: readonly CommentedTable[] = [
   attemptsTable,
   alterationsTable,
   conflictsTable,
+  capturedTablesTable,
   writeRulesTable,
   transitionsTable,
   apiKeysTable,
