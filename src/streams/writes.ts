@@ -6,7 +6,7 @@ import type {StreamName} from './stream.ts';
 
 /**
  * How one warehouse table is written back: which fields is said by the table itself, nothing more than what the
- * specification has, so that what the service cannot do is refused when it is asked for.
+ * specification has, so that what the service cannot do is refused when it is asked for. all.ts lists them.
  */
 export interface Writes {
   readonly table: MirrorTable;

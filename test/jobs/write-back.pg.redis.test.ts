@@ -54,7 +54,7 @@ const cases: readonly Case[] = [
           INSERT INTO warehouse.job_employees (parent_row_id, employee_id)
           SELECT row_id, id FROM job, (SELECT id FROM warehouse.employees ORDER BY id LIMIT 2) AS crew`,
     request: 'POST /customers/{customer}/jobs.xml',
-    body: '<job><name>Roof</name><scheduled_on>7/4/27 09:05am</scheduled_on><job_type_id>{type}</job_type_id><employee_ids type="array"><employee_id>{first}</employee_id><employee_id>{second}</employee_id></employee_ids></job>',
+    body: '<job><name>Roof</name><job_type_id>{type}</job_type_id><scheduled_on>7/4/27 09:05am</scheduled_on><employee_ids type="array"><employee_id>{first}</employee_id><employee_id>{second}</employee_id></employee_ids></job>',
     shows: [
       `SELECT concat_ws('|', j.name, j.status, count(e.*)) FROM warehouse.jobs AS j JOIN warehouse.job_employees AS e USING (job_number)
         WHERE j.job_number = {job} AND e._deleted_at IS NULL AND e._pending IS NULL GROUP BY j.name, j.status`,
@@ -66,7 +66,7 @@ const cases: readonly Case[] = [
     what: 'a job is rescheduled and gets another status',
     sql: `UPDATE warehouse.jobs SET scheduled_on = '2027-12-24 18:30+00', job_status_id = (SELECT min(id) FROM warehouse.job_statuses) WHERE job_number = {job}`,
     request: 'PUT /jobs/{job}.xml',
-    body: '<job><scheduled_on>12/24/27 01:30pm</scheduled_on><job_status_id>{status}</job_status_id></job>',
+    body: '<job><job_status_id>{status}</job_status_id><scheduled_on>12/24/27 01:30pm</scheduled_on></job>',
     shows: [
       `SELECT concat_ws('|', scheduled_on AT TIME ZONE 'UTC', job_status_id) FROM warehouse.jobs WHERE job_number = {job}`,
       '2027-12-24 18:30:00|{status}',

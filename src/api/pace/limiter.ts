@@ -15,8 +15,8 @@ export interface LimiterOptions {
 
 /**
  * What the requests of one account share: how many run at once, which of those that wait is next, and until when none
- * starts at all. `concurrency` may be changed at any time, and holds for the requests not yet started. A `hold` is for
- * all of them: a 429 on one is meant for the account.
+ * starts at all. `concurrency` is what `Throttle` has learned (throttle.ts); it may be changed at any time, and holds for
+ * the requests not yet started. A `hold` is for all of them: a 429 on one is meant for the account.
  */
 export class Limiter {
   readonly #queue: PQueue;

@@ -1,4 +1,5 @@
 // The breaker stops a mass deletion: a service that lost its records, or shows another business, must not empty a warehouse.
+// full-sweep.ts asks it.
 
 import type {NumberSet} from '../../base/number-set.ts';
 import type {Evidence} from '../../warehouse/sweeps/sweep.ts';

@@ -1,3 +1,5 @@
+// A change that an error stopped is put back. What an answer means for it is decided in ../decide/postponements.ts.
+
 import {AccessError, RetryableError} from '../../../base/errors.ts';
 import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
 import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
