@@ -1,6 +1,9 @@
 // Rows of job_employees are the employee_ids of their job.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {jobs} from '../../src/streams/jobs.ts';
+import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
+import {giveNumber, lockRows, settleAssignments} from '../../src/warehouse/rows/authored-rows.ts';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';
 
 let world: CaptureWorld;
@@ -248,4 +251,47 @@ test('of a job that is deleted is refused, and taking off from it is no change',
   await expect(assign(7)).rejects.toThrow('expected one of the live jobs of this account, got 4');
   await unassign(1);
   expect(await world.changes('operation')).toEqual([{operation: 'delete'}]);
+});
+
+test('one that is taken off at the moment in which its job gets a number is taken off', async () => {
+  const [job] = await world.author(`INSERT INTO warehouse.jobs (parent_row_id, name)
+    VALUES (${await world.sent('customers', {customer_number: '7', name: 'Ada'})}, 'Attic') RETURNING row_id`);
+  const rowId = String(job?.row_id);
+  await world.author(
+    `INSERT INTO warehouse.job_employees (parent_row_id, employee_id) SELECT $1, unnest('{5,6,6}'::bigint[])`,
+    [rowId],
+  );
+  const {accountId, pool} = world;
+  const waits = async () =>
+    (
+      await pool.query(
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+      )
+    ).rowCount;
+  const takenOff = await inSweepTransaction(pool, async (client) => {
+    await lockRows(client, jobs.table, [rowId]);
+    const [create] = (
+      await client.query<{change_id: string}>('SELECT change_id FROM sync.changes WHERE row_id = $1', [rowId])
+    ).rows;
+    await client.query(send, [create?.change_id]);
+    await client.query(
+      `UPDATE sync.changes SET state = 'done', settled_at = now(), lease_until = NULL, number = 9 WHERE row_id = $1`,
+      [rowId],
+    );
+    await giveNumber(client, jobs.table, {accountId, rowId, key: 'job_number', number: '9'});
+    await settleAssignments(client, [{changeId: '1', accountId, rowId, number: '9', isNew: true}]);
+    const deletion = pool.query(
+      'DELETE FROM warehouse.job_employees WHERE parent_row_id = $1 AND employee_id = 5',
+      [rowId],
+    );
+    await expect.poll(waits).toBe(1);
+    return {deletion};
+  });
+  expect((await takenOff.deletion).rowCount).toBe(1);
+  expect(await world.changes('operation, number, fields, state')).toContainEqual({
+    operation: 'update',
+    number: '9',
+    fields: {employee_ids: ['6']},
+    state: 'pending',
+  });
 });

@@ -57,7 +57,7 @@ export interface AssignedJob {
   readonly accountId: string;
   readonly rowId: string;
   readonly number: string;
-  /** Of a job that was just created the assignments have no number: the service's take their place. */
+  /** Of a job that was just created the assignments have no number yet. */
   readonly isNew: boolean;
 }
 
@@ -65,17 +65,38 @@ export interface AssignedJob {
 export async function settleAssignments(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
   const [job] = jobs;
   if (job === undefined) return;
-  const created = jobs.filter(({isNew}) => isNew).map(({rowId}) => rowId);
-  if (created.length > 0)
-    await client.query(
-      'DELETE FROM warehouse.job_employees WHERE parent_row_id = ANY ($1::bigint[]) AND job_number IS NULL',
-      [created],
-    );
+  const created = jobs.filter(({isNew}) => isNew);
+  if (created.length > 0) await numberAssignments(client, created);
   await client.query(
     `UPDATE warehouse.job_employees SET _hash = NULL
       WHERE account_id = $1 AND job_number = ANY ($2::bigint[])
         AND (_pending OR _sweep_id IS NULL AND _change_id IS NULL)`,
     [job.accountId, jobs.map(({number}) => number)],
+  );
+}
+
+/**
+ * Gives the assignments of new jobs the number of their job. They stay the rows that they are: an author who takes one off at this
+ * moment must find it. What a sweep has met of them makes room, and so does what was assigned twice.
+ */
+async function numberAssignments(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
+  const values = [
+    jobs.map(({accountId}) => accountId),
+    jobs.map(({rowId}) => rowId),
+    jobs.map(({number}) => number),
+  ];
+  const created = 'unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS job (account_id, row_id, number)';
+  await client.query(
+    `DELETE FROM warehouse.job_employees AS other USING ${created}, warehouse.job_employees AS own
+      WHERE own.parent_row_id = job.row_id AND own.job_number IS NULL AND other.employee_id = own.employee_id
+        AND (other.account_id = job.account_id AND other.job_number = job.number
+             OR other.parent_row_id = job.row_id AND other.job_number IS NULL AND other.row_id > own.row_id)`,
+    values,
+  );
+  await client.query(
+    `UPDATE warehouse.job_employees AS own SET job_number = job.number FROM ${created}
+      WHERE own.parent_row_id = job.row_id AND own.account_id = job.account_id AND own.job_number IS NULL`,
+    values,
   );
 }
 
