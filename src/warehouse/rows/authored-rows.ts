@@ -88,14 +88,15 @@ async function numberAssignments(client: pg.ClientBase, jobs: readonly AssignedJ
   const created = 'unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS job (account_id, row_id, number)';
   await client.query(
     `DELETE FROM warehouse.job_employees AS other USING ${created}, warehouse.job_employees AS own
-      WHERE own.parent_row_id = job.row_id AND own.job_number IS NULL AND other.employee_id = own.employee_id
-        AND (other.account_id = job.account_id AND other.job_number = job.number
-             OR other.parent_row_id = job.row_id AND other.job_number IS NULL AND other.row_id > own.row_id)`,
+      WHERE own.account_id = job.account_id AND own.job_number IS NULL AND own.parent_row_id = job.row_id
+        AND other.account_id = job.account_id AND other.employee_id = own.employee_id
+        AND (other.job_number = job.number
+             OR other.job_number IS NULL AND other.parent_row_id = job.row_id AND other.row_id > own.row_id)`,
     values,
   );
   await client.query(
     `UPDATE warehouse.job_employees AS own SET job_number = job.number FROM ${created}
-      WHERE own.parent_row_id = job.row_id AND own.account_id = job.account_id AND own.job_number IS NULL`,
+      WHERE own.account_id = job.account_id AND own.job_number IS NULL AND own.parent_row_id = job.row_id`,
     values,
   );
 }
