@@ -75,7 +75,7 @@ const defaults = {
 } as const;
 
 type Name = keyof typeof checks;
-/** What the environment says, without what is empty. */
+/** The settings of the environment that are not empty. */
 type Given = Readonly<Partial<Record<Name, string>>>;
 type Values = Given & Readonly<Record<keyof typeof defaults, string>>;
 
@@ -123,7 +123,7 @@ function checkAddress(value: string, protocols: readonly string[]): string | nul
   return isAddress ? null : `expected an address that begins with ${beginnings.join(' or ')}`;
 }
 
-/** What looks like an address and is none would be found out only by the client, which throws what nobody expects. */
+/** A text that only looks like an address would be found out by the client alone, with an error that tells no setting. */
 function checkRedis(value: string): string | null {
   const problem = checkAddress(value, ['redis:', 'rediss:']);
   if (problem !== null) return problem;

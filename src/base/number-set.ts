@@ -3,7 +3,7 @@
 // texts takes 55 MB.
 
 /**
- * What the numbers of a chunk are beyond their high bits: while they are few, in order; once they are many, a bit each.
+ * The low bits of a chunk's numbers: while they are few, in order; once they are many, a bit each.
  */
 type Chunk = number[] | Uint32Array<ArrayBuffer>;
 
@@ -41,7 +41,7 @@ export class NumberSet implements Iterable<string> {
     this.#add(high, low);
   }
 
-  /** What is in one of the two, or in both. */
+  /** The numbers of one of the two, or of both. */
   union(other: NumberSet): NumberSet {
     const both = new NumberSet();
     for (const set of [this, other]) {
@@ -50,7 +50,7 @@ export class NumberSet implements Iterable<string> {
     return both;
   }
 
-  /** What is not in the other. */
+  /** The numbers that the other does not have. */
   difference(other: NumberSet): NumberSet {
     const rest = new NumberSet();
     for (const [high, chunk] of this.#chunks) {
@@ -109,7 +109,7 @@ function holds(chunk: Chunk, low: number): boolean {
   return chunk[placeOf(chunk, low)] === low;
 }
 
-/** Where a number stands in a list that is in order, or would stand. */
+/** The place of a number in a list that is in order, or the place where it would stand. */
 function placeOf(lows: readonly number[], low: number): number {
   let [from, to] = [0, lows.length];
   // Lists come in order, mostly.

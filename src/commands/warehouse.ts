@@ -1,4 +1,4 @@
-// What every verb that asks the warehouse stands on, opened in order and closed in reverse. A verb such as `status` gets along
+// The ground of every verb that asks the warehouse: opened in order and closed in reverse. A verb such as `status` gets along
 // with it, and loads neither the API client nor a logger: these are `world.ts`.
 
 import type pg from 'pg';

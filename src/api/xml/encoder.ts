@@ -2,7 +2,7 @@ import {XMLBuilder} from 'fast-xml-parser';
 import {RecordError} from '../../base/errors.ts';
 import {findForbidden} from './xml-character.ts';
 
-/** What a request can be about: the root element of its document. */
+/** The subject of a request: the root element of its document. */
 export type Resource = 'customer' | 'job' | 'job_charge' | 'employee' | 'time_entry' | 'task' | 'note';
 
 /** How a field's text is checked before it is written. */
