@@ -240,7 +240,7 @@ class HttpTransport implements Transport {
     if (retryAfterMs !== null) this.limiter.hold(retryAfterMs);
   }
 
-  /** StoppedKinds the account at its first 401, whose error is everybody's from then on. */
+  /** Stops the account at its first 401, whose error is everybody's from then on. */
   #latch(error: Error, {status, words}: Refusal): Error {
     if (!(error instanceof AccessError)) return error;
     this.#refused ??= {outcome: 'refused', status, words: words.text, isGone: false, error};

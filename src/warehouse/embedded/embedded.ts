@@ -19,7 +19,7 @@ export interface EmbeddedPostgres {
   url(database: string): Promise<string>;
   /** From now until `leave`, a server that was killed is started anew, on the same port. */
   keepUp(): void;
-  /** StoppedKinds the server, unless another process of ours still uses it. Close your own pools first. */
+  /** Stops the server, unless another process of ours still uses it. Close your own pools first. */
   leave(): Promise<void>;
 }
 
@@ -122,7 +122,7 @@ async function isInUse(server: EmbeddedServer): Promise<boolean> {
   }
 }
 
-/** StoppedKinds the server; whoever leaves at the same moment may do it first. */
+/** Stops the server; whoever leaves at the same moment may do it first. */
 async function stop({dataFolder, programs, runner}: EmbeddedPlace, server: EmbeddedServer): Promise<void> {
   try {
     await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);

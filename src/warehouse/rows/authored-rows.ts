@@ -18,18 +18,6 @@ export async function lockRows(
   );
 }
 
-/** One column of a row, such as its number; null when the row is gone or has none yet. */
-export async function readColumn(
-  db: Queryable,
-  place: {readonly table: string; readonly column: string; readonly rowId: string},
-): Promise<string | null> {
-  const {rows} = await db.query<{value: string | null}>(
-    `SELECT ${pg.escapeIdentifier(place.column)} AS value FROM warehouse.${pg.escapeIdentifier(place.table)} WHERE row_id = $1`,
-    [place.rowId],
-  );
-  return rows[0]?.value ?? null;
-}
-
 /**
  * Gives a row the number that the service gave its record. A sweep may have met the record first: its row makes room,
  * for this one has been known by its row_id all along.

@@ -17,11 +17,10 @@ test('of 1,000 runs no change is lost, sent twice or left without a word, and ha
   const tally = await liveAll(pageReader, {worlds: 1_000 / runsPerWorld});
   process.stdout.write(`${describeTally(tally)}\n`);
   expect(tally.violations).toEqual([]);
-  // An author who meets a worker in a deadlock is told so, and one who assigns an employee whom a worker has put back meanwhile.
-  // Nothing of theirs is kept.
-  expect(tally.refusals.filter((refusal) => !/deadlock|job_employees_key/.test(refusal))).toEqual([]);
+  // An author who meets a worker in a deadlock is told so, and nothing of theirs is kept.
+  expect(tally.refusals.filter((refusal) => !refusal.includes('deadlock'))).toEqual([]);
   expect(tally.runs).toBe(1_000);
-  expect(tally.leftToPerson).toBeLessThanOrEqual(tally.changes * 0.005);
+  expect(tally.leftToPerson).toBeLessThanOrEqual(tally.changes * 0.001);
   // Not for want of trouble.
   expect(Math.min(...Object.values(tally.fates))).toBeGreaterThan(5);
   expect(tally.deaths).toBeGreaterThan(5);

@@ -47,3 +47,14 @@ test('tasks in doubt that look together read the list once, and each comes to it
   ).toEqual([...names].sort());
   expect(await place.author('SELECT id::text, name FROM warehouse.tasks ORDER BY tasks.id')).toEqual(held());
 });
+
+test('a task that may be one that cannot be read is never sent again: it is left to a person', async () => {
+  const unreadable = {changes: {name: 'Bell', employee_id: 'nobody'}, employeeIds: [], owner: null};
+  place.service.store.create(tasks, unreadable, {method: 'POST', path: '/tasks.xml', isOurs: false});
+  place.mischief.script = ({method}) => (method === 'POST' ? 'drop' : null);
+  await place.author("INSERT INTO warehouse.tasks (name) VALUES ('Call back')");
+  await place.rest();
+  expect(await place.changes('state, sends, reason')).toEqual([
+    {state: 'conflict', sends: 1, reason: expect.stringContaining('may be what was created')},
+  ]);
+});

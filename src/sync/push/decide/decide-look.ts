@@ -22,19 +22,21 @@ export function decideUnseen({change}: ChangeFacts): LeftToPerson | null {
   return conflict(`no reading tells whether the password was set: ${step}; ${change.reason ?? ''}`);
 }
 
-/** @param remote - the one record that can be what the create made; null where there is none, or it cannot be read now */
+/** @param reading - of the one record that can be what the create made; null where there is none */
 export function decideCreated(
   facts: ChangeFacts,
   {ours, older}: Candidates,
-  remote: Remote | null,
+  reading: Remote | Gone | null,
 ): Decision {
-  const [number, ...others] = ours;
+  const [found, ...others] = ours;
   if (others.length > 0)
     return conflict(`several records could be it: ${ours.join(', ')}`, {result: {candidates: ours}});
-  const isThere = number !== undefined && remote !== null && findRemoteRow(facts, remote, number) !== null;
-  if (!isThere) return lookAgainOrGiveUp(facts, older);
+  const number = found ?? facts.change.number;
+  if (number === null) return lookAgainOrGiveUp(facts, {lookalikes: older});
+  if (reading === null || isGone(reading) || findRemoteRow(facts, reading, number) === null)
+    return lookAgainOrGiveUp(facts, {created: number});
   const {claimedAt: since, fields: sent} = facts.change;
-  return finish(facts, {number, remote, since, sent});
+  return finish(facts, {number, remote: reading, since, sent});
 }
 
 /** An update that did nothing so far goes again at once. */
@@ -76,29 +78,38 @@ function mayGoAgain({change}: ChangeFacts): boolean {
   return !change.isWritten && change.sends < maxSends[change.operation];
 }
 
-/** @param lookalikes - records that bear all that was sent, though they seem to have been there before */
-function lookAgainOrGiveUp(facts: ChangeFacts, lookalikes: readonly string[] = []): Decision {
+/** What was found of a request, though not what it was to do. */
+interface Traces {
+  /** Records that bear all that was sent, though they seem to have been there before. */
+  readonly lookalikes?: readonly string[];
+  /** The record that a create has made: it was there once, so the create is never sent again. */
+  readonly created?: string;
+}
+
+function lookAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
   const {change, settle} = facts;
   const {lookDelaysMs, arrivalLimitMs} = settle;
   const isOver = (change.sentAgoMs ?? 0) >= arrivalLimitMs && change.looks + 1 >= fewestLooks;
-  if (!isOver) {
-    const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
-    const reason = change.reason ?? 'in doubt';
-    return {what: 'doubt', reason, delayMs, number: null, isLook: true, attempt: null};
-  }
-  return giveUp(facts, lookalikes);
+  if (isOver) return giveUp(facts, traces);
+  const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
+  const reason = change.reason ?? 'in doubt';
+  return {what: 'doubt', reason, delayMs, number: traces.created ?? null, isLook: true, attempt: null};
 }
 
 /** So much time has passed that no request can still arrive. */
-function giveUp(facts: ChangeFacts, lookalikes: readonly string[]): Decision {
+function giveUp(facts: ChangeFacts, {lookalikes = [], created}: Traces): Decision {
   const {change, settle} = facts;
   const minutes = Math.round(settle.arrivalLimitMs / 60_000);
+  if (created !== undefined)
+    return conflict(
+      `it was created as ${change.table} ${created}, and no reading shows it any more: ${change.reason ?? ''}`,
+    );
   if (lookalikes.length > 0)
     return conflict(
       `it could be ${change.table} ${lookalikes.join(', ')}, which is all that was sent, but seems to have been there before`,
       {result: {candidates: lookalikes}},
     );
-  if (mayGoAgain(facts) && (change.number === null) === (change.operation === 'create'))
+  if (mayGoAgain(facts))
     return {what: 'resend', reason: `no trace of it for ${minutes} minutes: it is sent once more`};
   return conflict(
     `sent ${change.sends} times, and no trace of it for ${minutes} minutes: ${change.reason ?? ''}`,

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type {Stream} from '../../../streams/stream.ts';
 import type {EncodedRow} from '../../../warehouse/rows/encoded-row.ts';
 import {forgetKnown} from '../../../warehouse/rows/known-records.ts';
 import type {ReadBack} from '../../../warehouse/rows/load.ts';
@@ -17,29 +18,45 @@ export interface Read {
 
 /** Writes what was read of some changes' records, of one account, in the caller's transaction. */
 export async function writeRemote(client: pg.ClientBase, reads: readonly Read[]): Promise<void> {
-  for (const [stream, ofStream] of Map.groupBy(reads, ({run}) => run.stream)) {
-    const readBackOf = new Map<EncodedRow, ReadBack>();
-    const rowSets = latestOf(ofStream).map(({run, remote, since}): EncodedRowSet => {
-      const rowSet = encodeShown(stream, remote, remote.record);
-      const readBack = {changeId: run.change.changeId, since};
-      for (const row of [rowSet.row, ...rowSet.children.flatMap(({rows}) => rows)])
-        readBackOf.set(row, readBack);
-      return rowSet;
-    });
-    const accountId = ofStream[0]?.run.change.accountId ?? '';
-    await writeRowSets(client, {stream, rowSets}, {accountId, sweepId: null, readBackOf});
-    const numbers = rowSets.map(({number}) => number);
-    await forgetKnown(client, {accountId, stream: stream.name, numbers});
-  }
+  for (const [stream, ofStream] of Map.groupBy(reads, ({run}) => run.stream))
+    for (const lot of lotsOf(ofStream)) await writeLot(client, stream, lot);
 }
 
-/** Of several readings of one record the latest: it knows what the others know. */
-function latestOf(reads: readonly Read[]): Read[] {
-  const latest = new Map<string, Read>();
-  for (const read of reads) {
-    const {number, askedAt} = read.remote;
-    const held = latest.get(number);
-    if (held === undefined || held.remote.askedAt < askedAt) latest.set(number, read);
-  }
-  return [...latest.values()];
+/** @param reads - of different records */
+async function writeLot(client: pg.ClientBase, stream: Stream, reads: readonly Read[]): Promise<void> {
+  const readBackOf = new Map<EncodedRow, ReadBack>();
+  const rowSets = reads.map(({run, remote, since}): EncodedRowSet => {
+    const rowSet = encodeShown(stream, remote, remote.record);
+    const readBack = {changeId: run.change.changeId, since};
+    for (const row of [rowSet.row, ...rowSet.children.flatMap(({rows}) => rows)])
+      readBackOf.set(row, readBack);
+    return rowSet;
+  });
+  const accountId = reads[0]?.run.change.accountId ?? '';
+  await writeRowSets(client, {stream, rowSets}, {accountId, sweepId: null, readBackOf});
+  const numbers = rowSets.map(({number}) => number);
+  await forgetKnown(client, {accountId, stream: stream.name, numbers});
+}
+
+/** Readings in lots that hold no record twice. */
+function lotsOf(reads: readonly Read[]): Read[][] {
+  const ofRecords = Map.groupBy(reads, ({remote}) => remote.number).values();
+  const kept = [...ofRecords].flatMap((ofRecord) => [...leaveOutRepeats(ofRecord).entries()]);
+  return [...Map.groupBy(kept, ([at]) => at).values()].map((lot) => lot.map(([, read]) => read));
+}
+
+/**
+ * Of several readings of one record the latest counts. What hangs on the record stands only in the reading of a change that asked
+ * for it: an earlier reading counts for what no later one tells.
+ */
+function leaveOutRepeats(reads: readonly Read[]): Read[] {
+  const [latest, ...earlier] = reads.toSorted((one, other) => other.remote.askedAt - one.remote.askedAt);
+  if (latest === undefined) return [];
+  const told = new Set(latest.remote.children.map(({element}) => element));
+  const untold = earlier.flatMap((read) => {
+    const children = read.remote.children.filter(({element}) => !told.has(element));
+    for (const {element} of children) told.add(element);
+    return children.length === 0 ? [] : [{...read, remote: {...latest.remote, children}}];
+  });
+  return [latest, ...untold];
 }

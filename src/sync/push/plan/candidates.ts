@@ -2,6 +2,7 @@
 
 import type {List} from '../../../api/resources/operations.ts';
 import {isGone} from '../../../api/resources/verdict.ts';
+import {RecordError} from '../../../base/errors.ts';
 import {readRows} from '../../../records/rows.ts';
 import {listRivalCreates, placeInTime} from '../../../warehouse/rows/authored-rows.ts';
 import {type Candidates, filtersOf, isMatch, pickCandidates, toAppearance} from '../decide/recognize.ts';
@@ -78,6 +79,11 @@ async function readPages(run: PushRun, readPage: (page: number) => Promise<List>
 }
 
 function toShownRows(run: PushRun, list: List): ShownRow[] {
+  const [bad] = list.bad;
+  if (bad !== undefined)
+    throw new RecordError(
+      `one of the ${run.writes.list} cannot be read, and may be what was created: ${bad.reason}`,
+    );
   const rows = list.records.flatMap((record) =>
     listRemoteRows(run, readRows(run.stream, record, run.account)),
   );

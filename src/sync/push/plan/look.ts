@@ -7,7 +7,7 @@ import {lackNumber} from '../decide/postponements.ts';
 import type {Candidates} from '../decide/recognize.ts';
 import type {PushRun} from '../push-run.ts';
 import {findCandidates} from './candidates.ts';
-import {readBack, readRemote} from './read-remote.ts';
+import {readRemote} from './read-remote.ts';
 import {readSubject, remoteNumberOf, remoteNumberOfCreated} from './subject.ts';
 
 /** Looks once for what a doubtful request did. */
@@ -36,6 +36,7 @@ async function lookForCreated(run: PushRun): Promise<Decision> {
   const [only, ...others] = candidates.ours;
   const remoteNumber =
     only === undefined || others.length > 0 ? null : remoteNumberOfCreated(run, subject, only);
-  const remote = remoteNumber === null ? null : await readBack(run, remoteNumber);
-  return decideCreated(run, candidates, remote);
+  // A reading that fails proves nothing, so it throws, and the change is looked for another time.
+  const reading = remoteNumber === null ? null : await readRemote(run, remoteNumber);
+  return decideCreated(run, candidates, reading);
 }

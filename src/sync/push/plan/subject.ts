@@ -1,5 +1,5 @@
 import type {Writes} from '../../../streams/writes.ts';
-import {readColumn} from '../../../warehouse/rows/authored-rows.ts';
+import {readParentNumbers} from '../../../warehouse/rows/parent-numbers.ts';
 import type {PushRun} from '../push-run.ts';
 import {type KnownSubject, type Parent, parentInPath, type Subject} from '../send/request.ts';
 
@@ -15,13 +15,12 @@ export async function readSubject(run: PushRun): Promise<Subject | null> {
 
 async function readParent(
   {deps, change, writes}: PushRun,
-  {table, numberColumn: column}: NonNullable<Writes['parent']>,
+  {table: parent, numberColumn}: NonNullable<Writes['parent']>,
 ): Promise<Parent | null> {
-  const {rowId, parentRowId} = change;
-  const place =
-    parentRowId === null ? {table: writes.table.name, column, rowId} : {table, column, rowId: parentRowId};
-  const number = await readColumn(deps.pool, place);
-  return number === null ? null : {table, number};
+  const {changeId} = change;
+  const nesting = {table: writes.table.name, parent, numberColumn};
+  const number = (await readParentNumbers(deps.pool, [changeId], [nesting])).get(changeId);
+  return number === undefined ? null : {table: parent, number};
 }
 
 /** The number of the record that tells what became of the change: its own, or that of the record it hangs on. */

@@ -44,12 +44,23 @@ describe('a create in doubt', () => {
     ['there is none', none, null, 0, 8_000],
     ['there is none for the third time', none, null, 2, 240_000],
     ['there is none for the hundredth time', none, null, 99, 300_000],
-    ['it cannot be read now', {ours: ['7'], older: []}, null, 0, 8_000],
-    ['what was read is another', {ours: ['8'], older: []}, made, 0, 8_000],
     ['one is there that seems older', {ours: [], older: ['3']}, null, 0, 8_000],
   ])('is looked for again where %s', (_, candidates, remote, looks, delayMs) => {
     const doubt = {what: 'doubt', reason: 'reset', delayMs, number: null, isLook: true, attempt: null};
     expect(decideCreated(create({looks}), candidates, remote)).toEqual(doubt);
+  });
+
+  test.each([
+    ['is gone', gone],
+    ['hangs on a record that nobody knows any more', null],
+    ['is not what was read', made],
+  ])('whose record was found, and %s, keeps its number and is never sent again', (_, reading) => {
+    const found = {ours: ['8'], older: []};
+    expect(decideCreated(create(), found, reading)).toMatchObject({what: 'doubt', number: '8', isLook: true});
+    expect(decideCreated(create(old), found, reading)).toMatchObject({
+      what: 'conflict',
+      reason: 'it was created as customers 8, and no reading shows it any more: reset',
+    });
   });
 
   test.each([
@@ -73,7 +84,11 @@ describe('a create in doubt', () => {
       {isWritten: true},
       'sent 1 times, and no trace of it for 15 minutes: reset',
     ],
-    ['whose answer told its number', {number: '7'}, 'sent 1 times, and no trace of it for 15 minutes: reset'],
+    [
+      'whose answer told its number',
+      {number: '7'},
+      'it was created as customers 7, and no reading shows it any more: reset',
+    ],
   ])('%s is never sent again: it is left to a person', (_, more, reason) => {
     expect(decideCreated(create({...old, ...more}), none, null)).toMatchObject({what: 'conflict', reason});
   });
