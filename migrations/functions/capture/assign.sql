@@ -8,7 +8,8 @@ BEGIN
   NEW.job_number := coalesce(NEW.job_number, job.job_number);
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
   DELETE FROM warehouse.job_employees
-   WHERE account_id = NEW.account_id AND job_number = NEW.job_number AND employee_id = NEW.employee_id AND _deleted_at IS NOT NULL;
+   WHERE account_id = NEW.account_id AND employee_id = NEW.employee_id AND _deleted_at IS NOT NULL
+     AND (job_number = NEW.job_number OR job_number IS NULL AND NEW.job_number IS NULL AND parent_row_id = NEW.parent_row_id);
   PERFORM set_config('fieldmirror.writer', '', true);
   RETURN NEW;
 END
@@ -34,6 +35,20 @@ END
 $$;
 COMMENT ON FUNCTION sync.capture_assign IS 'Trigger: makes a change of the job of a new row of job_employees.';
 
+-- An assignment that was taken off stays as a tombstone until the service has been told.
+CREATE OR REPLACE FUNCTION sync.bury_assignment(link warehouse.job_employees) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM set_config('fieldmirror.writer', 'sweep', true);
+  INSERT INTO warehouse.job_employees OVERRIDING SYSTEM VALUE
+  SELECT kept.* FROM jsonb_populate_record(link, jsonb_build_object(
+           '_deleted_at', now(), '_pending', true, '_sweep_id', NULL, '_page', NULL, '_change_id', NULL,
+           '_changed_at', greatest(now(), link._changed_at + interval '1 microsecond'))) AS kept;
+  PERFORM set_config('fieldmirror.writer', '', true);
+END
+$$;
+COMMENT ON FUNCTION sync.bury_assignment IS 'Brings back an assignment that was taken off, as a tombstone.';
+
 -- As with any DELETE, the row comes back as a tombstone; but not one that was wanted here alone, or of a job that is gone.
 CREATE OR REPLACE FUNCTION sync.capture_unassign() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
@@ -46,14 +61,15 @@ BEGIN
   IF job.job_number IS NOT NULL AND (OLD._pending IS NULL OR num_nonnulls(OLD._sweep_id, OLD._change_id) > 0 OR EXISTS (
        SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND is_open
           AND base->'employee_ids' ? OLD.employee_id::text)) THEN
-    PERFORM set_config('fieldmirror.writer', 'sweep', true);
-    INSERT INTO warehouse.job_employees OVERRIDING SYSTEM VALUE
-    SELECT kept.* FROM jsonb_populate_record(OLD, jsonb_build_object(
-             '_deleted_at', now(), '_pending', true, '_sweep_id', NULL, '_page', NULL, '_change_id', NULL,
-             '_changed_at', greatest(now(), OLD._changed_at + interval '1 microsecond'))) AS kept;
-    PERFORM set_config('fieldmirror.writer', '', true);
+    PERFORM sync.bury_assignment(OLD);
   END IF;
   PERFORM sync.record_assignment(job, NULL, OLD.employee_id);
+  -- A create that is on its way assigns the employee all the same: without a tombstone its end would bring a new row, which lives.
+  IF job.job_number IS NULL AND EXISTS (
+       SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND operation = 'create' AND is_open
+          AND fields->'employee_ids' ? OLD.employee_id::text) THEN
+    PERFORM sync.bury_assignment(OLD);
+  END IF;
   RETURN NULL;
 END
 $$;

@@ -20,7 +20,7 @@ test('of 1,000 runs no change is lost, sent twice or left without a word, and ha
   // An author who meets a worker in a deadlock is told so, and nothing of theirs is kept.
   expect(tally.refusals.filter((refusal) => !refusal.includes('deadlock'))).toEqual([]);
   expect(tally.runs).toBe(1_000);
-  expect(tally.leftToPerson).toBeLessThanOrEqual(tally.changes * 0.001);
+  expect(tally.leftToPerson).toBeLessThanOrEqual(tally.changes * 0.005);
   // Not for want of trouble.
   expect(Math.min(...Object.values(tally.fates))).toBeGreaterThan(5);
   expect(tally.deaths).toBeGreaterThan(5);

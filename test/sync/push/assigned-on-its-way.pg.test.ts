@@ -1,0 +1,74 @@
+// An employee who is taken off a new job while its create is on its way: the create assigns the employee all the same.
+
+import {afterEach, beforeEach, expect, test} from 'vitest';
+import {employees, jobs} from '../../../src/service/resources/resource.ts';
+import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
+
+let place: ScriptedPlace;
+let jobRow = '';
+let employeeId = '';
+
+const takeOff = async () =>
+  await place.author('DELETE FROM warehouse.job_employees WHERE parent_row_id = $1 AND _deleted_at IS NULL', [
+    jobRow,
+  ]);
+const assign = async () =>
+  await place.author(
+    `INSERT INTO warehouse.job_employees (job_number, parent_row_id, employee_id)
+     SELECT job_number, CASE WHEN job_number IS NULL THEN row_id END, $2 FROM warehouse.jobs WHERE row_id = $1`,
+    [jobRow, employeeId],
+  );
+const assigned = async () =>
+  (
+    await place.author(
+      'SELECT employee_id::text AS id FROM warehouse.job_employees WHERE _deleted_at IS NULL',
+    )
+  ).map(({id}) => id);
+const assignedThere = () => place.service.store.list(jobs, null).map(({employeeIds}) => employeeIds);
+
+beforeEach(async () => {
+  place = await openScriptedPlace();
+  const by = {method: 'POST', path: '/employees.xml', isOurs: false};
+  const wanted = {changes: {name: 'Bo', active: 'true'}, employeeIds: [], owner: null};
+  employeeId = String(place.service.store.create(employees, wanted, by).fields.id);
+  const [customer] = await place.author(
+    "INSERT INTO warehouse.customers (name) VALUES ('Ada') RETURNING row_id",
+  );
+  await place.rest();
+  const [job] = await place.author(
+    "INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Roof') RETURNING row_id",
+    [customer?.row_id],
+  );
+  jobRow = String(job?.row_id);
+  await assign();
+});
+afterEach(async () => await place.close());
+
+/** The create is sent and ends; nothing that waited for it is carried. */
+async function endCreateWhile(happens: () => Promise<unknown>): Promise<void> {
+  await place.push({
+    onStep: async (step) => {
+      if (step === 'turn') await happens();
+      if (step === 'end-written') await place.pool.query(`UPDATE sync.accounts SET state = 'paused'`);
+    },
+  });
+  await place.pool.query(`UPDATE sync.accounts SET state = 'active'`);
+}
+
+test('is off here once the create is done, and there in the end', async () => {
+  await endCreateWhile(takeOff);
+  expect([await assigned(), assignedThere()]).toEqual([[], [[employeeId]]]);
+  await place.rest();
+  expect([await assigned(), assignedThere()]).toEqual([[], [[]]]);
+});
+
+test('can be assigned again, before the create is done and after it', async () => {
+  await endCreateWhile(async () => {
+    await takeOff();
+    await assign();
+    await takeOff();
+  });
+  await assign();
+  await place.rest();
+  expect([await assigned(), assignedThere()]).toEqual([[employeeId], [[employeeId]]]);
+});
