@@ -54,19 +54,21 @@ CREATE OR REPLACE FUNCTION sync.capture_unassign() RETURNS trigger LANGUAGE plpg
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   job warehouse.jobs := sync.lock_job(OLD);
+  is_known boolean;
 BEGIN
   IF OLD._deleted_at IS NOT NULL OR job.row_id IS NULL OR job._deleted_at IS NOT NULL THEN
     RETURN NULL;
   END IF;
-  IF job.job_number IS NOT NULL AND (OLD._pending IS NULL OR num_nonnulls(OLD._sweep_id, OLD._change_id) > 0 OR EXISTS (
-       SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND is_open
-          AND base->'employee_ids' ? OLD.employee_id::text)) THEN
+  is_known := job.job_number IS NOT NULL AND (OLD._pending IS NULL OR num_nonnulls(OLD._sweep_id, OLD._change_id) > 0 OR EXISTS (
+    SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND is_open
+       AND base->'employee_ids' ? OLD.employee_id::text));
+  IF is_known THEN
     PERFORM sync.bury_assignment(OLD);
   END IF;
   PERFORM sync.record_assignment(job, NULL, OLD.employee_id);
-  -- A create that is on its way assigns the employee all the same: without a tombstone its end would bring a new row, which lives.
-  IF job.job_number IS NULL AND EXISTS (
-       SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND operation = 'create' AND is_open
+  -- A change that is on its way assigns the employee all the same: without a tombstone its end would bring a new row, which lives.
+  IF NOT is_known AND EXISTS (
+       SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND is_open
           AND fields->'employee_ids' ? OLD.employee_id::text) THEN
     PERFORM sync.bury_assignment(OLD);
   END IF;

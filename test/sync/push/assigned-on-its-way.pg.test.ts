@@ -1,6 +1,6 @@
-// An employee who is taken off a new job while its create is on its way: the create assigns the employee all the same.
+// An employee who is taken off a job while the change that assigns the employee is on its way: it assigns all the same.
 
-import {afterEach, beforeEach, expect, test} from 'vitest';
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {employees, jobs} from '../../../src/service/resources/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
@@ -9,9 +9,7 @@ let jobRow = '';
 let employeeId = '';
 
 const takeOff = async () =>
-  await place.author('DELETE FROM warehouse.job_employees WHERE parent_row_id = $1 AND _deleted_at IS NULL', [
-    jobRow,
-  ]);
+  await place.author('DELETE FROM warehouse.job_employees WHERE _deleted_at IS NULL');
 const assign = async () =>
   await place.author(
     `INSERT INTO warehouse.job_employees (job_number, parent_row_id, employee_id)
@@ -31,21 +29,18 @@ beforeEach(async () => {
   const by = {method: 'POST', path: '/employees.xml', isOurs: false};
   const wanted = {changes: {name: 'Bo', active: 'true'}, employeeIds: [], owner: null};
   employeeId = String(place.service.store.create(employees, wanted, by).fields.id);
-  const [customer] = await place.author(
-    "INSERT INTO warehouse.customers (name) VALUES ('Ada') RETURNING row_id",
-  );
+  await place.author("INSERT INTO warehouse.customers (name) VALUES ('Ada')");
   await place.rest();
   const [job] = await place.author(
-    "INSERT INTO warehouse.jobs (parent_row_id, name) VALUES ($1, 'Roof') RETURNING row_id",
-    [customer?.row_id],
+    "INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'Roof' FROM warehouse.customers RETURNING row_id",
   );
   jobRow = String(job?.row_id);
-  await assign();
 });
 afterEach(async () => await place.close());
 
-/** The create is sent and ends; nothing that waited for it is carried. */
-async function endCreateWhile(happens: () => Promise<unknown>): Promise<void> {
+/** The change is sent and ends; nothing that waited for it is carried. */
+async function endWhile(happens: () => Promise<unknown>): Promise<void> {
+  await assign();
   await place.push({
     onStep: async (step) => {
       if (step === 'turn') await happens();
@@ -55,20 +50,27 @@ async function endCreateWhile(happens: () => Promise<unknown>): Promise<void> {
   await place.pool.query(`UPDATE sync.accounts SET state = 'active'`);
 }
 
-test('is off here once the create is done, and there in the end', async () => {
-  await endCreateWhile(takeOff);
-  expect([await assigned(), assignedThere()]).toEqual([[], [[employeeId]]]);
-  await place.rest();
-  expect([await assigned(), assignedThere()]).toEqual([[], [[]]]);
-});
+describe.each([
+  ['the create of the job', async () => {}],
+  ['an update of the job', async () => void (await place.rest())],
+])('by %s', (_, prepare) => {
+  beforeEach(prepare);
 
-test('can be assigned again, before the create is done and after it', async () => {
-  await endCreateWhile(async () => {
-    await takeOff();
-    await assign();
-    await takeOff();
+  test('is off here once that is done, and there in the end', async () => {
+    await endWhile(takeOff);
+    expect([await assigned(), assignedThere()]).toEqual([[], [[employeeId]]]);
+    await place.rest();
+    expect([await assigned(), assignedThere()]).toEqual([[], [[]]]);
   });
-  await assign();
-  await place.rest();
-  expect([await assigned(), assignedThere()]).toEqual([[employeeId], [[employeeId]]]);
+
+  test('can be assigned again, before that is done and after it', async () => {
+    await endWhile(async () => {
+      await takeOff();
+      await assign();
+      await takeOff();
+    });
+    await assign();
+    await place.rest();
+    expect([await assigned(), assignedThere()]).toEqual([[employeeId], [[employeeId]]]);
+  });
 });
