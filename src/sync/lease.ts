@@ -1,5 +1,5 @@
-// How long something is certainly ours. Postgres alone decides whose a sweep or a change is; this process may only know
-// less than that, never more. So the time counts from before the claim or the renewal was asked for.
+// How long a sweep or a change is certainly ours. Postgres alone decides the owner; this process may count on
+// less time than that, never on more. So the time counts from before the claim or the renewal was asked for.
 
 /**
  * Clocks to measure a lease by, in milliseconds; the one that went furthest counts. The monotonic clock stands still while
@@ -9,7 +9,7 @@ export type Clocks = () => readonly number[];
 
 export const machineClocks: Clocks = () => [performance.now(), Date.now()];
 
-/** Whether less than so long has gone by, by each of the clocks. @param since - what they showed then */
+/** Whether less than `ms` has passed by each of the clocks. @param since - the clocks' readings then */
 export function isWithin(clocks: Clocks, since: readonly number[], ms: number): boolean {
   return clocks().every((now, at) => now - (since[at] ?? 0) < ms);
 }
@@ -21,7 +21,7 @@ export class Lease {
   readonly #lost = new AbortController();
   #since: readonly number[];
 
-  /** @param since - what the clocks showed before the claim was asked for */
+  /** @param since - the clocks' readings before the claim was asked for */
   constructor(
     clocks: Clocks,
     {since, leaseMs}: {readonly since: readonly number[]; readonly leaseMs: number},
@@ -41,18 +41,18 @@ export class Lease {
     return !this.#lost.signal.aborted && isWithin(this.#clocks, this.#since, this.#leaseMs);
   }
 
-  /** @param since - what the clocks showed before the renewal was asked for */
+  /** @param since - the clocks' readings before the renewal was asked for */
   renew(since: readonly number[]): void {
     this.#since = this.#since.map((held, at) => Math.max(held, since[at] ?? held));
   }
 
-  /** @param error - what the work that stands on the lease ends with */
+  /** @param error - the error that ends the work under the lease */
   lose(error: Error): void {
     this.#lost.abort(error);
   }
 }
 
-/** Calls the work again and again. @returns what ends that */
+/** Calls the work again and again. @returns a function that stops the calls */
 export type Every = (ms: number, work: () => void) => () => void;
 
 const everySoOften: Every = (ms, work) => {
@@ -64,15 +64,15 @@ const everySoOften: Every = (ms, work) => {
 export interface LeaseTerms<T> {
   readonly leaseMs: number;
   readonly clocks: Clocks;
-  /** Asks the database to keep things ours for longer. @returns for each whether it was ours still */
+  /** Asks the database to keep things ours for longer. @returns whether each was still ours */
   readonly renew: (things: readonly T[]) => Promise<readonly boolean[]>;
-  /** What the work on a thing ends with when its lease is lost. */
+  /** The error that ends the work on a thing when its lease is lost. */
   readonly toLoss: (thing: T) => Error;
   /** A timer, unless a test has its own. */
   readonly every?: Every;
 }
 
-/** The leases that this process holds, renewed together three times in the time of one, until they are closed. */
+/** The leases that this process holds, renewed together three times per lease time, until they are closed. */
 export class Leases<T> {
   readonly #terms: LeaseTerms<T>;
   readonly #held = new Map<T, Lease>();
@@ -84,7 +84,10 @@ export class Leases<T> {
     this.#stop = every(leaseMs / 3, () => void this.#renew());
   }
 
-  /** Holds what was just claimed. @param since - what the clocks showed before the claim was asked for */
+  /**
+   * Holds the lease of a thing that was just claimed.
+   * @param since - what the clocks showed before the claim was asked for
+   */
   hold(thing: T, since: readonly number[]): Lease {
     const {clocks, leaseMs} = this.#terms;
     const lease = new Lease(clocks, {since, leaseMs});
@@ -92,19 +95,19 @@ export class Leases<T> {
     return lease;
   }
 
-  /** Renews the lease of a thing no more. */
+  /** Stops renewing the lease of a thing. */
   release(thing: T): void {
     this.#held.delete(thing);
   }
 
-  /** Renews nothing any more. */
+  /** Stops all renewals. */
   close(): void {
     this.#stop();
     this.#held.clear();
   }
 
-  // A failed renewal is no loss yet: the lease runs on as it was, the next renewal may succeed, and whatever is written
-  // meanwhile is fenced.
+  // A failed renewal is no loss yet: the lease runs on as it was, the next renewal may succeed, and writes
+  // meanwhile are fenced.
   async #renew(): Promise<void> {
     const {clocks, renew, toLoss} = this.#terms;
     if (this.#held.size === 0) return;

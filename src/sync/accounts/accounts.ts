@@ -9,10 +9,10 @@ import type {WorkerReach} from '../../warehouse/health/workers.ts';
 import type {AccountApi, TokenInUse} from '../sweep/sweep-deps.ts';
 import {openToken} from './open-token.ts';
 
-/** What it takes to open any account that this process may open. */
+/** The means to open any account that this process may open. */
 export interface AccountsOptions {
   readonly pool: pg.Pool;
-  /** Opens tokens that are sealed in the warehouse; none, and only those given apart are known. */
+  /** Keys that open the tokens sealed in the warehouse; without any, only tokens given apart are known. */
   readonly keys: readonly SealingKey[];
   readonly allowHttp: boolean;
   readonly transport?: Pick<TransportOptions, 'retry' | 'limits' | 'throttle'>;
@@ -20,7 +20,7 @@ export interface AccountsOptions {
   readonly onToken?: (token: Secret) => void;
 }
 
-/** How an account is reached, given apart from its row. */
+/** The address and token of an account, given apart from its row. */
 export interface GivenAccess {
   readonly apiUrl: string;
   readonly token: Secret;
@@ -28,13 +28,13 @@ export interface GivenAccess {
 
 type StoredAccount = Account & {readonly sealed: SealedToken | null};
 
-/** What is given apart, and what was sealed when it was. */
+/** Access given apart, and the token that was sealed at that moment. */
 interface Given extends GivenAccess {
   readonly sealedBefore: Secret | null;
 }
 
 interface Open {
-  /** By what it was opened: when that has changed, it is opened anew. */
+  /** The address, state and sealed token it was opened with: when one changes, it is opened anew. */
   readonly by: string;
   readonly transport: Transport;
   readonly account: AccountApi;
@@ -55,21 +55,21 @@ export class Accounts {
   }
 
   /**
-   * Makes known what is not in the warehouse: the environment's account, the demo. Its address goes before the row's,
-   * which another demo on the same warehouse may have moved; its token goes before the one that is sealed there now, and
-   * gives way to one that is sealed later.
+   * Makes known an access that is not in the warehouse: the environment's account, the demo. Its address goes
+   * before the row's, which another demo on the same warehouse may have moved. Its token goes before the one
+   * that is sealed there now, and gives way to one that is sealed later.
    */
   async give(accountId: string, access: GivenAccess): Promise<void> {
     const account = await this.#read(accountId);
     this.#given.set(accountId, {...access, sealedBefore: this.#unsealed(account)});
   }
 
-  /** What a query needs to find the accounts whose tokens are known here. */
+  /** The ids by which a query finds the accounts whose tokens are known here. */
   get known(): {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]} {
     return {accountIds: [...this.#given.keys()], keyIds: this.#options.keys.map(({id}) => id)};
   }
 
-  /** What this process can do, for the row of its worker. */
+  /** The reach of this process, for the row of its worker. */
   reach(workerId: string): Omit<WorkerReach, 'accountIds'> {
     const [given] = [...this.#given].filter(([accountId]) => !this.#superseded.has(accountId));
     return {
@@ -91,9 +91,9 @@ export class Accounts {
   }
 
   /**
-   * Opens the way to an account: the same one at every call, until the account gets another address or token or is
-   * resumed.
-   * @throws {FatalError} there is no such account, or nobody knows its token here
+   * Opens the way to an account: the same one at every call, until the account gets another address or token
+   * or is resumed.
+   * @throws {FatalError} there is no such account, or its token is not known here
    */
   async open(accountId: string): Promise<AccountApi> {
     const row = await this.#read(accountId);
@@ -111,7 +111,7 @@ export class Accounts {
     return account;
   }
 
-  /** Cuts what is under way, and closes all connections. */
+  /** Cuts the requests under way, and closes all connections. */
   async close(): Promise<void> {
     const transports = [...this.#open.values()]
       .map(({transport}) => transport)
@@ -126,7 +126,7 @@ export class Accounts {
     throw new FatalError(`account ${accountId}: expected it in sync.accounts, got nothing`);
   }
 
-  /** @throws {FatalError} nobody knows it here */
+  /** @throws {FatalError} the token is not known here */
   #chooseToken(account: StoredAccount): Secret {
     const {accountId} = account;
     const given = this.#given.get(accountId);

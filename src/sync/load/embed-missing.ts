@@ -1,6 +1,6 @@
-// A record that was asked for by its number need not embed what lists do. What it leaves out has other places: a path of
-// its own below the record, and the list that holds the record. What stands there is put into the record, as if it had
-// been embedded; what stands nowhere stays unknown.
+// A record that was asked for by its number may lack elements that lists embed. Such an element has other
+// places: a path of its own below the record, and the list that holds the record. An element found there is
+// put into the record, as if it had been embedded; an element found nowhere stays unknown.
 
 import type pg from 'pg';
 import type {ReadRequest} from '../../api/http/transport.ts';
@@ -14,20 +14,20 @@ import {readCustomerNumber} from '../../warehouse/rows/customer-numbers.ts';
 import type {AccountApi} from '../sweep/sweep-deps.ts';
 import {keyQueryOf, pathOf} from './query.ts';
 
-/** Where a record was read. */
+/** The place where a record was read. */
 export interface RecordPlace {
   readonly pool: pg.Pool;
   readonly accountId: string;
   readonly account: AccountApi;
   readonly stream: Stream;
-  /** What every request bears. */
+  /** The options of every request. */
   readonly call: Omit<ReadRequest, 'path' | 'query'>;
 }
 
 /**
- * The record with those of the elements that another place tells; whole already, it costs no request.
+ * The record with the wanted elements that another place tells. A record that has them all costs no request.
  * @param wanted - elements of related lists
- * @throws {RecordError} what stands at such a place cannot be taken
+ * @throws {RecordError} the content of such a place cannot be taken
  */
 export async function embedMissing(
   place: RecordPlace,
@@ -47,7 +47,7 @@ export async function embedMissing(
   return embed(record, found);
 }
 
-/** The record with the customer that lists embed, where it names one that is held: that costs no request. */
+/** The record with the customer that lists embed, where it names one that is held; costs no request. */
 export async function embedCustomer(place: RecordPlace, record: FieldRecord): Promise<FieldRecord> {
   const [element] = place.stream.derived.customer_number ?? [];
   if (element === undefined || !place.stream.include.includes(element) || record.names.includes(element))
@@ -65,7 +65,7 @@ function embed(record: FieldRecord, found: ReadonlyMap<string, Value>): FieldRec
   };
 }
 
-/** Looks at the path that lists one kind of what hangs on the record. */
+/** Reads the path that lists one kind of the record's children. */
 async function findBelow(
   {stream, account, call}: RecordPlace,
   {number, name}: {readonly number: string; readonly name: string},
@@ -87,7 +87,7 @@ interface Missing {
   readonly missing: readonly string[];
 }
 
-/** Looks for the record in the list that holds it, which embeds what it is asked for. */
+/** Looks for the record in the list that holds it; that list embeds the elements it is asked for. */
 async function findInList(
   place: RecordPlace,
   {record, number, missing}: Missing,

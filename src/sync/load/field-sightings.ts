@@ -3,10 +3,10 @@ import type {Stream} from '../../streams/stream.ts';
 import type {SeenField} from '../../warehouse/fields/fields.ts';
 import type {PageFields} from './page-fields.ts';
 
-/** More than any account has: beyond it somebody makes names up, and the list of fields is not theirs to fill. */
+/** More fields than any account has: names beyond that are made up, and stay out of the list of fields. */
 const maxFields = 4_096;
 
-/** Which fields one sweep has met, so that each is written once a sweep and not with every page. */
+/** The fields that one sweep has met, so that each is written once a sweep and not with every page. */
 export class FieldSightings {
   readonly #columns: ReadonlyMap<string, ReadonlyMap<string, string>>;
   /** By table, by field: the types. */
@@ -18,8 +18,9 @@ export class FieldSightings {
   }
 
   /**
-   * Takes what pages sent, and keeps in mind that it was taken: call it outside the transaction, which may run twice.
-   * @returns what this sweep had not met yet: fields, and further types of fields
+   * Takes the fields of pages, and remembers them as taken. Call it outside the transaction, which may run
+   * twice.
+   * @returns fields, and further types of fields, that this sweep had not met yet
    */
   take(pages: readonly PageFields[]): SeenField[] {
     const fresh: SeenField[] = [];
@@ -36,7 +37,9 @@ export class FieldSightings {
     return fresh;
   }
 
-  /** @returns whether it is news: a type of a field that came without one is, the reverse is not */
+  /**
+   * @returns whether the sighting is new: a further type is, a missing type of a known field is not
+   */
   #note(seen: Map<string, Set<string | null>>, field: string, type: string | null): boolean {
     const types = seen.get(field);
     if (types === undefined) {

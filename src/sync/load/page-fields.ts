@@ -1,14 +1,15 @@
-// From what the parser saw to the fields of warehouse tables. It runs once a page: what it costs is per shape of record.
+// From the elements that the parser saw to the fields of warehouse tables. Runs once a page; the cost is per
+// shape of record.
 
 import {listTypes, namesTypes, type SeenElements, type SentType} from '../../api/xml/seen-elements.ts';
 import {type Part, planOf} from '../../records/plan.ts';
 import {isSecret} from '../../records/values/secrets.ts';
 import type {Stream} from '../../streams/stream.ts';
 
-/** How a field came: `secret` was dropped, whatever it was; null where it was nil and said nothing of its type. */
+/** The type a field came as; `secret` was dropped, whatever its type; null where it was nil and untyped. */
 export type FieldType = SentType | 'secret' | null;
 
-/** The fields that one page sent for one table; plain and small, for it crosses threads with every page. */
+/** The fields that one page sent for one table; plain and small: they cross threads with every page. */
 export interface PageFields {
   readonly table: string;
   /** True where records named types: only then is a field without one known to be a text. */
@@ -22,7 +23,7 @@ export interface PageFields {
 const secret = 256;
 /** No real field is as long; an index of Postgres would refuse ten times that. */
 const maxNameLength = 200;
-/** Per list of names and part: which of them are fields, and which of those secrets. */
+/** By part and by list of names: the names that are fields, and which of them are secrets. */
 const kept = new WeakMap<Part, WeakMap<readonly string[], readonly Field[]>>();
 
 interface Field {
@@ -32,8 +33,8 @@ interface Field {
 }
 
 /**
- * The fields of a stream's records and of what they embed, by the table that takes them. What becomes rows of another
- * table, and what other records bring in full, is no field.
+ * The fields of a stream's records and of their embedded elements, by the table that takes them. An element
+ * that becomes rows of another table, or that other records bring in full, is no field.
  */
 export function listPageFields(stream: Stream, seen: SeenElements): PageFields[] {
   const tables = new Map<string, {bits: Map<string, number>; isTyped: boolean}>();
@@ -64,7 +65,7 @@ function listTyped(bits: ReadonlyMap<string, number>): Pick<PageFields, 'fields'
   return {fields, types};
 }
 
-/** Who takes the elements of a path; null for what nobody reads, or somebody else does. */
+/** The part that takes the elements of a path; null where they are not read, or are read elsewhere. */
 function findPart(stream: Stream, [element, item]: readonly string[]): Part | null {
   const {part, children} = planOf(stream);
   if (element === undefined) return part;

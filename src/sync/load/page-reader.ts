@@ -7,40 +7,41 @@ import {type ResourceLimits, Worker} from 'node:worker_threads';
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import type {PageContent, PageTask} from './read-page.ts';
 
-/** What a thread answers to one task. */
+/** The answer of a thread to one task. */
 export interface PageAnswer {
   readonly id: number;
   readonly content?: PageContent;
-  /** An error cannot cross threads as what it is: its name and words can. */
+  /** An error cannot cross threads with its class: its name and message can. */
   readonly failure?: {readonly name: string; readonly message: string};
 }
 
-/** From source a file of its own; in the built program an entry beside the file that this one went into. */
+/** From source, a file of its own; in the built program, an entry beside the file that holds this module. */
 const threadFile = new URL(`./page-thread${extname(import.meta.filename)}`, import.meta.url);
 
 /**
- * What the thread may keep. Measured with 30,000 jobs: without a limit it takes 200 MB more and is a tenth faster, with
- * half of this it is a tenth slower. A second thread takes 80 MB more, and two cores have nothing left for it.
+ * The thread's memory limits. Measured with 30,000 jobs: without a limit the thread takes 200 MB more and is
+ * a tenth faster; with half of these limits it is a tenth slower. A second thread takes 80 MB more, and two
+ * cores have nothing left for it.
  */
 const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 48};
 
 /**
- * A thread that reads pages, for every sweep of this process; started by the first page. A page that ends the thread costs
- * its own sweep an attempt, and no other: the pages behind it are read by the next thread.
+ * A thread that reads pages, for every sweep of this process; started by the first page. A page that ends the
+ * thread costs only its own sweep an attempt: the next thread reads the pages behind it.
  */
 export class PageReader {
   readonly #limits: ResourceLimits;
   #thread: PageThread | null = null;
 
-  /** @param limits - what the thread may keep */
+  /** @param limits - the thread's memory limits */
   constructor(limits: ResourceLimits = threadLimits) {
     this.#limits = limits;
   }
 
   /**
-   * Reads one page, after those asked for before it.
-   * @throws {RetryableError} it is not a whole, well-formed list; or it ended the thread
-   * @throws {FatalError} it is more than is ever taken
+   * Reads one page, after the pages asked for earlier.
+   * @throws {RetryableError} the page is not a whole, well-formed list, or it ended the thread
+   * @throws {FatalError} the page is larger than any that is taken
    */
   async read(task: PageTask): Promise<PageContent> {
     for (;;) {
@@ -63,7 +64,7 @@ interface Waiting {
 
 class PageThread {
   readonly #worker: Worker;
-  /** In the order in which the thread reads them: the first is the one that it is at. */
+  /** In the order in which the thread reads the pages: the first is being read. */
   readonly #waiting = new Map<number, Waiting>();
   #isAlive = true;
   #isClosing = false;

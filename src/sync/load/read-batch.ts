@@ -1,4 +1,5 @@
-// From the bytes of some pages to rows. What is known byte for byte is never parsed (docs/traps.md "The XML parser").
+// From the bytes of some pages to rows. A record that is known byte for byte is never parsed (docs/traps.md
+// "The XML parser").
 
 import type pg from 'pg';
 import type {Page} from '../../api/resources/pages-ahead.ts';
@@ -20,9 +21,9 @@ export interface CutPage {
   readonly hashes: readonly Buffer[] | null;
 }
 
-/** What some pages hold, ready to be written. */
+/** The content of some pages, ready to be written. */
 export interface ReadBatch {
-  /** Of every readable record, page by page; a record may come twice. */
+  /** The numbers of all readable records, page by page; a record may come twice. */
   readonly pages: readonly {readonly page: number; readonly numbers: readonly string[]}[];
   /** Records whose bytes were known, and so were not parsed. */
   readonly known: number;
@@ -31,7 +32,7 @@ export interface ReadBatch {
   /** The bytes by which each of `rowSets` is known from now on. */
   readonly bytes: ReadonlyMap<string, Buffer>;
   readonly bad: readonly BadRecord[];
-  /** What the parsed pages sent. */
+  /** The fields that the parsed pages sent. */
   readonly fields: readonly PageFields[];
 }
 

@@ -17,10 +17,10 @@ import {queryOf} from './query.ts';
 import {type CutPage, cutPage, type ReadBatch, readBatch} from './read-batch.ts';
 import {writeBatch} from './write-batch.ts';
 
-/** What a first pass saw. */
+/** The result of a first pass. */
 export interface FirstPass {
   readonly seen: NumberSet;
-  /** What each page held, as far as this process read it. */
+  /** The numbers on each page, as far as this process read it. */
   readonly pages: PageNumbers;
   /** The page that ended it. */
   readonly lastPage: number;
@@ -29,11 +29,11 @@ export interface FirstPass {
 }
 
 const batchRecords = 300;
-/** Records with much inside fill a batch earlier: what is held in memory is bounded by bytes. */
+/** Large records fill a batch earlier: the memory it takes is bounded by bytes. */
 const batchBytes = 2_000_000;
-/** As many as a batch holds: while one is parsed, the next arrives. */
+/** As many pages as a batch holds: while one batch is parsed, the next arrives. */
 const pagesInFlight = 4;
-/** How often an unchanged sweep notes where it stands: each note is a row version, and unchanged costs nothing. */
+/** How often an unchanged sweep saves a checkpoint: each is a row version, an unchanged batch none. */
 const checkpointMs = 5_000;
 
 /**
@@ -49,13 +49,13 @@ export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
     }
     return await reading.finish();
   } catch (error) {
-    // What was read before the failure is still on its way; the sweep may not be given back under it.
+    // The batch before the failure is still being written: its write must end before the sweep is given back.
     await reading.settle();
     throw error;
   }
 }
 
-/** What the sweep has seen up to its checkpoint, in whatever process that was. */
+/** The numbers that the sweep has seen up to its checkpoint, in this process or an earlier one. */
 export async function readSeen({deps, sweep}: SweepRun): Promise<NumberSet> {
   const seen = new NumberSet();
   for (const noted of await readSightings(deps.pool, sweep.sweepId)) {
@@ -82,7 +82,7 @@ interface Reading {
   readonly pages: readonly CutPage[];
 }
 
-/** The state of a first pass: what was seen, what waits to be read, what is being written. */
+/** The state of a first pass: the numbers seen, the pages that wait to be read, the batch being written. */
 class ListReading {
   readonly #run: SweepRun;
   readonly #seen: NumberSet;
@@ -125,7 +125,7 @@ class ListReading {
     return isFull ? await this.#readOn() : false;
   }
 
-  /** Writes what is left, and with it that the first pass is done. */
+  /** Writes the rest, and notes that the first pass is done. */
   async finish(): Promise<FirstPass> {
     await this.#readAll();
     await this.#writing;
@@ -147,7 +147,10 @@ class ListReading {
     await this.#writing.catch(() => {});
   }
 
-  /** Starts to read what waits, and takes what was read before it. @returns whether the list has ended */
+  /**
+   * Starts to read the waiting pages, and takes the batch read before them.
+   * @returns whether the list has ended
+   */
   async #readOn(): Promise<boolean> {
     const pages = this.#waiting;
     this.#waiting = [];
@@ -157,7 +160,7 @@ class ListReading {
     const {pool, pageReader} = deps;
     const place = {stream, accountId: sweep.accountId, timeZone: account.timeZone, pool, pageReader};
     const batch = readBatch(place, pages);
-    // Awaited when its turn comes; until then a failure must not count as nobody's.
+    // The batch is awaited when its turn comes; until then its failure must not count as unhandled.
     batch.catch(() => {});
     const previous = this.#reading;
     this.#reading = {batch, pages};
@@ -171,7 +174,10 @@ class ListReading {
     return (await this.#take(last)) || hasEnded;
   }
 
-  /** Counts what was read, and starts to write it once what came before is written. @returns whether the list has ended */
+  /**
+   * Counts a batch, and starts to write it once the batch before it is written.
+   * @returns whether the list has ended
+   */
   async #take(reading: Reading | null): Promise<boolean> {
     if (reading === null) return false;
     const batch = await reading.batch;
@@ -196,7 +202,7 @@ class ListReading {
     return fresh === 0 && batch.bad.length === 0;
   }
 
-  /** Whether the strict path found that a page which could not be cut holds nothing. */
+  /** Whether the strict path found a page empty that could not be cut. */
   #endsEmpty({pages, bad}: ReadBatch): boolean {
     const last = pages.at(-1);
     const isEmpty = last?.numbers.length === 0 && !bad.some(({page}) => page === last.page);
@@ -220,7 +226,7 @@ class ListReading {
 
   async #write(batch: ReadBatch, pages: readonly CutPage[]): Promise<void> {
     await this.#writeBatch(batch, (pages.at(-1)?.page ?? 0) + 1);
-    // What was parsed just now holds what was sent.
+    // Rows that were parsed just now hold what the service sent: only known records need the check.
     if (batch.known > 0) await this.#check.compare(pages);
   }
 
@@ -232,7 +238,7 @@ class ListReading {
     const sightings = this.#unsaved;
     this.#unsaved = [];
     const fields = this.#run.fields.take(batch.fields);
-    // Reading goes on while this is written: what is saved is what was read up to here.
+    // Reading goes on during the write: the checkpoint saves the counts up to here.
     const soFar = new Tally(tally.counts);
     const written = await inSweepTransaction(deps.pool, async (client) => {
       const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
@@ -245,7 +251,7 @@ class ListReading {
     await pass(this.#run, 'batch-committed');
   }
 
-  /** Windows prove nothing by what they saw, so nothing is noted of it. */
+  /** A window proves nothing by the numbers it saw, so they are not noted. */
   async #noteSightings(client: pg.ClientBase, numbers: readonly string[], nextPage: number): Promise<void> {
     const {sweepId, mode} = this.#run.sweep;
     if (mode !== 'full' || numbers.length === 0) return;

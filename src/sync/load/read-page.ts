@@ -9,7 +9,7 @@ import type {Stream} from '../../streams/stream.ts';
 import {type EncodedRowSet, encodeRowSet} from './encoded-row-set.ts';
 import {listPageFields, type PageFields} from './page-fields.ts';
 
-/** A page to be read. Plain data, and so is what comes of it: both cross threads. */
+/** A page to be read. The page and its content are plain data: both cross threads. */
 export interface PageTask {
   readonly stream: string;
   readonly timeZone: string;
@@ -35,13 +35,13 @@ export interface PageContent {
   /** The records whose bytes were not known, with their place in the page. */
   readonly records: readonly {readonly at: number; readonly rowSet: EncodedRowSet}[];
   readonly bad: readonly BadRecord[];
-  /** Which fields the page sent, and of which types; those of known and of bad records too. */
+  /** The fields that the page sent, with their types; fields of known and of bad records too. */
   readonly fields: readonly PageFields[];
 }
 
 /**
  * Parses a page strictly, and makes rows of the records that are not known.
- * @throws {RetryableError} it is not a whole, well-formed list
+ * @throws {RetryableError} the page is not a whole, well-formed list
  */
 export function readPage(task: PageTask): PageContent {
   const {page, known, contentType, timeZone} = task;

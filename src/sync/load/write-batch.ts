@@ -18,7 +18,7 @@ import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 import type {ReadBatch} from './read-batch.ts';
 
-/** What a batch did to the warehouse: rows of the stream's own table, and children that vanished from their parents. */
+/** A batch's effect: rows of the stream's own table, and children that vanished from their parents. */
 export interface WriteCounts {
   readonly inserted: number;
   readonly updated: number;
@@ -26,18 +26,18 @@ export interface WriteCounts {
   readonly vanished: number;
 }
 
-/** The same, with the bad records that the sweep had not met before: in the list, or asked for by number. */
+/** The same counts, with bad records that the sweep had not met: in the list, or asked for by number. */
 export interface BatchCounts extends WriteCounts {
   readonly quarantined: number;
 }
 
-/** What is to be written. */
+/** The content of a batch to be written. */
 export interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
   /** Fields that the sweep meets for the first time. */
   readonly fields: readonly SeenField[];
 }
 
-/** Writes what a batch brought, in the caller's transaction: rows, children, known bytes, fields, quarantine. */
+/** Writes a batch, in the caller's transaction: rows, children, known bytes, fields, quarantine. */
 export async function writeBatch(
   client: pg.ClientBase,
   run: Pick<SweepRun, 'stream' | 'sweep' | 'account'>,
@@ -47,7 +47,8 @@ export async function writeBatch(
   const scope = scopeOf(run);
   const {accountId, sweepId} = scope;
   const came = {...scope, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
-  // What a change has written since this sweep began is newer than any page of it, and its bytes are not what is held.
+  // A row that a change has written since this sweep began is newer than any page of the sweep, and the
+  // page's bytes are not what the row holds.
   const since = run.sweep.startedAt;
   const {fresher, ...counts} = await writeRowSets(
     client,
@@ -89,7 +90,10 @@ export async function writeRowSets(
   return {inserted, updated, revived, vanished, fresher};
 }
 
-/** Records of the stream that stand inside others: what is known of them already stays. @returns how many were not known */
+/**
+ * Inserts records of the stream that stand inside others; rows that are held stay as they are.
+ * @returns how many were new
+ */
 async function insertKin(
   client: pg.ClientBase,
   {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
@@ -111,7 +115,7 @@ async function writeChildren(
   const {readBackOf} = batch;
   const readBacks: ReadBack[] = [];
   for (const rowSet of rowSets) {
-    // A list that the service did not send is no empty list: its parent is not among those asked about.
+    // A list that the service did not send is not an empty list: its parent is left out.
     const sent = rowSet.children.find((candidate) => candidate.element === child.element);
     if (sent === undefined) continue;
     parents.push(rowSet.number);

@@ -3,7 +3,7 @@ import type {ChangeFacts} from './decide/facts.ts';
 import type {PushDeps} from './push-deps.ts';
 import type {PushStep} from './push-step.ts';
 
-/** A change in hand, and where what it says is sent and read. */
+/** A change in hand, and the account where it is sent and read. */
 export interface ChangeContext extends Pick<ChangeFacts, 'change' | 'writes' | 'stream' | 'rules'> {
   readonly deps: PushDeps;
   readonly account: AccountApi;
@@ -11,7 +11,7 @@ export interface ChangeContext extends Pick<ChangeFacts, 'change' | 'writes' | '
   readonly signal: AbortSignal;
 }
 
-/** Says that the change has come to a step. */
+/** Tells that the change has reached a step. */
 export async function atStep(
   {deps, change}: Pick<ChangeContext, 'deps' | 'change'>,
   step: PushStep,

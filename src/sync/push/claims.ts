@@ -11,13 +11,13 @@ const defaultLeaseMs = 30_000;
 export interface Held {
   readonly change: ClaimedChange;
   readonly lease: Lease;
-  /** Before it was taken up, by the clock of this process that never goes back. */
+  /** Just before the change was claimed, by the monotonic clock of this process. */
   readonly claimedMs: number;
-  /** After it was taken up, by the same clock. */
+  /** Just after the change was claimed, by the same clock. */
   readonly heldMs: number;
 }
 
-/** The changes that this process has in hand, taken up some at a time, and kept until they end. */
+/** The changes that this process has in hand, claimed some at a time, and kept until they end. */
 export class Claims {
   readonly #deps: PushDeps;
   readonly #accountId: string;
@@ -51,7 +51,7 @@ export class Claims {
     });
   }
 
-  /** The next change to carry; null when nothing is due, and nothing under way could make something due. */
+  /** The next change to carry; null when no change is due, and none under way could make another due. */
   async next(): Promise<Held | null> {
     while (!this.#signal.aborted) {
       const held = this.#ready.shift();
@@ -69,7 +69,7 @@ export class Claims {
     return null;
   }
 
-  /** To be called once for each that `next` gave. */
+  /** Call it once for each change that `next` gave. */
   end({change}: Held): void {
     this.#carried--;
     this.#leases.release(change);
@@ -77,7 +77,7 @@ export class Claims {
     this.#oneEnded = Promise.withResolvers();
   }
 
-  /** Gives back what was taken up and not begun. */
+  /** Gives back the changes that were claimed and not begun. */
   async close(): Promise<void> {
     this.#leases.close();
     const left = this.#ready.splice(0);

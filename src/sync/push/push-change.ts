@@ -1,5 +1,5 @@
-// The way of one change: plan → begin → send → judge → decide → end. Each step takes what the one before it found; a step that
-// needs nothing sent leads to the end at once.
+// The way of one change: plan → begin → send → judge → decide → end. Each step takes the result of the one
+// before it; a step that needs no request leads to the end at once.
 
 import {AccessError, RecordError} from '../../base/errors.ts';
 import {findStream, findWrites} from '../../streams/all.ts';
@@ -26,13 +26,13 @@ import {judge, send} from './send/send.ts';
 
 type Rules = Awaited<ReturnType<typeof readRules>>;
 
-/** What the changes in hand share. */
+/** The state that the changes in hand share. */
 export interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'readings' | 'stops' | 'signal'> {
   readonly rules: Rules;
   readonly opened: OpenedAccount;
 }
 
-/** Opens what the changes of one run share. */
+/** Opens the state that the changes of one run share. */
 export function bringTogether(
   deps: PushDeps,
   accountId: string,
@@ -50,7 +50,7 @@ export function bringTogether(
   };
 }
 
-/** Carries one change as far as it goes now. @throws what stopped it before anything could be decided */
+/** Carries one change as far as it goes now. @throws the error that stopped it before any decision */
 export async function pushChange(deps: PushDeps, held: Held, together: Together): Promise<PushEnd> {
   const {opened} = together;
   const account = await opened.get(held.change.accountVersion);
@@ -60,7 +60,7 @@ export async function pushChange(deps: PushDeps, held: Held, together: Together)
     return await carry(run);
   } catch (error) {
     if (error instanceof AccessError) opened.forget();
-    // What cannot be written down, or read, does not change by waiting.
+    // A value or record that cannot be written or read stays so, however long we wait.
     if (!(error instanceof RecordError)) throw await judgeAccess(error, account);
     return await end(run, conflict(error.message));
   }

@@ -3,11 +3,14 @@ import type {Clocks} from '../lease.ts';
 import type {SweepDeps} from '../sweep/sweep-deps.ts';
 import type {PushStep} from './push-step.ts';
 
-/** How a doubtful send is settled. */
+/** How a change in doubt is settled. */
 export interface SettlePolicy {
-  /** From the doubt to the first look, then from each look to the next; the last one goes on. */
+  /** From the doubt to the first look, then from each look to the next; the last delay repeats. */
   readonly lookDelaysMs: readonly number[];
-  /** After so long a request that left no trace counts as never arrived: longer than the service ever took to commit. */
+  /**
+   * A request that left no trace for so long counts as never arrived: longer than the service ever took to
+   * commit.
+   */
   readonly arrivalLimitMs: number;
 }
 
@@ -17,20 +20,20 @@ export const defaultSettlePolicy: SettlePolicy = {
   arrivalLimitMs: 900_000,
 };
 
-/** What carrying changes stands on. */
+/** The dependencies of a push. */
 export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'openAccount' | 'log'> {
   /** Opens the sealed password of a change; null where this process cannot, or it was dropped. */
   readonly openPassword?: (changeId: string) => Promise<Secret | null>;
-  /** Told as a change comes by each of its steps; a test may end the process there. */
+  /** Called at each step of a change; a test may end the process there. */
   readonly onStep?: (step: PushStep, changeId: string) => Promise<void>;
   /** How long a change is ours by the database's clock, unless renewed. */
   readonly leaseMs?: number;
-  /** What a lease is measured by in this process; the machine's clocks unless a test has its own. */
+  /** The clocks that measure leases in this process; the machine's unless a test has its own. */
   readonly clocks?: Clocks;
   readonly settle?: Partial<SettlePolicy>;
 }
 
-/** What became of the changes that were taken up. */
+/** The outcomes of the claimed changes, counted. */
 export interface PushCounts {
   readonly done: number;
   readonly rejected: number;

@@ -11,14 +11,14 @@ import type {ShownRow} from './decide/remote.ts';
 export interface PushRun extends ChangeContext, ChangeFacts {
   /** How long the change is certainly ours. */
   readonly lease: Lease;
-  /** Where requests are noted before they are sent, and changes settled, together with others. */
+  /** Batches with other changes: `beginnings` notes requests before they are sent, `ends` settles changes. */
   readonly beginnings: Beginnings;
   readonly ends: Ends;
-  /** Lists of the whole account, which changes in doubt look at together with others. */
+  /** Lists of the whole account, each read once for several changes in doubt. */
   readonly readings: SharedReadings<ShownRow[]>;
   /** Kinds of values that were stopped meanwhile. */
   readonly stops: StoppedKinds;
 }
 
-/** What became of a change for now. */
+/** The outcome of a change for now. */
 export type PushEnd = 'done' | 'rejected' | 'conflict' | 'postponed' | 'in_doubt';

@@ -5,13 +5,13 @@ import {giveBackFailed} from './end/give-back.ts';
 import {bringTogether, pushChange} from './push-change.ts';
 import type {PushCounts, PushDeps} from './push-deps.ts';
 
-/** The account's own measure says how many requests run at once; so many changes are in hand for it. */
+/** How many changes are in hand at once; the account's own measure decides how many of their requests run. */
 const inHand = 128;
 
 /**
- * Carries every change of an account that is due, those of one record in order, those of different records beside each
- * other, and returns when nothing is due any more. Any number of processes may do it at once.
- * @param signal - aborts at shutdown: nothing new is begun, and what was cut off while it was sent is in doubt
+ * Carries every due change of an account: changes of one record in order, changes of different records beside
+ * each other. Returns when no change is due any more. Any number of processes may do it at once.
+ * @param signal - aborts at shutdown: no change is begun, and a change cut off while it was sent is in doubt
  */
 export async function pushAccount(
   deps: PushDeps,
@@ -34,7 +34,7 @@ export async function pushAccount(
       claims.end(held);
     }
   };
-  // One that cannot go on stops the others from taking more, and nobody is left behind at work.
+  // A lane that cannot go on stops the others from taking more changes, and all lanes are waited for.
   const lanes = Array.from({length: inHand}, () =>
     work().catch((error: unknown) => {
       stopping.abort();

@@ -11,8 +11,8 @@ import {endRun} from './end-run.ts';
 import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
 
 /**
- * Carries out what a person approved: each suspect is asked for once more, for it may have come back since; what is gone
- * is marked deleted, however much it is.
+ * Carries out a person's approval: each suspect is asked for once more, because it may have come back since.
+ * All that are gone are marked deleted, however many they are.
  */
 export async function sweepApproved(run: SweepRun): Promise<Ended> {
   const {deps, sweep} = run;

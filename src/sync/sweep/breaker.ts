@@ -15,7 +15,7 @@ export function tombstoneLimit(liveRows: number): number {
   return Math.max(alwaysAllowed, Math.floor(liveRows * share));
 }
 
-/** Ends a sweep as stopped: nothing is marked deleted, everything that would be is listed for a person. */
+/** Ends a sweep as stopped: no row is marked deleted, and the rows that would be are listed for a person. */
 export async function trip(
   run: SweepRun,
   stopped: {readonly evidence: Evidence; readonly suspects: NumberSet; readonly reason: string},

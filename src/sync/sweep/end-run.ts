@@ -5,8 +5,8 @@ import {endSweep} from '../../warehouse/sweeps/sweeps.ts';
 import {type Ended, pass, type SweepRun} from './sweep-run.ts';
 
 /**
- * Writes how a sweep ends, in one transaction with what belongs to its end.
- * @param conclude - writes that; returns what it adds to the counts
+ * Writes the end of a sweep, in one transaction with the writes that belong to it.
+ * @param conclude - makes those writes; returns the counts they add
  */
 export async function endRun(
   run: SweepRun,

@@ -1,5 +1,6 @@
-// A whole sweep: read, verify, ask, and say what is proven. What it claims when it is certified: as of its start no
-// record that lived throughout is missing here, or older than that, and no row is marked deleted whose record lives.
+// A full sweep: read, verify, ask, and say what is proven. Its certificate claims: as of the sweep's start no
+// record that lived throughout is missing here, or older than that start, and no row is marked deleted whose
+// record lives.
 
 import {settleFields} from '../../warehouse/fields/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';
@@ -52,7 +53,7 @@ export async function sweepFull(run: SweepRun): Promise<Ended> {
       });
 }
 
-/** The first pass, when another run of this sweep has made it. */
+/** The first pass, where an earlier run of this sweep has made it. */
 async function recallList(run: SweepRun): Promise<FirstPass> {
   const {firstPass, sample = noSample} = run.sweep.evidence;
   const {lastPage = 1, endedBy = 'nothing-new'} = firstPass ?? {};
@@ -80,7 +81,7 @@ async function certify(
   });
 }
 
-/** Too much is gone to be believed: nothing is marked deleted, everything that would be is listed. */
+/** Too many rows are gone to be believed: none is marked deleted, and the rows that would be are listed. */
 async function stop(
   run: SweepRun,
   {evidence, findings}: {readonly evidence: Evidence; readonly findings: Findings},
@@ -90,7 +91,7 @@ async function stop(
   return await trip(run, {evidence, suspects, reason});
 }
 
-/** A list that is empty all at once is no list: of what it does not show nothing is even asked. */
+/** A list that is suddenly empty is not believed: its missing records are not even asked for. */
 async function refuseEmpty(run: SweepRun, held: HeldNumbers, evidence: Evidence): Promise<Ended> {
   const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});

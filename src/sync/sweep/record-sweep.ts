@@ -8,9 +8,9 @@ import {endRun} from './end-run.ts';
 import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
 
 /**
- * Asks for one record by its number and brings it into the warehouse; one that is held and gone gets its tombstone. That
- * the service has none of that number is an answer too: where no row of it is held, both sides agree already.
- * @throws {RecordError} what came cannot be taken, or is no answer to the question
+ * Asks for one record by its number and brings it into the warehouse. A held record that is gone gets its
+ * tombstone. "No such record" is an answer too: where no row of it is held, both sides agree already.
+ * @throws {RecordError} the record that came cannot be taken, or the answer is not about it
  */
 export async function sweepRecord(run: SweepRun): Promise<Ended> {
   const {deps, sweep, stream} = run;

@@ -27,18 +27,18 @@ export type SweepResult =
   | {readonly outcome: 'postponed'; readonly error: RetryableError; readonly delayMs: number}
   | {readonly outcome: 'failed'; readonly error: Error};
 
-/** A sweep is ours for this long by the database's clock; a killed process gives it back by silence. */
+/** A sweep is ours for this long by the database's clock; the lease of a killed process expires. */
 const defaultLeaseMs = 15_000;
 const maxAttempts = 5;
 const firstDelayMs = 5_000;
 const maxDelayMs = 300_000;
-/** How often it is tried whether the warehouse has room again. */
+/** How often a sweep tries whether the warehouse has room again. */
 const noRoomDelayMs = 60_000;
 
 /**
- * Carries one sweep to its end, if it is due and nobody else has it. Running it twice, or in two places, leaves the
- * same rows. A passing failure puts it back with a delay, its checkpoint kept; after five it ends `failed`. A warehouse
- * that has no room is waited for.
+ * Carries one sweep to its end, if it is due and no other worker has it. Running it twice, or in two places,
+ * leaves the same rows. A passing failure puts the sweep back with a delay, its checkpoint kept; after five
+ * failures the sweep ends `failed`. A warehouse without room is waited for.
  * @param sweepId - a row of sync.sweeps
  * @param signal - aborts at shutdown: the sweep is given back at once
  */
@@ -52,7 +52,7 @@ export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSi
   } catch (error) {
     return await postponeFailed(deps, {sweep, error, isShutdown: signal.aborted}).catch(
       (unsettled: unknown): SweepResult => {
-        // Not even that could be written, or the sweep is somebody else's by now: the lease runs out by itself.
+        // The failure could not be written, or another worker has the sweep by now: our lease expires.
         const reason = explainDatabaseError(unsettled, deps.databaseUrl).message;
         return {outcome: 'postponed', error: new RetryableError(reason, {cause: error}), delayMs: leaseMs};
       },
@@ -103,7 +103,7 @@ async function runByMode(run: SweepRun): Promise<Ended> {
   return await (stage === 'approved' ? sweepApproved(run) : sweepFull(run));
 }
 
-/** Records in the sweep's row what stopped it; the row decides when it goes on. */
+/** Notes in the sweep's row why it stopped; the row decides when the sweep goes on. */
 async function postponeFailed(
   deps: SweepDeps,
   failed: {readonly sweep: Sweep; readonly error: unknown; readonly isShutdown: boolean},
@@ -124,7 +124,7 @@ async function postponeFailed(
     return {outcome: 'postponed', error, delayMs};
   }
   await inTransaction(deps.pool, async (client) => {
-    // Every other request would be refused too: nothing of this account goes on before a person has seen to it.
+    // Every other request would be refused too: the account is stopped until a person has acted.
     if (error instanceof AccessError) await stopAccount(client, sweep.accountId, error.message);
     await endSweep(client, sweep, {state: 'failed', error: error.message});
   });

@@ -9,33 +9,33 @@ export interface AccountApi {
   readonly api: Client;
   /** IANA zone in which the account writes times without an offset. */
   readonly timeZone: string;
-  /** The token that it was opened with; left out where nobody else could replace it. */
+  /** The token that the account was opened with; left out where it cannot be replaced meanwhile. */
   readonly token?: TokenInUse;
 }
 
 /** A token while it is in use. */
 export interface TokenInUse {
-  /** How a person gives the account another one: `give it … with fieldmirror accounts add NAME`. */
+  /** How a person gives the account another token: `give it … with fieldmirror accounts add NAME`. */
   readonly mend: string;
-  /** Whether the account has got another one since. */
+  /** Whether the account has got another token since. */
   readonly isReplaced: () => Promise<boolean>;
 }
 
-/** What a sweep stands on. */
+/** The dependencies of a sweep. */
 export interface SweepDeps {
   readonly pool: pg.Pool;
-  /** Of the pool, to say in errors where it is; never printed as it stands. */
+  /** The pool's address, for error messages; never printed as it stands. */
   readonly databaseUrl: string;
   /**
    * Opens the way to an account, the same one at every call.
-   * @throws {FatalError} nobody knows its token here
+   * @throws {FatalError} its token is not known here
    */
   readonly openAccount: (accountId: string) => Promise<AccountApi>;
   readonly pageReader: PageReader;
   readonly log: Logger;
-  /** Told after every batch; for a person who watches. */
+  /** Called after every batch, for a person who watches. */
   readonly onProgress?: (progress: SweepProgress) => void;
-  /** Told as a sweep comes by each of its steps; a test may end the process there. */
+  /** Called at each step of a sweep; a test may end the process there. */
   readonly onSweepStep?: (step: SweepStep) => Promise<void>;
   /** How long a sweep is ours by the database's clock, unless renewed. */
   readonly leaseMs?: number;

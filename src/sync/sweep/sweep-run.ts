@@ -12,30 +12,30 @@ export interface SweepRun {
   readonly stream: Stream;
   readonly account: AccountApi;
   readonly tally: Tally;
-  /** Fields that it has met. */
+  /** Fields that the sweep has met. */
   readonly fields: FieldSightings;
-  /** Aborts at shutdown, and when somebody else has taken the sweep over. */
+  /** Aborts at shutdown, and when another worker has taken the sweep over. */
   readonly signal: AbortSignal;
 }
 
-/** How a sweep came to its end; what it did is in its tally. */
+/** The end of a sweep; its counts are in its tally. */
 export interface Ended {
   readonly state: 'certified' | 'refreshed' | 'uncertified' | 'stopped';
   readonly reasons: readonly string[];
   readonly evidence: Evidence;
 }
 
-/** Whose records a sweep is about, and which sweep it is: what nearly every statement of the warehouse asks for. */
+/** The account, stream and id of a sweep: nearly every statement of the warehouse takes them. */
 export function scopeOf({sweep, stream}: Pick<SweepRun, 'sweep' | 'stream'>) {
   return {accountId: sweep.accountId, stream: stream.name, sweepId: sweep.sweepId};
 }
 
-/** Says that the sweep has come by a step. */
+/** Tells that the sweep has reached a step. */
 export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
   await run.deps.onSweepStep?.(step);
 }
 
-/** What every request of a sweep bears: its signal, its rank within the account's budget, and that it is counted. */
+/** The options of a sweep's requests: signal, rank within the account's budget, count of each attempt. */
 export function callOf(run: SweepRun) {
   return {
     signal: run.signal,

@@ -1,6 +1,6 @@
 import type {SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 
-/** What a sweep has done so far, earlier runs of it included. */
+/** The counts of a sweep so far, its earlier runs included. */
 export class Tally {
   #counts: SweepCounts;
 
@@ -18,7 +18,7 @@ export class Tally {
     this.#counts = {...sum, unchanged: Math.max(0, sum.records - sum.inserted - sum.updated - sum.revived)};
   }
 
-  /** The counts as they will be once something is written; that they are is `add`ed only when it is committed. */
+  /** The counts with those of a write under way; `add` the write's counts only once it is committed. */
   with(more: Partial<SweepCounts>): SweepCounts {
     const next = new Tally(this.#counts);
     next.add(more);

@@ -4,8 +4,8 @@ import {endRun} from './end-run.ts';
 import type {Ended, SweepRun} from './sweep-run.ts';
 
 /**
- * Brings what a filter lets through. What it does not let through is not looked at, so nothing follows from absence, and
- * no window is certified: one that was read as a whole is refreshed.
+ * Brings the records that a filter lets through. The others are not looked at, so nothing follows from
+ * absence, and no window is certified: a window that was read as a whole is refreshed.
  */
 export async function sweepWindow(run: SweepRun): Promise<Ended> {
   const first = await readFirstPass(run);

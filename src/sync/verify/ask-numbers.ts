@@ -1,4 +1,5 @@
-// Absence proves nothing: what no list showed is asked for by its number, and only the answer counts.
+// Absence proves nothing: a record that no list showed is asked for by its number, and only the answer
+// counts.
 
 import type pg from 'pg';
 import {isGone} from '../../api/resources/verdict.ts';
@@ -23,17 +24,17 @@ import type {BadRecord} from '../load/read-page.ts';
 import {writeBatch} from '../load/write-batch.ts';
 import {callOf, pass, type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 
-/** What came of some numbers; records that could not be taken are in quarantine. */
+/** The answers for some numbers; records that could not be taken are in quarantine. */
 export interface Answers {
   readonly found: readonly string[];
   readonly gone: readonly GoneNumber[];
   /** Why an answer is evidence of nothing, one sentence each. */
   readonly unclear: readonly string[];
-  /** What of records that were found is told nowhere, one sentence each. */
+  /** Elements of found records that no place tells, one sentence each. */
   readonly untold: readonly string[];
 }
 
-/** Where answers of "gone" are kept, in the transaction that loads what was found beside them. */
+/** Keeps the answers of "gone", in the transaction that loads the records found beside them. */
 export type KeepGone = (
   client: pg.ClientBase,
   kept: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
@@ -42,8 +43,8 @@ export type KeepGone = (
 const questionsAtOnce = 60;
 
 /**
- * Asks for records by their number, some at a time, and yields what came of each batch once it is committed: what is found
- * is loaded, what is gone is kept as evidence. The caller may stop after any batch.
+ * Asks for records by their number, some at a time, and yields the answers of each batch once they are
+ * committed: found records are loaded, gone ones are kept as evidence. The caller may stop after any batch.
  * @throws {RetryableError} the service or the database failed in passing
  */
 export async function* askNumbers(
@@ -65,7 +66,7 @@ function* takeLots(numbers: Iterable<string>): Generator<readonly string[]> {
   if (lot.length > 0) yield lot;
 }
 
-/** Asks for a few at once. */
+/** Asks for a few numbers at once. */
 async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepGone): Promise<Answers> {
   const {deps, sweep, tally} = run;
   const askedAt = await readClock(deps.pool);
@@ -91,7 +92,7 @@ async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepG
   return {found: rowSets.map((rowSet) => rowSet.number), gone, unclear, untold};
 }
 
-/** What the service says of one number: exactly one of the four, with the fields of a record that came. */
+/** The service's answer for one number: exactly one of the first four, with the fields of a record. */
 interface Answer {
   readonly rowSet?: EncodedRowSet;
   readonly gone?: GoneNumber;
@@ -101,7 +102,7 @@ interface Answer {
   readonly fields?: readonly PageFields[];
 }
 
-/** One failure fails all; the others are waited for, so that nothing is under way when it is told. */
+/** One failure fails all; the other requests are waited for, so that none is under way when it is thrown. */
 async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer[]> {
   const settled = await Promise.allSettled(numbers.map((number) => askOne(run, number)));
   return settled.map((result) => {
@@ -142,8 +143,8 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
 }
 
 /**
- * What the record leaves out, as far as another place tells it. A full sweep asks for the record alone: the list brings
- * the rest. Where those places cannot be read the record itself is taken all the same.
+ * The record with the elements that it leaves out and another place tells. A full sweep asks for the record
+ * alone: the list brings the rest. Where those places cannot be read, the record is taken as it is.
  */
 async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord> {
   const {deps, sweep, stream, account, signal} = run;

@@ -1,7 +1,7 @@
 import type {FirstPass} from '../load/read-list.ts';
 import type {SweepRun} from '../sweep/sweep-run.ts';
 
-/** What keeps a list from having been read as a whole: where it ends is not known, or records in it were refused. */
+/** The reasons why a list was not read as a whole: its end is not known, or records in it were refused. */
 export function doubtsOfList(
   {tally, stream}: Pick<SweepRun, 'tally' | 'stream'>,
   {endedBy, lastPage, sample}: Pick<FirstPass, 'endedBy' | 'lastPage' | 'sample'>,

@@ -4,7 +4,10 @@ import type {SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {writeTombstones} from '../../warehouse/sweeps/tombstones.ts';
 import type {SweepRun} from '../sweep/sweep-run.ts';
 
-/** Marks deleted every row that the sweep has evidence for, in the caller's transaction; never one that cannot go. */
+/**
+ * Marks deleted every row that the sweep has evidence for, in the caller's transaction. A stream that is not
+ * deletable is left alone.
+ */
 export async function markGone(
   client: pg.ClientBase,
   {sweep, stream}: SweepRun,

@@ -2,7 +2,7 @@
 
 import type {NumberSet} from '../../base/number-set.ts';
 
-/** What is known of the numbers of a stream. */
+/** The known numbers of a stream. */
 export interface NumberKnowledge {
   /** Seen by the first pass. */
   readonly seen: NumberSet;
@@ -31,7 +31,7 @@ export function findUnseen({seen, seenAgain, live}: Omit<NumberKnowledge, 'delet
   return live.difference(seen).difference(seenAgain);
 }
 
-/** Between which numbers there may be others. They are compared as numbers: an account counts far below 2^53. */
+/** Numbers between which there may be others, compared as numbers: an account counts far below 2^53. */
 export interface KnownRange {
   /** Seen, held or marked deleted. */
   readonly known: NumberSet;
@@ -53,7 +53,7 @@ export function endsOf(known: NumberSet): {readonly lowest: number; readonly hig
   return {lowest: lowest ?? 1, highest};
 }
 
-/** Questions about numbers inside the known range that nobody has ever seen. */
+/** Questions about numbers inside the known range that were never seen. */
 export interface GapQuestions {
   readonly numbers: readonly string[];
   /** How many more are to be asked for, by later sweeps. */
@@ -62,16 +62,16 @@ export interface GapQuestions {
   readonly sampled: number;
 }
 
-/** Accounts count their records one by one: what lies further apart is an outlier, such as a number that was imported. */
+/** Accounts count their records one by one: a number further apart is an outlier, such as an imported one. */
 export const wideGap = 10_000;
 const sampledAtEachEnd = 50;
 const sampledBetween = 100;
 const sampledInAll = 2 * sampledAtEachEnd + sampledBetween;
 
 /**
- * What to ask of the numbers that nobody has ever seen: all of them, but of a wide gap a sample, so that one outlier does
- * not keep an account uncertified for thousands of sweeps. The sample of a gap is always the same; a record that it finds
- * makes two gaps of one, each with a sample of its own.
+ * The numbers to ask for among those never seen: all of them, but only a sample of a wide gap, so that one
+ * outlier does not keep an account uncertified for thousands of sweeps. The sample of a gap is always the
+ * same; a record found by it makes two gaps of one, each with a sample of its own.
  * @param limit - how many are named
  */
 export function findGaps(range: KnownRange, limit: number): GapQuestions {
@@ -89,11 +89,11 @@ export function findGaps(range: KnownRange, limit: number): GapQuestions {
   return {numbers, left: open - numbers.length, sampled};
 }
 
-/** Numbers that nobody has ever seen, from the first to the last, both included. */
+/** Numbers that were never seen, from the first to the last, both included. */
 interface Gap {
   readonly first: number;
   readonly last: number;
-  /** Those of them that were asked for before. */
+  /** Numbers of the gap that were asked for before. */
   readonly asked: ReadonlySet<number>;
 }
 
@@ -124,7 +124,7 @@ function isWide(gap: Gap): boolean {
   return widthOf(gap) > wideGap;
 }
 
-/** How many of the questions that a gap is worth are still to be asked. */
+/** How many numbers of a gap, or of its sample, are still to be asked for. */
 function countOpen(gap: Gap): number {
   if (!isWide(gap)) return widthOf(gap) - gap.asked.size;
   return gap.asked.size === 0 ? sampledInAll : [...openNumbersOf(gap)].length;

@@ -1,6 +1,6 @@
 import {decodeNumbers, encodeNumbers} from './number-codec.ts';
 
-/** What each page of a list held, as far as it was read. */
+/** The numbers on each page of a list, as far as it was read. */
 export class PageNumbers {
   /** The bytes of each page, one a character: a short buffer of its own takes 200 bytes more than a short text. */
   readonly #pages = new Map<number, string>();
@@ -15,7 +15,7 @@ export class PageNumbers {
     return this.#pages.get(page) === '';
   }
 
-  /** Whether a page held what a page of another pass did, in whatever order. A page that was not read held nothing. */
+  /** Whether a page held the numbers of a page of another pass, in any order; an unread page held none. */
   holdsSame(page: number, other: PageNumbers, otherPage: number): boolean {
     const [bytes = '', otherBytes = ''] = [this.#pages.get(page), other.#pages.get(otherPage)];
     if (bytes === otherBytes) return true;

@@ -18,16 +18,16 @@ import {
   rangeOf,
 } from './open-numbers.ts';
 
-/** What both passes found, and what was held before. */
+/** The numbers that both passes saw, and those held before. */
 export interface Passes {
   readonly seen: NumberSet;
   readonly seenAgain: NumberSet;
   readonly held: HeldNumbers;
-  /** Whether what lies outside the known range must be looked at too. */
+  /** Whether numbers outside the known range must be asked for too. */
   readonly asksEdges: boolean;
 }
 
-/** What came of all questions. */
+/** The results of all questions. */
 export interface Findings {
   readonly evidence: Pick<Evidence, 'missed' | 'lost' | 'unseen' | 'quarantined' | 'gaps' | 'edges'>;
   /** Held numbers that are gone. */
@@ -37,14 +37,14 @@ export interface Findings {
   readonly doubts: readonly string[];
 }
 
-/** More questions about numbers never seen wait for the next sweep. */
+/** How many numbers never seen one sweep asks for; the rest wait for the next sweep. */
 const maxGaps = 5_000;
-/** Outside the known range it is enough that so many in a row are unknown. */
+/** Outside the known range the questions end when so many numbers in a row are unknown. */
 const edgeWidth = 5;
 
 /**
- * Asks for everything that the passes leave open. What is found is loaded as it comes.
- * @param limit - held numbers gone beyond this many: the breaker trips, and no more is asked
+ * Asks for every number that the passes leave open. Found records are loaded as they come.
+ * @param limit - when more held numbers than this are gone, the breaker trips and no more are asked for
  */
 export async function resolveOpenNumbers(run: SweepRun, passes: Passes, limit: number): Promise<Findings> {
   const questions = new OpenQuestions(run, passes, limit);
@@ -66,7 +66,7 @@ class OpenQuestions {
     this.#live = passes.held.live;
   }
 
-  /** Of a row that lives here the answer is evidence for a tombstone; of any other number it is remembered. */
+  /** The answer for a live row is evidence for a tombstone; the answer for any other number is remembered. */
   readonly #keep: KeepGone = async (client, {gone, askedAt}) => {
     const about = {...scopeOf(this.#run), askedAt};
     await keepAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
@@ -84,7 +84,7 @@ class OpenQuestions {
     const quarantined = await this.#askHeld(unmet);
     if (this.#hasTripped() || !stream.isCountedPerAccount)
       return this.#tell({missed, lost, unseen, quarantined});
-    // Nobody asks for a number twice in one sweep.
+    // A number is asked for once in a sweep, and the unmet numbers were asked for above.
     const absent = (await readAbsent(deps.pool, scopeOf(this.#run))).union(unmet);
     const range = rangeOf({seen, seenAgain, ...held, absent});
     const gaps = await this.#askGaps(range);
@@ -105,7 +105,7 @@ class OpenQuestions {
     return new NumberSet(unmet).difference(seen).difference(seenAgain).difference(this.#live);
   }
 
-  /** Nobody is asked twice, though the sweep was cut off: but what a list has shown since is back, whatever was said. */
+  /** After a restart earlier answers are reused, unless a list has shown the number since. */
   async #recallAnswers(): Promise<void> {
     const {deps, sweep} = this.#run;
     const answered = (await listTombstones(deps.pool, sweep.sweepId)).map(({number}) => number);
@@ -172,7 +172,7 @@ class OpenQuestions {
       .map(String)
       .filter((number) => !absent.has(number));
     const found: number[] = [];
-    // What is above the known range may be born any moment, so nothing is remembered of it.
+    // A record above the known range may be created any moment, so its absence is not remembered.
     const keep: KeepGone = step < 0 ? this.#keep : async () => {};
     const asked = await this.#askAll(numbers, keep, (number) => found.push(Number(number)));
     return {asked, furthest: found.length === 0 ? null : step > 0 ? Math.max(...found) : Math.min(...found)};

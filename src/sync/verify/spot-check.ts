@@ -1,6 +1,7 @@
-// What is known byte for byte is not parsed, and what has the same hash is not written: both trust what was noted when a row
-// was written. So each full sweep parses some pages all the same, and compares what their rows hold. Where one holds
-// something else, it is put right, and the next sweep compares all.
+// A record that is known byte for byte is not parsed, and a row with the same hash is not written: both trust
+// the notes made when the row was written. So each full sweep parses some pages all the same, and compares
+// them with the rows held. A row that holds something else is put right, and the next sweep compares all
+// pages.
 
 import {randomInt} from 'node:crypto';
 import {parentColumnOf} from '../../streams/stream.ts';
@@ -15,10 +16,12 @@ import type {EncodedRowSet} from '../load/encoded-row-set.ts';
 import type {CutPage} from '../load/read-batch.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 
-/** Of a long list one page in so many is in the sample; of any list about two are. Measured: 2 % of a full parse. */
+/**
+ * The sample is one page in so many of a long list, about two of a short one. Measured: 2 % of a full parse.
+ */
 const sparsest = 50;
 
-/** The rows of one table that a page sent, one of a key. */
+/** The rows of one table that a page sent, one per key. */
 interface Sent {
   readonly table: MirrorTable;
   readonly rows: readonly EncodedRow[];
@@ -32,7 +35,7 @@ export class SpotCheck {
   #records = 0;
   #altered = 0;
 
-  /** @param last - what the last pass over the list came to */
+  /** @param last - the result of the last pass over the list */
   constructor(run: SweepRun, last: {readonly pages: number | null; readonly sample: Sample | null}) {
     this.#run = run;
     const isSuspect = last.sample !== null && last.sample.altered > 0 && !last.sample.isWhole;
@@ -45,7 +48,7 @@ export class SpotCheck {
     return {records: this.#records, altered: this.#altered, isWhole};
   }
 
-  /** Compares those of some pages that are in the sample, and puts right what is not as it was sent. */
+  /** Compares the pages that are in the sample with their rows, and puts right the rows that differ. */
   async compare(pages: readonly CutPage[]): Promise<void> {
     if (this.#run.sweep.mode !== 'full') return;
     for (const page of pages) if (page.page % this.#every === this.#offset) await this.#comparePage(page);
@@ -68,7 +71,7 @@ export class SpotCheck {
 
   #sentBy(rowSets: readonly EncodedRowSet[]): Sent[] {
     const {stream} = this.#run;
-    // Of records of the stream itself the list alone counts, not what stands of them inside others.
+    // For records of the stream itself only the list counts, not their copies inside other records.
     const others = stream.children.filter(({isOfStream}) => isOfStream !== true);
     const children = others.map(({table, element}) => ({
       table,
@@ -80,7 +83,7 @@ export class SpotCheck {
     }));
   }
 
-  /** Numbers of records that hold other children than they were sent with: they are read again by the next sweep. */
+  /** Numbers of records with other children than they were sent with: the next sweep reads them again. */
   async #findParents(rowSets: readonly EncodedRowSet[]): Promise<string[]> {
     const {deps, stream, sweep} = this.#run;
     const found = new Set<string>();

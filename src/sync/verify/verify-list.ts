@@ -1,5 +1,5 @@
-// The second pass over a list, and the third where it moved: numbers and nothing else. They find what moved between pages
-// while another was reading.
+// The second pass over a list, and the third where the list moved: numbers and nothing else. They find
+// records that moved between pages while another pass was reading.
 
 import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
 import {readListApart} from '../../api/xml/undecodable.ts';
@@ -10,11 +10,11 @@ import type {FirstPass} from '../load/read-list.ts';
 import {callOf, type SweepRun} from '../sweep/sweep-run.ts';
 import {PageNumbers} from './page-numbers.ts';
 
-/** What the passes after the first saw. */
+/** The result of the passes after the first. */
 export interface SecondPass {
   readonly numbers: NumberSet;
   readonly pages: number;
-  /** Whether the second pass saw on every page what the first did: then nothing moved, and nothing was missed. */
+  /** Whether the second pass saw the first's numbers on every page: then nothing moved or was missed. */
   readonly isQuiet: boolean;
   /** Why this pass does not prove that the list was read to its end. */
   readonly doubts: readonly string[];
@@ -22,9 +22,9 @@ export interface SecondPass {
 
 const pagesInFlight = 4;
 /**
- * Passes after the first, at most. What moves under all of them is asked for by its number; a third makes it rare that a
- * number which nobody would ask for, because it was gone once, hides from all. Where numbers tell nothing, two passes
- * must agree.
+ * Passes after the first, at most. A record that moves under all of them is asked for by its number. A number
+ * that was gone once is not asked for again; a third pass makes it rare that its record hides from all. Where
+ * numbers tell nothing, two passes must agree.
  */
 const maxPasses = {counted: 2, uncounted: 4};
 
@@ -92,7 +92,8 @@ class LightPass {
         this.lastPage = lastPage;
         return true;
       }
-      // Pages that moved on by a few records may bring nothing new for a while; one that repeats will for ever.
+      // Pages that moved on by a few records may bring nothing new for a while; a page that repeats brings
+      // nothing new for ever.
       if (fresh === 0 && page.page >= lastPage && (this.#isRepeated(page.page) || page.page > 2 * lastPage)) {
         this.#doubts.push(
           `the second pass had no end: page ${page.page} brought nothing new and was not empty`,

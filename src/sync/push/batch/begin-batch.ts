@@ -7,7 +7,9 @@ import {violatedConstraint} from '../../../warehouse/postgres/violated-constrain
 import {atStep, type ChangeContext} from '../change-context.ts';
 import {Batcher} from './batcher.ts';
 
-/** What came of noting a request: it may be sent; a twin of it is on its way; the change is no longer ours. */
+/**
+ * The result of noting a request: it may be sent; a twin of it is on its way; the change is no longer ours.
+ */
 export type Beginning = Begun | 'twin' | 'lost';
 
 export type Beginnings = Batcher<{readonly run: ChangeContext; readonly sending: Sending}, Beginning>;

@@ -23,7 +23,7 @@ import {writeRemote} from '../end/write-remote.ts';
 import {Batcher} from './batcher.ts';
 import type {StoppedKinds} from './stopped-kinds.ts';
 
-/** A change that is done, and what is to be written of it. */
+/** A change that is done, and the decision to write. */
 export interface FinishedChange {
   readonly run: ChangeContext;
   readonly done: Done;
@@ -31,7 +31,7 @@ export interface FinishedChange {
 
 export type Ends = Batcher<FinishedChange, true>;
 
-/** @param stops - told of the kinds of values that are stopped by what was altered */
+/** @param stops - told of the kinds of values that alterations have stopped */
 export function endBatch(pool: pg.Pool, stops: StoppedKinds): Ends {
   return new Batcher(async (endings) => {
     const stopped = await inSweepTransaction(pool, async (client) => {
@@ -44,7 +44,7 @@ export function endBatch(pool: pg.Pool, stops: StoppedKinds): Ends {
   });
 }
 
-/** @returns the kinds of values that are stopped by it */
+/** @returns the kinds of values that are stopped by the endings */
 async function writeEndings(client: pg.ClientBase, endings: readonly FinishedChange[]): Promise<string[]> {
   const byTable = [...Map.groupBy(endings, ({run}) => run.writes.table)].sort(([one], [other]) =>
     one.name < other.name ? -1 : 1,
@@ -92,7 +92,7 @@ function assignedJobOf({run, done}: FinishedChange): AssignedJob[] {
   return [{changeId, accountId, rowId, number: done.number, isNew: operation === 'create'}];
 }
 
-/** What only this change has to say. */
+/** Writes the change's own part: its conflicts, and the number and author of a created record. */
 async function writeOwn(client: pg.ClientBase, {run, done}: FinishedChange): Promise<void> {
   const {change, writes} = run;
   await keepConflicts(client, change, done.conflicts);
@@ -102,7 +102,7 @@ async function writeOwn(client: pg.ClientBase, {run, done}: FinishedChange): Pro
   if (typeof author === 'string') await learnEmployee(client, change.accountId, author);
 }
 
-/** The record is gone by our delete, and what hung on it. */
+/** Marks deleted the record that our delete removed, and its owned children. */
 async function markRowDeleted(client: pg.ClientBase, {run, done}: FinishedChange): Promise<void> {
   const {change, stream, writes} = run;
   const {accountId, changeId, rowId} = change;

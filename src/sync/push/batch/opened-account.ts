@@ -1,19 +1,20 @@
 import {type Clocks, isWithin} from '../../lease.ts';
 import type {AccountApi} from '../../sweep/sweep-deps.ts';
 
-/** A change may be in hand for long before it is begun: the account is looked at again after so long. */
+/** A change may be in hand for long before it is begun: after so long the account is looked at again. */
 const freshMs = 2_000;
 
 interface Opening {
-  /** Of the account's row when the change was claimed that asked for it. */
+  /** The version of the account's row when the asking change was claimed. */
   readonly version: string;
   readonly since: readonly number[];
   readonly account: Promise<AccountApi>;
 }
 
 /**
- * The way to the account of a run, opened once for all its changes. It is opened again when the account has been written
- * since (another token, another zone, resumed), which each claim tells at no cost, and every few seconds.
+ * The way to the account of a run, opened once for all its changes. It is opened again every few seconds, and
+ * when the account's row was written since (another token, another zone, resumed): each claim tells that at
+ * no cost.
  */
 export class OpenedAccount {
   readonly #open: () => Promise<AccountApi>;
@@ -27,7 +28,7 @@ export class OpenedAccount {
 
   /**
    * @param version - of the account's row, as the claim of the change told it
-   * @throws {FatalError} nobody knows its token here; who comes next tries again
+   * @throws {FatalError} its token is not known here; the next caller tries again
    */
   async get(version: string): Promise<AccountApi> {
     if (this.#held === null || !this.#isFresh(this.#held, version))
@@ -41,7 +42,7 @@ export class OpenedAccount {
     }
   }
 
-  /** Its token was refused: another one may be there by now. */
+  /** The token was refused: the account may have another by now. */
   forget(): void {
     this.#held = null;
   }

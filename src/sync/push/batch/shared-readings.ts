@@ -8,21 +8,22 @@ interface Readings<T> {
 }
 
 /**
- * Reads a list once for all who ask for it beside each other. A reading begins after everybody whom it serves has asked, so
- * that it is evidence of what they had sent by then: who asks while one is under way waits for the next.
+ * Reads a list once for all changes that ask for it beside each other. A reading begins after every change
+ * that it serves has asked, so that it is evidence of their requests sent by then: a change that asks while
+ * one is under way waits for the next.
  */
 export class SharedReadings<T> {
   readonly #signal: AbortSignal;
   readonly #byList = new WeakMap<object, Readings<T>>();
 
-  /** @param signal - ends readings; one that serves many is not ended for the sake of one */
+  /** @param signal - ends readings; a reading that serves many is not ended for the sake of one */
   constructor(signal: AbortSignal) {
     this.#signal = signal;
   }
 
   /**
-   * @param list - what is read: an account that was opened anew has lists of its own
-   * @throws what the reading has failed with, to everybody whom it serves
+   * @param list - the list to read: an account that was opened anew has lists of its own
+   * @throws the reading's error, to every caller that it serves
    */
   async ask(list: object, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const readings = this.#byList.get(list) ?? {underWay: Promise.resolve(), next: null};

@@ -1,8 +1,11 @@
 import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
 
-/** Kinds that were stopped while this process was at work: what waits for its turn by then is not sent any more. */
+/**
+ * Kinds that were stopped while this process was at work: a request that waits for its turn by then is not
+ * sent any more.
+ */
 export class StoppedKinds {
-  /** By kind, when the latest change known by then was taken up: later ones know better. */
+  /** By kind, the time of the latest claim known at the stop: changes claimed later know better. */
   readonly #stopped = new Map<string, number>();
   #latestClaimMs = 0;
 

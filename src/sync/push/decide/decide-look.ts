@@ -1,4 +1,5 @@
-// What becomes of a change in doubt, by what was found when it was looked for. Nothing is sent again blindly. Pure.
+// The next step of a change in doubt, decided by the records that a look found. Nothing is sent again
+// blindly. Pure.
 
 import {type Gone, isGone} from '../../../api/resources/verdict.ts';
 import type {KnownSubject} from '../send/request.ts';
@@ -10,19 +11,22 @@ import type {Candidates} from './recognize.ts';
 import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
 import {isEchoOf, isSameValue} from './same-value.ts';
 
-/** A create is sent twice at the most: the row itself says so. What does the same however often may be sent more often. */
+/**
+ * A create is sent twice at most: a constraint on its row says so. Updates and deletes may be repeated more
+ * often.
+ */
 const maxSends = {create: 2, update: 20, delete: 20} as const;
 /** Looks that must have found nothing before a request counts as never arrived. */
 const fewestLooks = 3;
 
-/** What no reading can tell; null where one can. */
+/** Leaves to a person a change whose fate no reading can tell; null where one can. */
 export function decideUnseen({change}: ChangeFacts): LeftToPerson | null {
   if (change.operation !== 'update' || !('password' in change.fields) || change.isWritten) return null;
   const step = `give it up (fieldmirror changes resolve ${change.changeId} service) and set it again`;
   return conflict(`no reading tells whether the password was set: ${step}; ${change.reason ?? ''}`);
 }
 
-/** @param reading - of the one record that can be what the create made; null where there is none */
+/** @param reading - of the only record that the create can have made; null where there is none */
 export function decideCreated(
   facts: ChangeFacts,
   {ours, older}: Candidates,
@@ -39,7 +43,7 @@ export function decideCreated(
   return finish(facts, {number, remote: reading, since, sent});
 }
 
-/** An update that did nothing so far goes again at once. */
+/** An update without effect so far is sent again at once. */
 export function decideUpdated(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
   const {change} = facts;
   const found = findRow(facts, subject, reading);
@@ -54,7 +58,7 @@ export function decideUpdated(facts: ChangeFacts, subject: KnownSubject, reading
   return isUndone && mayGoAgain(facts) ? sendUpdate(facts, subject, found) : lookAgainOrGiveUp(facts);
 }
 
-/** A delete that did nothing so far goes again at once. */
+/** A delete without effect so far is sent again at once. */
 export function decideDeleted(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
   const {number} = subject;
   const {claimedAt: since} = facts.change;
@@ -67,7 +71,7 @@ function hasArrived({change, rules}: ChangeFacts, {values}: RemoteRow, name: str
   return isEchoOf(rules.get(name)?.kind ?? 'text', change.fields[name] ?? null, values[name] ?? null);
 }
 
-/** A third value is somebody's: while the request may still arrive nobody can say what it will have done. */
+/** A third value is another writer's: while the request may still arrive, its effect cannot be told. */
 function isAsBefore({change, rules}: ChangeFacts, {values}: RemoteRow, name: string): boolean {
   const held = values[name];
   const {[name]: before = null} = change.base;
@@ -78,7 +82,7 @@ function mayGoAgain({change}: ChangeFacts): boolean {
   return !change.isWritten && change.sends < maxSends[change.operation];
 }
 
-/** What was found of a request, though not what it was to do. */
+/** The traces of a request whose effect was not found. */
 interface Traces {
   /** Records that bear all that was sent, though they seem to have been there before. */
   readonly lookalikes?: readonly string[];

@@ -1,4 +1,4 @@
-// What becomes of an update, by what the service holds just before it is sent. Pure.
+// The next step of an update, decided by the service's record just before it is sent. Pure.
 
 import {readDate} from '../../../api/http/http-date.ts';
 import {type Gone, isGone} from '../../../api/resources/verdict.ts';
@@ -11,13 +11,13 @@ import {finish} from './finish.ts';
 import {type Merge, mergeFields, type Sides} from './merge.ts';
 import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
 
-/** What was read of an update's record. */
+/** A reading of an update's record. */
 export interface ReadRow {
   readonly remote: Remote;
   readonly row: RemoteRow;
 }
 
-/** The row of a record that was just read; the words of its absence where it is not there. */
+/** The row of a record that was just read; where it is absent, the words that say so. */
 export function findRow(
   facts: ChangeFacts,
   {number}: KnownSubject,
@@ -28,13 +28,16 @@ export function findRow(
   return row === null ? 'it is not in the list' : {remote: reading, row};
 }
 
-/** Merges what is wanted with what was just read, and sends what differs; a record that is gone is left to a person. */
+/**
+ * Merges the change's fields with the reading, and sends those that differ; a gone record is left to a
+ * person.
+ */
 export function decideUpdate(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
   const found = findRow(facts, subject, reading);
   return typeof found === 'string' ? leaveGone(found) : sendUpdate(facts, subject, found);
 }
 
-/** Merges what is wanted with what was just read, and sends what differs. */
+/** Merges the change's fields with the reading, and sends those that differ. */
 export function sendUpdate(facts: ChangeFacts, subject: KnownSubject, {remote, row}: ReadRow): Plan {
   const merge = mergeFields(sidesOf(facts, remote, row));
   const {send: fields, unsent, conflicts} = merge;
@@ -67,8 +70,9 @@ function sidesOf(
 }
 
 /**
- * Whether the service's record was changed after the wish was made: its `updated_at` against the `Date` of the document that
- * shows it, less the time since the wish. Null where it does not tell both.
+ * Whether the service's record was changed after the change was requested: its `updated_at` against the
+ * `Date` of the document that shows it, less the time since the request. Null where the document does not
+ * tell both.
  */
 function isServiceNewer(
   {change, claimedMs}: Pick<ChangeFacts, 'change' | 'claimedMs'>,
@@ -81,7 +85,7 @@ function isServiceNewer(
   return Date.parse(at) > shownMs - wishedAgoMs;
 }
 
-/** What is wanted from now on: without what the rule gave to the service, with what moves along. */
+/** The change's fields after conflict rules: lost fields removed, members of a group added. */
 function narrow(
   {change}: ChangeFacts,
   {send: sent, lost, conflicts}: Merge,

@@ -1,5 +1,5 @@
-// What becomes of a change by the answer to its request. What is certain ends it, or lets it be sent later; what is not is in
-// doubt, and nobody sends it again before it was looked for. Pure.
+// The next step of a change, decided by the answer to its request. A certain answer ends the change, or lets
+// it be sent later. Otherwise the change is in doubt, and is not sent again before a look. Pure.
 
 import type {WriteResult} from '../../../api/resources/operations.ts';
 import {AccessError, RetryableError} from '../../../base/errors.ts';
@@ -13,12 +13,12 @@ import {findRemoteRow, type Remote} from './remote.ts';
 type Written = Extract<WriteResult, {outcome: 'done'}>;
 type Refused = Extract<WriteResult, {outcome: 'refused'}>;
 
-/** A request that ended, and what was read of its record since. */
+/** A request that ended, and the reading of its record since. */
 export interface Outcome {
   readonly plan: SendPlan;
   readonly begun: Begun;
   readonly result: WriteResult;
-  /** Of the record that a create made, where the answer told it. */
+  /** The number of the record that a create made, where the answer told it. */
   readonly created: string | null;
   /** The record after it was written; null where it is a delete, and where it could not be read. */
   readonly after: Remote | null;
@@ -26,7 +26,7 @@ export interface Outcome {
   readonly isTokenSpent: boolean;
 }
 
-/** What is to be written of a change whose request has ended. */
+/** The decision on a change whose request has ended. */
 export function decide(facts: ChangeFacts, outcome: Outcome): Decision {
   const {result, begun} = outcome;
   switch (result.outcome) {
@@ -47,7 +47,9 @@ export function decide(facts: ChangeFacts, outcome: Outcome): Decision {
   }
 }
 
-/** Where the record cannot be read the change stays in doubt: it is read later, and never sent again. */
+/**
+ * A change whose record cannot be read stays in doubt: the record is read later, the change never sent again.
+ */
 function decideWritten(facts: ChangeFacts, outcome: Outcome, {status}: Written): Decision {
   const {plan, begun, created, after, isTokenSpent} = outcome;
   const {subject, fields: sent, unsent} = plan;
@@ -81,7 +83,7 @@ function decideRefused(facts: ChangeFacts, {plan, begun}: Outcome, refused: Refu
     case 'update':
       return leaveGone(words, attempt);
     case 'delete':
-      // That the record is gone already is what was wanted.
+      // The record is gone already, as the delete wanted.
       return finish(facts, {number: subject.number, remote: null, since: begun.startedAt, sent: {}, attempt});
   }
 }

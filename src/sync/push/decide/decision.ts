@@ -1,4 +1,5 @@
-// What a step leads to: a request to send, or what is to be written of the change. Both are values; nothing has happened yet.
+// The result of a step: a request to send, or a decision on the change. Both are values; nothing has happened
+// yet.
 
 import type {AccessError} from '../../../base/errors.ts';
 import type {ChangeResult, ChangeValues} from '../../../warehouse/changes/change.ts';
@@ -7,23 +8,26 @@ import type {AttemptEnd, Narrowed} from '../../../warehouse/changes/move-changes
 import type {Subject} from '../send/request.ts';
 import type {Remote} from './remote.ts';
 
-/** A request that ended, to be noted with what came of it. */
+/** A request that ended, to be noted with its outcome. */
 export interface EndedAttempt {
   readonly attemptId: string;
   readonly end: AttemptEnd;
 }
 
-/** A request to send, and what it rests on. */
+/** A request to send, and the reading it rests on. */
 export interface SendPlan {
   readonly what: 'send';
   readonly subject: Subject;
   readonly fields: ChangeValues;
-  /** What is wanted from now on, where a rule has decided conflicts. */
+  /** The change's fields from now on, where a rule has decided conflicts. */
   readonly narrowed: Narrowed | null;
   readonly conflicts: readonly KeptConflict[];
   /** Wanted fields that the service holds already. */
   readonly unsent: readonly string[];
-  /** What the service held before, to put back into the row when it refuses; null where nothing was read. */
+  /**
+   * The service's record before the request, to put back into the row if refused; null where nothing was
+   * read.
+   */
   readonly before: Remote | null;
 }
 
@@ -33,9 +37,9 @@ export interface Done {
   readonly number: string;
   /** Null where there is no record any more. */
   readonly remote: Remote | null;
-  /** What the service holds now of the row itself. */
+  /** The service's present values of the row itself. */
   readonly values: ChangeValues;
-  /** The record itself is gone, though that which it hung on may be there. */
+  /** The record itself is gone, though its parent may be there. */
   readonly isGone: boolean;
   /** By the database's clock, before the record of the service was asked for. */
   readonly since: string;
@@ -44,16 +48,16 @@ export interface Done {
   readonly attempt: EndedAttempt | null;
 }
 
-/** The service refused it. */
+/** The service refused the change. */
 export interface Rejected {
   readonly what: 'reject';
   readonly words: string;
-  /** What the row shows again; null where nothing was read. */
+  /** The record that the row shows again; null where nothing was read. */
   readonly remote: Remote | null;
   readonly attempt: EndedAttempt | null;
 }
 
-/** A person decides. */
+/** A person decides the change. */
 export interface LeftToPerson {
   readonly what: 'conflict';
   readonly reason: string;
@@ -62,30 +66,30 @@ export interface LeftToPerson {
   readonly attempt: EndedAttempt | null;
 }
 
-/** Nobody knows whether it was written: it is looked for after a while. */
+/** The fate of the request is unknown: it is looked for after a while. */
 export interface InDoubt {
   readonly what: 'doubt';
   readonly reason: string;
   readonly delayMs: number;
-  /** Of the record, where the answer told it. */
+  /** The record's number, where the answer told it. */
   readonly number: string | null;
   /** The change was looked for, and nothing was found. */
   readonly isLook: boolean;
   readonly attempt: EndedAttempt | null;
 }
 
-/** Nothing was written; it is sent after a while. */
+/** Nothing was written; the change is sent after a while. */
 export interface Postponed {
   readonly what: 'postpone';
   readonly reason: string;
   readonly delayMs: number;
   readonly isFailure: boolean;
   readonly attempt: EndedAttempt | null;
-  /** The account's token is refused: thrown once that is written. */
+  /** The account's token is refused: thrown once the decision is written. */
   readonly refusal: AccessError | null;
 }
 
-/** It bears a kind of value that the service altered: it waits for a person to look at that. */
+/** The change bears a kind of value that the service altered: it waits until a person has looked at that. */
 export interface Held {
   readonly what: 'hold';
   readonly kind: string;
@@ -98,12 +102,12 @@ export interface Resent {
   readonly reason: string;
 }
 
-/** What is to be written of a change. */
+/** The decision on a change. */
 export type Decision = Done | Rejected | LeftToPerson | InDoubt | Postponed | Held | Resent;
 
 export type Plan = SendPlan | Decision;
 
-/** Sends what nothing need be read for: a create, or a delete. */
+/** Sends a change that needs no reading: a create, or a delete. */
 export function sendUnread(subject: Subject, fields: ChangeValues): SendPlan {
   return {what: 'send', subject, fields, narrowed: null, conflicts: [], unsent: [], before: null};
 }

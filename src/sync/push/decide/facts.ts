@@ -4,19 +4,22 @@ import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
 import type {FieldRule} from '../../../warehouse/changes/write-rules.ts';
 import type {SettlePolicy} from '../push-deps.ts';
 
-/** What is known of a change in hand before anything is asked. Every decision rests on this and on what the service said. */
+/**
+ * The facts of a change in hand before any request. Every decision rests on them and on the service's
+ * answers.
+ */
 export interface ChangeFacts {
   readonly change: ClaimedChange;
   readonly writes: Writes;
-  /** Whose record tells what became of it: its own stream's, or its parent's. */
+  /** The stream whose record shows the change's fate: its own, or its parent's. */
   readonly stream: Stream;
   /** Of the change's table, by field. */
   readonly rules: ReadonlyMap<string, FieldRule>;
   readonly settle: SettlePolicy;
-  /** Before it was taken up, by the clock of this process that never goes back. */
+  /** Just before the change was claimed, by the monotonic clock of this process. */
   readonly claimedMs: number;
-  /** After it was taken up, by the same clock. */
+  /** Just after the change was claimed, by the same clock. */
   readonly heldMs: number;
-  /** How long it waits if it fails now; drawn by lot, once. */
+  /** How long the change waits if it fails now; drawn at random, once. */
   readonly backOffMs: number;
 }

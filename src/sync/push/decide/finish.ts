@@ -1,4 +1,4 @@
-// A change that is done: what the service made of what was asked for. Pure.
+// A change that is done: its sent values compared with the service's. Pure.
 
 import type {ChangeResult, ChangeValues} from '../../../warehouse/changes/change.ts';
 import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
@@ -7,21 +7,21 @@ import type {ChangeFacts} from './facts.ts';
 import {findRemoteRow, type Remote} from './remote.ts';
 import {isSameValue, saysTheSame} from './same-value.ts';
 
-/** What is known of a change that is done. */
+/** The facts of a change that is done. */
 export interface Finished {
   readonly number: string;
   /** Null where there is no record any more. */
   readonly remote: Remote | null;
   /** By the database's clock, before the record of the service was asked for. */
   readonly since: string;
-  /** What was sent, to see what the service made of it. */
+  /** The values sent, to compare with the service's. */
   readonly sent: ChangeValues;
   readonly unsent?: readonly string[];
   readonly conflicts?: readonly KeptConflict[];
   readonly attempt?: EndedAttempt | null;
 }
 
-/** Ends a change as done, with what the service holds now. */
+/** Ends a change as done, with the service's present values. */
 export function finish(
   facts: Pick<ChangeFacts, 'writes' | 'stream' | 'rules'>,
   {number, remote, since, sent, unsent = [], conflicts = [], attempt = null}: Finished,

@@ -1,5 +1,6 @@
-// What values have in common that a service misreads: one whose dates are read the other way round misreads every date. A
-// text is a kind of its own field, for what befalls it there, such as a limit of its length, befalls no other.
+// The kind that misread values have in common: a service that reads one date the other way round misreads
+// every date. A text has a kind per field, because an alteration there, such as a length limit, befalls no
+// other field.
 
 import type {ChangeValues} from '../../../warehouse/changes/change.ts';
 import type {ChangeFacts} from './facts.ts';

@@ -1,4 +1,5 @@
-// The three-way merge: what both sides last agreed on, what is wanted here, what the service holds now. Pure.
+// The three-way merge: the base that both sides last agreed on, the values wanted here, the service's present
+// values. Pure.
 
 import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change.ts';
 import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
@@ -6,7 +7,7 @@ import type {FieldRule, Rule} from '../../../warehouse/changes/write-rules.ts';
 import {isSameValue} from './same-value.ts';
 
 export interface Merge {
-  /** What to send. */
+  /** The values to send. */
   readonly send: ChangeValues;
   /** Fields that the service holds already as they are wanted. */
   readonly unsent: readonly string[];
@@ -16,16 +17,19 @@ export interface Merge {
 }
 
 export interface Sides {
-  /** What is wanted. */
+  /** The wanted values. */
   readonly fields: ChangeValues;
-  /** What it was changed from; bears the fields that move with the wanted ones, too. */
+  /** The values before the change; includes the fields that move with the wanted ones. */
   readonly base: ChangeValues;
-  /** What the service holds now; a field that it did not tell is unknown: to be sent, and no conflict. */
+  /** The service's present values; a field that is not told is unknown: it is sent, and is no conflict. */
   readonly remote: ChangeValues;
-  /** Whether the service's record was changed after the wish was made; null where the service does not say. */
+  /**
+   * Whether the service's record was changed after the change was requested; null where the service does not
+   * say.
+   */
   readonly isServiceNewer: boolean | null;
   readonly rules: ReadonlyMap<string, FieldRule>;
-  /** Fields of which all are sent that are wanted, where one is. */
+  /** Fields that go together: when one of them is sent, all wanted ones are sent. */
   readonly together?: readonly string[];
 }
 
@@ -43,7 +47,7 @@ export function mergeFields(sides: Sides): Merge {
   };
 }
 
-/** The names of base and fields, those of one group together; groups of which nothing is wanted are left out. */
+/** The names of base and fields, those of one group together; groups without a wanted field are left out. */
 function groupFields({fields, base, rules}: Sides): string[][] {
   const units = new Map<string, string[]>();
   for (const name of new Set([...Object.keys(fields), ...Object.keys(base)])) {
@@ -87,7 +91,7 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
   return {send: {}, unsent, lost: winner === 'service' ? toSend : [], conflicts};
 }
 
-/** Of a group whose fields have different rules nobody but a person can decide. */
+/** A group whose fields have different rules is left to a person. */
 function ruleOf(names: readonly string[], rules: ReadonlyMap<string, FieldRule>): Rule {
   const [rule = 'ask', ...others] = new Set(names.map((name) => rules.get(name)?.rule ?? 'ask'));
   return others.length === 0 ? rule : 'ask';

@@ -1,4 +1,4 @@
-// How a change that is not over waits, and for what. Pure.
+// How long a change that is not over waits, and why. Pure.
 
 import {
   conflict,
@@ -11,7 +11,7 @@ import {
 import type {ChangeFacts} from './facts.ts';
 import {kindsOf} from './kinds.ts';
 
-/** What keeps a change from being sent now; null when nothing does. */
+/** The decision that keeps a change from being sent now; null when nothing does. */
 export function decideWait(facts: ChangeFacts): Decision | null {
   const {change, settle} = facts;
   const stopped = kindsOf(facts, change.fields).find((kind) => change.stoppedKinds.includes(kind));
@@ -22,13 +22,16 @@ export function decideWait(facts: ChangeFacts): Decision | null {
   return postpone('a request of an earlier change of this record was lost, and may still arrive', calmMs);
 }
 
-/** The service altered such a value, and nobody has looked yet: what is sent like that might be altered, too. */
+/** The service altered such a value, and no person has looked yet: another one might be altered, too. */
 function holdStopped(kind: string): Decision {
   const reason = `the service altered what was sent (${kind}): somebody looks at that first (fieldmirror changes list --state altered)`;
   return {what: 'hold', kind, reason};
 }
 
-/** A number that its path needs is unknown: what a new record hangs on will have one; nothing else can get one back. */
+/**
+ * The path needs a number that is unknown. The parent of a new record will get one; a number lost is not got
+ * back.
+ */
 export function lackNumber(facts: ChangeFacts): Decision {
   const {change, writes} = facts;
   const parent = `its ${writes.parent?.table ?? 'parent'}`;
@@ -37,7 +40,7 @@ export function lackNumber(facts: ChangeFacts): Decision {
   return tryLater(facts, {reason: `${parent} has no number yet`});
 }
 
-/** Nothing was written, and the same may succeed later. */
+/** Nothing was written, and the same request may succeed later. */
 export function tryLater(
   {backOffMs}: Pick<ChangeFacts, 'backOffMs'>,
   failed: {
@@ -51,7 +54,10 @@ export function tryLater(
   return {what: 'postpone', reason, delayMs, isFailure: true, attempt, refusal: null};
 }
 
-/** Nobody knows whether it was written: it is looked for, when the service says, and later the more often it was sent. */
+/**
+ * The fate of the request is unknown. It is looked for when the service says; the more often it was sent, the
+ * later.
+ */
 export function doubt(
   {change, settle}: Pick<ChangeFacts, 'change' | 'settle'>,
   unknown: {

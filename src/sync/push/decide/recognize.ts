@@ -1,4 +1,4 @@
-// Whether a record is what a create made: it bears everything that was sent, and is nobody else's. Pure.
+// Whether a create made a record: the record bears everything that was sent, and is not another's. Pure.
 
 import {readDate} from '../../../api/http/http-date.ts';
 import type {CustomerFilters} from '../../../api/resources/client.ts';
@@ -8,15 +8,17 @@ import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow, ShownRow} from './remote.ts';
 import {isEchoOf} from './same-value.ts';
 
-/** Numbers of records that bear everything that was sent and are nobody else's. */
+/** Numbers of records that bear everything that was sent and are not another's. */
 export interface Candidates {
-  /** Any of them can be what the create made. */
+  /** Records that the create can have made. */
   readonly ours: readonly string[];
-  /** By the service's clock these were there before it was sent. A clock proves nothing: a person decides. */
+  /**
+   * Records that are older than the sending by the service's clock. A clock proves nothing: a person decides.
+   */
   readonly older: readonly string[];
 }
 
-/** Whose records may be, as the warehouse knows. */
+/** Other claims to the records, as the warehouse knows them. */
 export interface Claimants {
   /** Fields of other creates under the same parent whose fate is open. */
   readonly rivals: readonly ChangeValues[];
@@ -32,14 +34,14 @@ type Rules = Pick<ChangeFacts, 'rules'>;
 export function isMatch({rules}: Rules, fields: ChangeValues, {values}: RemoteRow): boolean {
   return Object.entries(fields).every(([name, value]) => {
     const kind = rules.get(name)?.kind ?? 'text';
-    // A list need not say who is assigned.
+    // A list may leave out the assigned employees.
     return kind === 'secret' || values[name] === undefined || isEchoOf(kind, value, values[name] ?? null);
   });
 }
 
 /**
- * Of the rows that bear everything that was sent those that a create may have made. A record is somebody else's when it was
- * known before, and when it is nearer to another create whose fate is open.
+ * The rows that a create may have made, of those that bear everything that was sent. A record is another's
+ * when it was known before, or when it is nearer to another create whose fate is open.
  * @param rows - each of them a match
  */
 export function pickCandidates(
@@ -57,7 +59,7 @@ export function pickCandidates(
   };
 }
 
-/** Of two creates that a record could be, it is the one that said more of it. */
+/** A record that fits two creates belongs to the one that sent more fields. */
 function isNearer(rival: ChangeValues, ours: ChangeValues): boolean {
   return Object.keys(rival).length > Object.keys(ours).length;
 }

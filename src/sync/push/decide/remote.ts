@@ -1,4 +1,4 @@
-// What the service holds of the record that a change is about: of a note, what the job that it hangs on says. Pure.
+// The service's record that a change is about; for a note, the job that it hangs on. Pure.
 
 import type {FieldRecord} from '../../../api/xml/record.ts';
 import type {RowSet} from '../../../records/rows.ts';
@@ -9,12 +9,15 @@ import type {ChangeFacts} from './facts.ts';
 
 type Place = Pick<ChangeFacts, 'writes' | 'stream'>;
 
-/** A record as the service holds it, as far as it says. */
+/** A record as the service holds it, as far as the service tells. */
 export interface Remote extends RowSet {
   readonly record: FieldRecord;
-  /** Columns of the record's own row of which nothing was said: unknown, not empty. */
+  /** Columns of the record's own row that were left out: unknown, not empty. */
   readonly unsaid: ReadonlySet<string>;
-  /** When it was asked for, by the clock of this process: of two readings of one record the later knows better. */
+  /**
+   * When the record was asked for, by the clock of this process: of two readings of one record the later
+   * counts.
+   */
   readonly askedAt: number;
   /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
   readonly dateHeader: string | null;
@@ -23,7 +26,7 @@ export interface Remote extends RowSet {
 /** One row of a change's table, as the service holds it. */
 export interface RemoteRow {
   readonly number: string;
-  /** Of every column that was told, and the employees of a job. */
+  /** The values of the columns that were told, and the employees of a job. */
   readonly values: ChangeValues;
 }
 
@@ -36,13 +39,13 @@ export interface ShownRow extends RemoteRow {
 /** A record, of which some columns may be unknown. */
 type Told = RowSet & Partial<Pick<Remote, 'unsaid'>>;
 
-/** The element of a record that holds what the change is about; null where it is about the record itself. */
+/** The element of a record that holds the change's row; null where the change is about the record itself. */
 export function elementOf({writes, stream}: Place): string | null {
   if (stream.table === writes.table) return null;
   return stream.children.find(({table}) => table === writes.table)?.element ?? null;
 }
 
-/** The rows of a change's table in the record of the service: the record itself, or what hangs on it. */
+/** The rows of a change's table in the record of the service: the record itself, or its children. */
 export function listRemoteRows(place: Place, remote: Told): RemoteRow[] {
   const {writes, stream} = place;
   if (stream.table === writes.table)

@@ -14,8 +14,8 @@ export function isSameValue(kind: WriteRule['kind'], one: ChangeValue, other: Ch
 }
 
 /**
- * Whether what came back can be what was sent: services trim, change case, join blanks, and take an empty text for none.
- * Used where the fate of a request is in doubt, and nowhere else.
+ * Whether the value that came back can be the one sent: services trim, change case, join blanks, and take an
+ * empty text for none. Used where the fate of a request is in doubt, and nowhere else.
  */
 export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: ChangeValue): boolean {
   if (kind !== 'text') return isSameValue(kind, sent, got);
@@ -23,8 +23,9 @@ export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: Change
 }
 
 /**
- * Whether what came back says the same to a person. Blanks and line ends do not count, nor an empty text for none, nor the
- * case of an e-mail address, nor anything but digits in a telephone number. Every other letter, digit and sign does.
+ * Whether the value that came back says the same to a person. Blanks and line ends do not count, nor an empty
+ * text for none, nor the case of an e-mail address, nor anything but digits in a telephone number. Every
+ * other letter, digit and sign does.
  */
 export function saysTheSame(
   {field, kind}: {readonly field: string; readonly kind: WriteRule['kind']},

@@ -1,5 +1,5 @@
-// The last step of a change: what was decided is written. Its ends are one transaction each: what it wanted, what the service
-// made of it, the rows that show it.
+// The last step of a change: the decision is written. Each end is one transaction: the change, the service's
+// result, the rows that show it.
 
 import type pg from 'pg';
 import {holdForKind} from '../../../warehouse/changes/alterations.ts';
@@ -29,7 +29,10 @@ import {
 import type {PushEnd, PushRun} from '../push-run.ts';
 import {writeRemote} from './write-remote.ts';
 
-/** Writes what was decided of a change. @throws {AccessError} the account's token was refused; that is written by then */
+/**
+ * Writes the decision on a change.
+ * @throws {AccessError} the account's token was refused; the decision is written
+ */
 export async function end(run: PushRun, decision: Decision): Promise<PushEnd> {
   const {deps, change} = run;
   switch (decision.what) {

@@ -1,4 +1,5 @@
-// A change that an error stopped is put back. What an answer means for it is decided in ../decide/postponements.ts.
+// A change that an error stopped is put back. The meaning of an answer is decided in
+// ../decide/postponements.ts.
 
 import {AccessError, RetryableError} from '../../../base/errors.ts';
 import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
@@ -9,7 +10,9 @@ import type {PushDeps} from '../push-deps.ts';
 import type {PushEnd} from '../push-run.ts';
 import {backOffMs} from './back-off-ms.ts';
 
-/** Notes in the row what stopped it. What was being sent is in doubt: only an answer makes it certain. */
+/**
+ * Notes the error in the change's row. A change that was being sent is in doubt: only an answer is certain.
+ */
 export async function giveBackFailed(
   deps: PushDeps,
   change: ClaimedChange,
@@ -25,7 +28,7 @@ export async function giveBackFailed(
     const state = await giveBackChange(deps.pool, change, {delayMs, isFailure, reason: error.message});
     return state === 'in_doubt' ? 'in_doubt' : 'postponed';
   } catch (unsettled) {
-    // Not even that could be written, or the change is somebody else's by now: the lease runs out by itself.
+    // The error could not be written, or another worker has the change by now: our lease expires.
     deps.log.debug({change: change.changeId, reason: String(unsettled)}, 'a change is left to its lease');
     return 'postponed';
   } finally {

@@ -8,15 +8,15 @@ import {writeRowSets} from '../../load/write-batch.ts';
 import type {ChangeContext} from '../change-context.ts';
 import type {Remote} from '../decide/remote.ts';
 
-/** What was read of a change's record. */
+/** A reading of a change's record. */
 export interface Read {
   readonly run: Pick<ChangeContext, 'change' | 'stream'>;
   readonly remote: Remote;
-  /** By the database's clock, before it was asked for. */
+  /** By the database's clock, before the record was asked for. */
   readonly since: string;
 }
 
-/** Writes what was read of some changes' records, of one account, in the caller's transaction. */
+/** Writes the readings of some changes' records, of one account, in the caller's transaction. */
 export async function writeRemote(client: pg.ClientBase, reads: readonly Read[]): Promise<void> {
   for (const [stream, ofStream] of Map.groupBy(reads, ({run}) => run.stream))
     for (const lot of lotsOf(ofStream)) await writeLot(client, stream, lot);
@@ -46,8 +46,8 @@ function lotsOf(reads: readonly Read[]): Read[][] {
 }
 
 /**
- * Of several readings of one record the latest counts. What hangs on the record stands only in the reading of a change that asked
- * for it: an earlier reading counts for what no later one tells.
+ * Of several readings of one record the latest counts. Children of the record stand only in the reading of a
+ * change that asked for them: an earlier reading counts for the children that no later one tells.
  */
 function leaveOutRepeats(reads: readonly Read[]): Read[] {
   const [latest, ...earlier] = reads.toSorted((one, other) => other.remote.askedAt - one.remote.askedAt);

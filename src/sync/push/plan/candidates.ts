@@ -1,4 +1,4 @@
-// Where a record would be that a create may have made: read, and matched on all that was sent.
+// The place of a record that a create may have made: read, and matched on all that was sent.
 
 import type {List} from '../../../api/resources/operations.ts';
 import {isGone} from '../../../api/resources/verdict.ts';
@@ -17,7 +17,7 @@ export async function findCandidates(run: PushRun, subject: NewSubject): Promise
   const rows = (await readPlace(run, subject)).filter((row) => isMatch(run, change.fields, row));
   if (rows.length === 0) return {ours: [], older: []};
   const records = rows.map(toAppearance);
-  // Rivals first: one that is settled between the two questions has made its record known by the second.
+  // Rivals first: when one is settled between the two questions, its record is known to the second.
   const rivals = await listRivalCreates(deps.pool, change);
   const times = await placeInTime(deps.pool, writes.table, {...change, key: writes.key, records});
   return pickCandidates(run, rows, {rivals, ...times});

@@ -1,4 +1,4 @@
-// A request whose fate nobody knows is looked for, again and again, and never sent again blindly.
+// A request whose fate is unknown is looked for, again and again, and never sent again blindly.
 
 import {atStep} from '../change-context.ts';
 import {decideCreated, decideDeleted, decideUnseen, decideUpdated} from '../decide/decide-look.ts';
@@ -10,7 +10,7 @@ import {findCandidates} from './candidates.ts';
 import {readRemote} from './read-remote.ts';
 import {readSubject, remoteNumberOf, remoteNumberOfCreated} from './subject.ts';
 
-/** Looks once for what a doubtful request did. */
+/** Looks once for the effect of a doubtful request. */
 export async function lookFor(run: PushRun): Promise<Plan> {
   const unseen = decideUnseen(run);
   if (unseen !== null) return unseen;

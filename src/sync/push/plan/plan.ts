@@ -1,4 +1,4 @@
-// The first step of a change: what is to be sent for it, or written without anything being sent.
+// The first step of a change: the request to send for it, or a decision that needs no request.
 
 import {atStep} from '../change-context.ts';
 import {decideUpdate} from '../decide/decide-update.ts';
@@ -9,7 +9,7 @@ import {lookFor} from './look.ts';
 import {readRemote} from './read-remote.ts';
 import {readSubject, remoteNumberOf} from './subject.ts';
 
-/** Says what is to be done with a change that was taken up; reads what that rests on. */
+/** Plans the next step of a claimed change; reads the record that the plan rests on. */
 export async function plan(run: PushRun): Promise<Plan> {
   const {change} = run;
   if (change.state === 'in_doubt') return await lookFor(run);

@@ -9,9 +9,11 @@ import {atStep, type ChangeContext} from '../change-context.ts';
 import {elementOf, type Remote} from '../decide/remote.ts';
 
 /**
- * Reads the record of a change's stream by its number, and what the change is about where the record leaves it out.
- * @throws {RecordError} it came, and cannot be taken
- * @throws {RetryableError} of what hangs on it nothing is told anywhere: nobody can say what became of the change
+ * Reads the record of a change's stream by its number, and the element that the change is about where the
+ * record leaves it out.
+ * @throws {RecordError} the record came, and cannot be taken
+ * @throws {RetryableError} no place tells the element that the change is about, so the change's fate stays
+ *   unknown
  */
 export async function readRemote(run: ChangeContext, number: string): Promise<Remote | Gone> {
   const askedAt = performance.now();
@@ -40,7 +42,7 @@ export async function readRemote(run: ChangeContext, number: string): Promise<Re
   return {...remote, record, unsaid: listUnsaid(stream, record), askedAt, dateHeader: answer.dateHeader};
 }
 
-/** Reads what was just written; null when it cannot be read now. */
+/** Reads the record that was just written; null when it cannot be read now. */
 export async function readBack(run: ChangeContext, number: string): Promise<Remote | null> {
   try {
     const remote = await readRemote(run, number);

@@ -3,7 +3,7 @@ import {readParentNumbers} from '../../../warehouse/rows/parent-numbers.ts';
 import type {PushRun} from '../push-run.ts';
 import {type KnownSubject, type Parent, parentInPath, type Subject} from '../send/request.ts';
 
-/** What a change is about, as paths know it; null while nobody knows one of the numbers. */
+/** The subject of a change, as paths know it; null while one of its numbers is unknown. */
 export async function readSubject(run: PushRun): Promise<Subject | null> {
   const {operation, number} = run.change;
   const place = parentInPath(run.writes, operation);
@@ -23,12 +23,12 @@ async function readParent(
   return number === undefined ? null : {table: parent, number};
 }
 
-/** The number of the record that tells what became of the change: its own, or that of the record it hangs on. */
+/** The number of the record that shows the change's fate: its own, or that of its parent. */
 export function remoteNumberOf({number, parent}: KnownSubject): string {
   return parent?.number ?? number;
 }
 
-/** The same of a record that a create has made; null where nobody knows the number of what it hangs on. */
+/** The same for a record that a create has made; null where the number of its parent is unknown. */
 export function remoteNumberOfCreated(
   {writes}: Pick<PushRun, 'writes'>,
   subject: Subject | null,

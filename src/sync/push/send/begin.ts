@@ -22,7 +22,7 @@ export interface Sendable {
   /** With its password, where it has one. */
   readonly request: Pick<WriteRequest, 'method' | 'path' | 'body'>;
   readonly password: Secret | null;
-  /** Of the values that it bears. */
+  /** The kinds of the values that the request bears. */
   readonly kinds: readonly string[];
 }
 

@@ -1,6 +1,7 @@
-// The private half of the keys that seal employees' passwords. With a FIELDMIRROR_KEY it is kept in the warehouse, under
-// that key's seal, for every process that has it; without one only this process has it, for as long as it lives.
-// pgcrypto seals by OpenPGP, so OpenPGP opens. Loading it takes 100 ms: only where a key is made or a password opened.
+// The private half of the keys that seal employees' passwords. With a FIELDMIRROR_KEY the half is kept in the
+// warehouse, under that key's seal, for every process that has the key; without one only this process has the
+// half, for as long as it lives. pgcrypto seals by OpenPGP, so OpenPGP opens. The library takes 100 ms to
+// load: it is loaded only to make a key or to open a password.
 
 import type {PrivateKey} from 'openpgp';
 import type pg from 'pg';
@@ -15,13 +16,15 @@ import {
 
 export interface PasswordsOptions {
   readonly pool: pg.Pool;
-  /** The first seals what is kept, all open it; without any, nothing is kept. */
+  /**
+   * The first key seals the private halves that are kept, all keys open them; without any, nothing is kept.
+   */
   readonly keys: readonly SealingKey[];
   /** Told of every password that is opened, so that a log can be kept clean of it. */
   readonly onPassword?: (password: Secret) => void;
 }
 
-/** A shorter password would be found in every sentence: nothing is kept clean of it. */
+/** A shorter password would be found in every sentence: no text is kept clean of it. */
 export const fewestHidden = 4;
 /** RSA is what pgcrypto and OpenPGP have in common today. */
 const keyBits = 3072;
@@ -30,7 +33,7 @@ const keyBits = 3072;
 export class Passwords {
   readonly #options: PasswordsOptions;
   readonly #opened = new Map<string, PrivateKey>();
-  /** Made here and kept nowhere else. */
+  /** The key that was made here and is kept nowhere else. */
   #own: string | null = null;
   #making: Promise<void> | null = null;
 
@@ -38,12 +41,12 @@ export class Passwords {
     this.#options = options;
   }
 
-  /** Whether what is made here outlives this process. */
+  /** Whether a key made here outlives this process. */
   get isKept(): boolean {
     return this.#options.keys.length > 0;
   }
 
-  /** Sees to it that passwords are sealed with a key that this process has. A new one takes about a second to make. */
+  /** Has passwords sealed with a key that this process has. A new key takes about a second to make. */
   async makeReady(): Promise<void> {
     const latest = await readLatestLoginKey(this.#options.pool);
     if (latest !== null && (this.#opened.has(latest.loginKeyId) || this.#canOpen(latest.sealedPrivateKey)))
@@ -111,7 +114,7 @@ export class Passwords {
   }
 }
 
-/** Tokens are bound to the number of their account, so neither opens as the other. */
+/** Tokens are bound to the number of their account, so a token and a key never open as each other. */
 function boundTo(loginKeyId: string): string {
   return `login key ${loginKeyId}`;
 }

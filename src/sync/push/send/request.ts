@@ -31,8 +31,8 @@ export interface KnownSubject<N extends string | null = string> {
 }
 
 /**
- * What a request is about: every number that its path has. A request that is only shown may lack numbers that the service
- * has not given yet; one that is sent cannot.
+ * The subject of a request: every number that its path has. A request that is only shown may lack numbers
+ * that the service has not given yet; one that is sent cannot.
  */
 export type Subject<N extends string | null = string> = NewSubject<N> | KnownSubject<N>;
 
@@ -42,7 +42,7 @@ const wireKinds: Readonly<Record<WriteKind, FieldKind>> = {
   decimal: 'decimal',
   boolean: 'boolean',
   ids: 'ids',
-  // Written in the account's own way already.
+  // Already written in the account's own way.
   instant: 'text',
   secret: 'text',
 };
@@ -70,19 +70,21 @@ export function composeRequest(
   return {method: subject.operation === 'create' ? 'POST' : 'PUT', path, body};
 }
 
-/** Whose number the path of a request has beside the record's own; null where it has none. */
+/** The parent whose number the path of a request has beside the record's own; null where it has none. */
 export function parentInPath({parent, isNested}: Writes, operation: ChangeOperation): Writes['parent'] {
   return isNested || operation === 'create' ? parent : null;
 }
 
-/** Where a record is, or its list where it is to be created. */
+/** The path of a record, or of its list where the record is to be created. */
 export function pathOf({list}: Writes, subject: Subject<string | null>): string {
   const {parent} = subject;
   const base = parent === null ? `/${list}` : `/${parent.table}/${partOf(parent.number)}/${list}`;
   return subject.operation === 'create' ? `${base}.xml` : `${base}/${partOf(subject.number)}.xml`;
 }
 
-/** In the order in which the table declares them, so that the same change is always the same document. */
+/**
+ * The fields in the order of the table's declaration, so that the same change is always the same document.
+ */
 function encodeFields({table, timeShape}: Writes, fields: ChangeValues, timeZone: string): Fields {
   const encoded: Record<string, ChangeValue> = {};
   for (const {name, kind} of table.writable) {

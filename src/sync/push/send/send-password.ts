@@ -8,18 +8,21 @@ import {type Postponed, postpone, type Rejected} from '../decide/decision.ts';
 import type {PushRun} from '../push-run.ts';
 import {fewestHidden} from './passwords.ts';
 
-/** What goes over the wire, and what of it may be kept. */
+/** The fields that go over the wire, and the fields as they may be kept. */
 export interface Unmasked {
   readonly fields: ChangeValues;
   readonly shown: ChangeValues;
-  /** Null where none is sent. */
+  /** Null where no password is sent. */
   readonly password: Secret | null;
 }
 
 /** The process that has the key is asked no later than this. */
 const elsewhereDelayMs = 5_000;
 
-/** Puts the password in the place of its mask; the change ends here where it was dropped, or waits for who has its key. */
+/**
+ * Puts the password in the place of its mask. A change whose password was dropped ends here; one whose key
+ * another process has waits for that process.
+ */
 export async function unmask(
   {deps, change}: PushRun,
   fields: ChangeValues,
@@ -47,9 +50,9 @@ export function formsOfPassword(password: Secret | null): readonly string[] {
 }
 
 /**
- * A new password of the employee whose token is in use makes that token invalid: the account is stopped before it is
- * asked for anything more.
- * @returns whether it was
+ * A new password of the employee whose token is in use makes that token invalid: the account is stopped
+ * before it is asked for anything more.
+ * @returns whether the account was stopped
  */
 export async function stopForNewToken({deps, change}: PushRun): Promise<boolean> {
   if (!(await isTokenOwner(deps.pool, change))) return false;

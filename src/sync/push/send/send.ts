@@ -1,4 +1,5 @@
-// The third and the fourth step of a change: its request is sent, once, and what the answer leaves open is read.
+// The third and the fourth step of a change: its request is sent, once, and the record is read for what the
+// answer leaves open.
 
 import {sendWrite, type WriteResult} from '../../../api/resources/operations.ts';
 import {numberOf} from '../../../records/number-of.ts';
@@ -17,7 +18,8 @@ type Written = Extract<WriteResult, {outcome: 'done'}>;
 export async function send(run: PushRun, {request, password, kinds}: Sendable): Promise<WriteResult> {
   const {writes, account, signal} = run;
   const names = {list: writes.list, item: writes.resource};
-  // It may wait long for its turn, behind others or while the process sleeps. By then another may have sent the change again.
+  // The request may wait long for its turn, behind others or while the process sleeps. By then another worker
+  // may have sent the change again.
   const guard = {
     onTurn: () => atStep(run, 'turn'),
     mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds),
@@ -28,7 +30,7 @@ export async function send(run: PushRun, {request, password, kinds}: Sendable): 
   return result;
 }
 
-/** Reads what the service made of a request that it has done. */
+/** Reads the record after a request that the service has done. */
 export async function judge(run: PushRun, sent: Sendable, result: WriteResult): Promise<Outcome> {
   const {plan, begun, password} = sent;
   const outcome = {plan, begun, result, created: null, after: null, isTokenSpent: false};
@@ -40,7 +42,9 @@ export async function judge(run: PushRun, sent: Sendable, result: WriteResult): 
   return {...outcome, created, after: remoteNumber === null ? null : await readBack(run, remoteNumber)};
 }
 
-/** Of the record that shows what was written; null where there is none any more, or nobody knows its number. */
+/**
+ * The number of the record that shows the write; null where there is none any more, or its number is unknown.
+ */
 function numberToRead(run: PushRun, subject: Subject, created: string | null): string | null {
   if (subject.operation === 'delete') return null;
   if (subject.operation === 'update') return remoteNumberOf(subject);
