@@ -9,7 +9,7 @@ import {withWarehouse} from './warehouse.ts';
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, databaseUrl, place}) => {
     const {applied} = await runMigrations(pool, allTables, true);
-    // A worker may not make the tables of the queue: whoever may, makes them here.
+    // A worker may not make the tables of the queue: a login that may, makes them here.
     if (config.redisUrl === null) await migrateQueue(databaseUrl);
     const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${applied} migrations applied`;
     print(options.json, {json: {applied}, text});

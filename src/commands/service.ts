@@ -11,7 +11,7 @@ import {tellMaking} from './world.ts';
 
 export interface ServiceOptions {
   readonly port: number;
-  /** 1 when not given, and 500 customers; of a business that is there already only what is given counts. */
+  /** 1 when not given, and 500 customers; for a business that is there already only given options count. */
   readonly seed?: number;
   readonly customers?: number;
   /** The day the business is looked at; one that follows from the seed when not given. */
@@ -67,7 +67,7 @@ export async function service(config: Config, options: ServiceOptions, signal: A
   }
 }
 
-/** @throws {UsageError} what is asked for is not the business that is there: it would be shown all the same */
+/** @throws {UsageError} the options ask for another business than the one that is there and would be shown */
 function refuseAnother({seed, madeCustomers, today}: Business, asked: ServiceOptions): void {
   const facts = [
     ['--seed', seed, asked.seed],

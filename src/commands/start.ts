@@ -37,14 +37,14 @@ interface Run extends StartOptions, Served {
 }
 
 const streamNames = allStreams.map(({name}) => name);
-/** Bars are for one account: of several, each stream is under way many times. */
+/** Bars are for one account: with several, each stream is under way many times. */
 const plainLines: Progress = {
   begin: () => {},
   advance: () => {},
   end: (_stream, line) => tell(`${line}\n`),
   close: () => {},
 };
-/** More than these are told in one line each. */
+/** More accounts than these are told in one line. */
 const fewAccounts = 3;
 
 /**
@@ -138,7 +138,7 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
   const drawn = summaries.map(({account, lines}) =>
     summaries.length > 1 ? `\naccount ${account}\n${drawSummary(lines)}` : `\n${drawSummary(lines)}`,
   );
-  // Last, so that what is sent was compared with what the service holds now.
+  // The push comes last, so that changes are compared with the service's present values.
   const pushed = await pushAll(world, run.active, run.signal);
   const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
   print(run.json, {json: {streams, pushed, unopened: run.unopened}, text: [...drawn, ...told].join('\n')});

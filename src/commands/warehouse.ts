@@ -14,7 +14,7 @@ import {tellStep} from './terminal/tell-step.ts';
 export interface Warehouse {
   readonly pool: pg.Pool;
   readonly databaseUrl: string;
-  /** Where it is, for a person: never a password. */
+  /** The place of the warehouse, for a person: never a password. */
   readonly place: string;
 }
 
@@ -36,11 +36,11 @@ class Closers {
   }
 }
 
-/** What is opened while a command runs. */
+/** The things that are opened while a command runs. */
 export interface Opening {
   readonly config: Config;
   readonly closers: Pick<Closers, 'add'>;
-  /** The embedded Postgres, joined once, by whoever needs it first. */
+  /** The embedded Postgres, joined once, at its first use. */
   readonly embedded: () => Promise<EmbeddedPostgres>;
 }
 

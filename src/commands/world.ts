@@ -1,4 +1,4 @@
-// What verbs that move data stand on beside the warehouse: the accounts, and the service behind them.
+// The ground of verbs that move data, beside the warehouse: the accounts, and the service behind them.
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
@@ -36,13 +36,16 @@ export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageR
   readonly passwords: Passwords;
   /** The environment's account, or the demo; null where there are only tokens that are sealed. */
   readonly own: Account | null;
-  /** The accounts whose tokens are known here, in any state; read anew each time, for another may be added. */
+  /**
+   * The accounts whose tokens are known here, in any state; read anew each time, because another may be
+   * added.
+   */
   readonly listKnown: () => Promise<Account[]>;
   /** The active accounts that cannot be served here, each with the reason and the next step. */
   readonly listUnopened: () => Promise<Unopened[]>;
-  /** What the row of a worker says of the tokens that are known here. */
+  /** The tokens that are known here, for the row of a worker. */
   readonly reach: Accounts['reach'];
-  /** Where the data of `own` come from, for a person. */
+  /** The source of the data of `own`, for a person. */
   readonly source: string | null;
 }
 
@@ -62,16 +65,17 @@ interface Demo {
 const demo: Demo = {customers: 500, seed: 1};
 
 /**
- * Does something with the warehouse, migrated, and the accounts whose tokens are known here: the environment's, and those
- * sealed in the warehouse where a key is given. Where there is neither, with the reference service and its made-up data.
- * @throws what `withWarehouse` throws
+ * Does something with the warehouse, migrated, and the accounts whose tokens are known here: the
+ * environment's, and those sealed in the warehouse where a key is given. Where there is neither, with the
+ * reference service and its made-up data.
+ * @throws the errors of `withWarehouse`
  */
 export async function withWorld<T>(config: Config, use: (world: World) => Promise<T>): Promise<T> {
   return await withWarehouse(config, {migrates: true}, async (warehouse, opening) => {
     const {pool} = warehouse;
     const {closers} = opening;
     await refuseWrongClock(pool);
-    // What the log must not hold; tokens are added as they are opened.
+    // Secrets that the log must not hold; tokens are added as they are opened.
     const secrets = config.token === null ? [] : [config.token];
     const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
     const keepOut = (secret: Secret) => {
@@ -102,7 +106,7 @@ export async function withWorld<T>(config: Config, use: (world: World) => Promis
   });
 }
 
-/** Made-up data are nobody's loss: the demo is left out where it does not run. */
+/** Made-up data are no loss: the demo is left out where it does not run. */
 async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened[]> {
   const unopened: Unopened[] = [];
   for (const {accountId, name: account, state} of await listAccounts(pool)) {
@@ -131,7 +135,7 @@ async function openOwn(opening: Opening, warehouse: LoggedPool): Promise<Own | n
   throw new UsageError(`config: ${expectAccess(held)}; without it made-up data would be mixed with theirs`);
 }
 
-/** What is missing, where accounts are mirrored and nothing of them is in the environment. */
+/** The missing settings, where accounts are mirrored and no access to them is in the environment. */
 function expectAccess(held: readonly Account[]): string {
   const sealed = held.filter(({keyId}) => keyId !== null);
   const names = (accounts: readonly Account[]) => accounts.map(({name}) => name).join(', ');
@@ -140,7 +144,7 @@ function expectAccess(held: readonly Account[]): string {
   return `FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN: expected the address and token of ${names(held)}, got nothing`;
 }
 
-/** An account that passes its check goes on, if it was stopped; one that a person paused stays paused. */
+/** A stopped account that passes its check goes on; an account that a person paused stays paused. */
 async function openReal(config: Config, access: AccountConfig, {pool, log}: LoggedPool): Promise<Own> {
   const {apiUrl, token} = access;
   const {timeZone} = config;
@@ -153,7 +157,7 @@ async function openReal(config: Config, access: AccountConfig, {pool, log}: Logg
     page = await askAccount({apiUrl, token, allowsHttp: config.allowsHttp});
   } catch (error) {
     if (held !== undefined && error instanceof AccessError) await stopUnserved(pool, held, error);
-    // With other accounts to serve, one that is refused or away keeps nobody else waiting.
+    // With other accounts to serve, an account that is refused or away holds none of them up.
     if (held === undefined || config.keys.length === 0) throw error;
     log.error({account: held.name, reason: String(error)}, 'the account of the environment does not answer');
     return {account: held, access, source: place};
@@ -163,7 +167,7 @@ async function openReal(config: Config, access: AccountConfig, {pool, log}: Logg
   return {account: await resumeStopped(pool, account), access, source: place};
 }
 
-/** A worker that serves the account has a token that is taken: ours may be no more than mistyped. */
+/** A worker that serves the account has a token that works: ours may be no more than mistyped. */
 async function stopUnserved(pool: pg.Pool, {accountId}: Account, {message}: AccessError): Promise<void> {
   const isServed = (await listWorkers(pool)).some(
     ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
@@ -176,7 +180,7 @@ async function openDemo({config, closers, embedded}: Opening, {pool, log}: Logge
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
   const today = Temporal.Now.plainDateISO(timeZone).toString();
-  // Loaded here alone: a verb that asks the warehouse only, such as `status`, needs no reference service.
+  // The reference service is loaded here alone: a verb such as `status` asks only the warehouse.
   const {seedBusiness} = await import('../service/business.ts');
   const {startService} = await import('../service/server.ts');
   await seedBusiness(databaseUrl, {...demo, timeZone, today, onMaking: tellMaking});
@@ -186,7 +190,7 @@ async function openDemo({config, closers, embedded}: Opening, {pool, log}: Logge
   return {
     account: await resumeStopped(pool, account),
     access: {apiUrl: service.url, token: new Secret(service.token)},
-    // It opens made-up data only, so it may be shown: whoever plays a dispatcher needs it.
+    // The token opens made-up data only, so it may be shown: a person who plays a dispatcher needs it.
     source: `the reference service at ${service.url}, made-up data\n         its token is ${service.token}`,
   };
 }

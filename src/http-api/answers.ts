@@ -1,4 +1,4 @@
-// What is answered, made from the tables' own definitions: a new column is here by itself.
+// The answers, made from the tables' own definitions: a new column is here by itself.
 
 import {z} from 'zod';
 import {changeStates} from '../warehouse/changes/change.ts';
@@ -58,7 +58,7 @@ export const resultsSchema = z
   ])
   .describe('202 where a change is on its way now; 200 where nothing is new.');
 
-/** A change with what was tried and what was fought over. */
+/** A change with its attempts and its conflicts. */
 export const storySchema = z.object({
   ...changeShape,
   attempts: z.array(

@@ -13,8 +13,8 @@ declare module 'fastify' {
 const keys = new WeakMap<FastifyRequest, ApiKey>();
 
 /**
- * Lets nobody in without a key, before anything of a request is looked at: addresses that do not exist, and bodies, are
- * not told from those that do. Only a route that says that it is open is.
+ * Refuses a request without a key before anything of it is looked at: no answer tells whether its address
+ * exists or its body is right. Only a route that says that it is open needs no key.
  */
 export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
   app.addHook('onRequest', async (request) => {
@@ -26,7 +26,7 @@ export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
   });
 }
 
-/** The key that a request came with. @throws {Problem} it may only read, and a writer is asked for */
+/** The key that a request came with. @throws {Problem} the key may only read, and a writer is asked for */
 export function keyOf(request: FastifyRequest, options: {readonly mustWrite?: boolean} = {}): ApiKey {
   const key = keys.get(request);
   if (key === undefined) throw new Problem(401, 'unauthorized');
@@ -39,7 +39,7 @@ export function keyOf(request: FastifyRequest, options: {readonly mustWrite?: bo
   return key;
 }
 
-/** For the log: what a key is called. */
+/** The name of a request's key, for the log. */
 export function nameOfKey(request: FastifyRequest): string | null {
   return keys.get(request)?.name ?? null;
 }

@@ -9,7 +9,7 @@ import {rowSchemas} from './routes.ts';
 
 const componentsSchema = z.looseObject({schemas: z.record(z.string(), z.unknown())});
 
-// Zod keeps comments in its one global registry, so the names of what is referred to must be there, too.
+// Zod keeps comments in its one global registry, so the names of referenced schemas must be there, too.
 const named = {
   Problem: problemSchema,
   Change: changeSchema,
@@ -21,7 +21,7 @@ const named = {
 for (const [id, schema] of Object.entries(named))
   z.globalRegistry.add(schema, {...z.globalRegistry.get(schema), id});
 
-/** What is answered may have more fields tomorrow: readers must not be told that there are none. */
+/** Answers may have more fields tomorrow: readers must not be told that there are none. */
 const options = {
   zodToJsonConfig: {
     override: ({
@@ -37,7 +37,7 @@ const options = {
   },
 };
 
-/** Describes every address that is added later, from the very schemas that it is checked with. */
+/** Describes every address that is added later, from the very schemas that check it. */
 export async function addDocument(app: FastifyInstance): Promise<void> {
   const fill = createJsonSchemaTransformObject(options);
   await app.register(swagger, {
@@ -57,7 +57,7 @@ export async function addDocument(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Each schema is made as it is sent and as it is read; only one of the two is ever meant. */
+/** Each schema is made in two forms, as it is sent and as it is read; only one of the two is ever meant. */
 function dropUnused<Document extends object>(document: Document): Document {
   if (!('paths' in document) || !('components' in document)) return document;
   const components = componentsSchema.parse(document.components);

@@ -1,15 +1,17 @@
 import {parseTime} from '../api/times/times.ts';
 import {RecordError} from '../base/errors.ts';
 
-/** Local text of the account's zone, or ISO with an offset. Whether there is such a moment is told by `readTime`. */
+/**
+ * Local text of the account's zone, or ISO with an offset. `readTime` tells whether there is such a moment.
+ */
 export const timePattern =
   /^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::00)?$|^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
 const local = /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::00)?$/;
 
 /**
- * Reads a moment: `2027-03-14 09:30` by the clock of the account's zone, the first of two where it shows that twice; or
- * ISO with an offset, kept as it is.
+ * Reads a moment: `2027-03-14 09:30` by the clock of the account's zone, the first of two where the clock
+ * shows it twice; or ISO with an offset, kept as it is.
  * @returns ISO with an offset
  * @throws {RecordError} no such day or hour, or a local time that the clock skips
  */

@@ -9,7 +9,7 @@ const tokenSchema = z.tuple([
   z.string().refine(isStorableInstant).nullable(),
 ]);
 
-/** Where a list goes on: behind a row, with the filters it began with. */
+/** The place where a list goes on: behind a row, with the filters that the list began with. */
 export interface Place {
   readonly table: string;
   readonly afterRowId: string;
@@ -17,14 +17,14 @@ export interface Place {
   readonly changedSince: string | null;
 }
 
-/** Packs a place. It is no secret and opens nothing: the account is always that of the key. */
+/** Packs a place. The token is no secret and opens nothing: the account is always that of the key. */
 export function packPlace({table, afterRowId, showsDeleted, changedSince}: Place): string {
   return Buffer.from(JSON.stringify([1, table, afterRowId, showsDeleted, changedSince])).toString(
     'base64url',
   );
 }
 
-/** @returns null for what `packPlace` never made */
+/** @returns null for a token that `packPlace` never made */
 export function unpackPlace(token: string): Place | null {
   if (!/^[A-Za-z0-9_-]{1,400}$/.test(token)) return null;
   const read = tokenSchema.safeParse(parse(Buffer.from(token, 'base64url').toString()));

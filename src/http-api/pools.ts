@@ -1,5 +1,5 @@
-// What keeps the HTTP API open for everybody while one caller's writes wait for a lock: reads have connections of their own,
-// and a write gives its connection back soon.
+// The HTTP API stays open to all callers while one caller's writes wait for a lock: reads have connections of
+// their own, and a write gives its connection back soon.
 
 import type pg from 'pg';
 import {openPool} from '../warehouse/postgres/database.ts';

@@ -16,7 +16,7 @@ import {type Flaw, Problem, problemSchema} from './problems/problem.ts';
 import {readRows} from './read-rows.ts';
 import {Turns} from './turns.ts';
 
-/** What reads are made with. */
+/** The dependencies of a read. */
 interface Reading {
   readonly reads: pg.Pool;
   readonly turns: Turns;
@@ -24,12 +24,12 @@ interface Reading {
 
 type App = ReturnType<typeof withTypes>;
 
-/** Of each key: half of the connections, and what a burst may hold. */
+/** The limits of each key: half of the connections, and the requests that a burst may hold. */
 const readLimits = {atOnce: 4, waiting: 100} as const;
 const writeLimits = {atOnce: 4, waiting: 50} as const;
 const rowsAtOnce = {most: 500, usual: 100} as const;
 
-/** Each table's row, made once: the document names it by the table. */
+/** The schema of each table's row, made once: the document names it by the table. */
 export const rowSchemas: ReadonlyMap<MirrorTable, z.ZodType> = new Map(
   allTables.map((table) => [table, rowSchema(table)]),
 );

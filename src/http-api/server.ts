@@ -24,7 +24,7 @@ export interface HttpOptions {
 export interface RunningHttpApi {
   /** Without a slash at its end. */
   readonly url: string;
-  /** Answers what has begun, then lets go of the port. */
+  /** Answers the requests that have begun, then lets go of the port. */
   close(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ const places: Readonly<Record<string, Flaw['in']>> = {
 };
 
 /**
- * Opens the HTTP API, on a warehouse that is migrated. What comes in is never logged, nor are keys.
+ * Opens the HTTP API, on a warehouse that is migrated. The content of requests is never logged, nor are keys.
  * @throws {FatalError} the port is taken, or the host is none of this machine
  */
 export async function openHttpApi({pools, log, host, port}: HttpOptions): Promise<RunningHttpApi> {
@@ -69,7 +69,7 @@ async function buildHttpApi(pools: HttpOptions['pools'], log: Logger): Promise<F
   app.setValidatorCompiler<z.ZodType>(({schema, httpPart}) =>
     checkWith(schema, places[httpPart ?? ''] ?? 'body'),
   );
-  // What is answered is made by our own statements, and compared with the document by the tests.
+  // Answers are made by our own statements, and the tests compare them with the document.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
   app.setErrorHandler((error, request, reply) =>
     sendProblem(
@@ -120,7 +120,7 @@ function checkWith(schema: z.ZodType, place: Flaw['in']) {
   };
 }
 
-/** Words for what the framework refuses. */
+/** Words for the refusals of the framework. */
 const refusals: Readonly<Record<number, readonly [kind: string, detail: string]>> = {
   400: ['invalid', 'the body is no JSON'],
   413: ['too-large', `expected a body of at most ${maxBodyBytes} bytes`],
@@ -134,7 +134,7 @@ function toProblem(error: Error, request: FastifyRequest, log: Logger): Problem 
     const [kind, detail] = refusals[status] ?? ['invalid', 'the request cannot be read'];
     return new Problem(status, kind, {detail});
   }
-  // A message may quote what came in; of an error that is not ours only its place is told.
+  // A message may quote the request: an error that is not ours is logged by its place alone.
   const isOurs = error instanceof RetryableError || error instanceof FatalError;
   const where = isOurs
     ? error.message
@@ -156,7 +156,7 @@ function toProblem(error: Error, request: FastifyRequest, log: Logger): Problem 
   });
 }
 
-/** lock_not_available: what was waited for is somebody else's for longer than a write waits. */
+/** lock_not_available: another transaction holds the row for longer than a write waits. */
 function isLocked({cause}: Error): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === '55P03';
 }

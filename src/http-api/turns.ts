@@ -7,21 +7,21 @@ export interface TurnLimits {
   readonly waiting: number;
 }
 
-/** Turns of each key among its own requests: one that sends many keeps itself waiting, and no other. */
+/** Turns of each key among its own requests: a key that sends many keeps itself waiting, and no other key. */
 export class Turns {
   readonly #limits: TurnLimits;
   readonly #what: string;
   readonly #queues = new Map<string, PQueue>();
 
-  /** @param what - `writes`, for the one who is refused */
+  /** @param what - `writes`, for the words of a refusal */
   constructor(what: string, limits: TurnLimits) {
     this.#what = what;
     this.#limits = limits;
   }
 
   /**
-   * Does something when its turn comes.
-   * @throws {Problem} 429: as many of this key wait already as may
+   * Does the work when its turn comes.
+   * @throws {Problem} 429: as many requests of this key wait already as may
    */
   async take<T>(apiKeyId: string, work: () => Promise<T>): Promise<T> {
     const {atOnce, waiting} = this.#limits;

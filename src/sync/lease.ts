@@ -86,7 +86,7 @@ export class Leases<T> {
 
   /**
    * Holds the lease of a thing that was just claimed.
-   * @param since - what the clocks showed before the claim was asked for
+   * @param since - the clocks' readings before the claim was asked for
    */
   hold(thing: T, since: readonly number[]): Lease {
     const {clocks, leaseMs} = this.#terms;

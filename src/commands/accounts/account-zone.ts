@@ -1,12 +1,13 @@
-// Whether an account's zone is the one that it was given: the service writes moments with the offset of the account's own
-// clock, and takes text without any. In a wrong zone every time that is written back would be hours off.
+// Whether the zone given for an account is its own: the service writes moments with the offset of the
+// account's clock, and takes text without an offset. In a wrong zone every time that is written back would be
+// hours off.
 
 import {Temporal} from 'temporal-polyfill';
 import {isIsoInstant} from '../../api/times/iso-instant.ts';
 import {UsageError} from '../../base/errors.ts';
 
 const createdAt = /<created[-_]at\b[^>]*>\s*(\d{4}-\d\d-\d\dT[^<\s]{6,30})\s*</g;
-/** Where most people who might have the wrong one live; the first that fits is offered. */
+/** The zones of most people who might give a wrong one; the first that fits is offered. */
 const offered = [
   'America/New_York',
   'America/Chicago',
@@ -23,10 +24,10 @@ const offered = [
 ];
 
 /**
- * Compares the offsets of moments on a page with those of a zone. A few that differ prove nothing: rules of zones change,
- * and not everybody knows them at once. Moments that are all in UTC prove nothing either.
+ * Compares the offsets of moments on a page with those of a zone. A few that differ prove nothing: rules of
+ * zones change, and not every system knows them at once. Moments that are all in UTC prove nothing either.
  * @param page - XML of a list whose records have a `created_at`
- * @returns what was expected and what came, where most of them differ; else null
+ * @returns the zone expected and the zone given, where most moments differ; else null
  */
 export function findZoneMismatch(page: string, timeZone: string): string | null {
   const instants = [...page.matchAll(createdAt)].flatMap(([, text = '']) =>
@@ -42,7 +43,7 @@ export function findZoneMismatch(page: string, timeZone: string): string | null 
 
 /**
  * @param setting - where the zone was given
- * @throws {UsageError} it is not the account's
+ * @throws {UsageError} the zone is not the account's
  */
 export function refuseWrongZone(
   {body}: {readonly body: Buffer},

@@ -31,11 +31,13 @@ export interface AddOptions {
 }
 
 /**
- * Adds an account, or gives one that is there a new token. The token is asked for, tried, sealed, and only then stored;
- * an account that was stopped goes on with it. Schedules and first sweeps are rows at once: a `start` that runs takes
- * them up within seconds.
- * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, the zone of another place, another account at that address
- * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be asked: nothing is stored
+ * Adds an account, or gives an account that is there a new token. The token is asked for, tried, sealed, and
+ * only then stored; an account that was stopped goes on with it. Schedules and first sweeps are rows at once:
+ * a `start` that runs takes them up within seconds.
+ * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, the zone of another
+ *   place, another account at that address
+ * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be asked:
+ *   nothing is stored
  */
 export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
   const [key] = config.keys;
@@ -88,7 +90,7 @@ function completed(held: Account | null, {url, timeZone}: AddOptions): Pick<Acco
   return {apiUrl: wanted.apiUrl, timeZone: wanted.timeZone};
 }
 
-/** @throws {UsageError} what is there would be mirrored twice */
+/** @throws {UsageError} the same place would be mirrored twice */
 async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'>): Promise<void> {
   const place = placeOf(wanted.apiUrl);
   const twin = (await listAccounts(db)).find(
@@ -115,7 +117,7 @@ async function keep(
   const account = await upsertAccount(client, wanted);
   const {accountId} = account;
   await keepSealedToken(client, accountId, seal(token, key, accountId));
-  // What a person has paused stays so.
+  // An account that a person has paused stays paused.
   if (account.state === 'stopped') await resumeAccount(client, accountId);
   await beginAccount(
     client,

@@ -28,11 +28,11 @@ interface Output {
   readonly json: boolean;
 }
 
-/** What came of looking at one account. */
+/** The result of checking one account. */
 interface Checked extends AccountFinding {
   readonly account: string;
   readonly state: string;
-  /** It was stopped, and goes on now. */
+  /** The account was stopped, and goes on now. */
   readonly isResumed: boolean;
   /** Its token is sealed with another key than before: the first of those given. */
   readonly isSealedAnew: boolean;
@@ -63,9 +63,9 @@ export async function list(config: Config, {json}: Output): Promise<number> {
 }
 
 /**
- * Asks each account, or one, a light question, and says what is wrong. One that was stopped and is answered goes on; a
- * token that another key sealed is sealed anew with the first one given.
- * @returns the exit code: 3 when one is not well
+ * Asks each account, or one, a light question, and tells its flaws. A stopped account that answers goes on; a
+ * token that another key sealed is sealed anew with the first key given.
+ * @returns the exit code: 3 when an account is not well
  */
 export async function check(config: Config, name: string | undefined, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
@@ -79,7 +79,7 @@ export async function check(config: Config, name: string | undefined, {json}: Ou
   });
 }
 
-/** StoppedKinds beginning anything for an account until it is resumed; what is due waits. */
+/** Pauses an account: nothing is begun for it until it is resumed, and due work waits. */
 export async function pause(
   config: Config,
   name: string,
@@ -95,8 +95,8 @@ export async function pause(
 }
 
 /**
- * Lets an account go on. One that was stopped must pass its check first.
- * @throws {FatalError} it does not
+ * Lets an account go on. A stopped account must pass its check first.
+ * @throws {FatalError} the check fails
  */
 export async function resume(config: Config, name: string, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {

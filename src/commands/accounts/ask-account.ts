@@ -5,7 +5,7 @@ import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '
 import type {Secret} from '../../base/secret.ts';
 import {findZoneMismatch} from './account-zone.ts';
 
-/** What is to be asked, and with what. */
+/** The address and token of an account to ask. */
 export interface AccountAddress {
   readonly apiUrl: string;
   readonly token: Secret;
@@ -13,8 +13,9 @@ export interface AccountAddress {
 }
 
 /**
- * What is wrong with an account, and the next step: `refused` its token, `address` it, `unreachable` the service, `zone` not
- * its own, `other token` than the worker's that serves it.
+ * The flaw of an account, and the next step. `refused`: its token; `address`: the address itself;
+ * `unreachable`: the service; `zone`: not the account's own; `other token`: not that of the worker that
+ * serves it.
  */
 export interface AccountFinding {
   readonly verdict: 'good' | 'refused' | 'address' | 'unreachable' | 'zone' | 'token unknown' | 'other token';
@@ -44,7 +45,7 @@ export async function askAccount({apiUrl, token, allowsHttp}: AccountAddress): P
   }
 }
 
-/** The same, with what is wrong as a value; that the account's zone is not its own, too. */
+/** The same, with the flaw as a value; a zone that is not the account's own is a flaw, too. */
 export async function examineAccount(
   address: AccountAddress & {readonly timeZone: string; readonly name: string},
 ): Promise<AccountFinding> {

@@ -27,8 +27,9 @@ export async function chooseAccount(
 }
 
 /**
- * Sweeps of an account that is not active are never taken up: who asks for one would wait for ever.
- * @throws {FatalError} it is paused or stopped; the message says why, and how it is resumed
+ * Sweeps of an account that is not active are never taken up: a command that asks for one would wait for
+ * ever.
+ * @throws {FatalError} the account is paused or stopped; the message says why, and how it is resumed
  */
 export function requireActive(account: Account): Account {
   if (account.state === 'active') return account;

@@ -1,4 +1,4 @@
-// The verb `keys`: who may come in by the HTTP API.
+// The verb `keys`: the keys of the HTTP API.
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
@@ -13,12 +13,12 @@ interface Output {
   readonly json: boolean;
 }
 
-/** Of `application_name`, where changes show it, Postgres keeps 63 bytes. */
+/** Changes show the name in `application_name`, of which Postgres keeps 63 bytes. */
 const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/;
 
 /**
  * Makes a key, and shows it this once.
- * @throws {UsageError} a name that cannot be, or is taken
+ * @throws {UsageError} the name has a wrong form, or is taken
  */
 export async function add(
   config: Config,
@@ -47,7 +47,7 @@ export async function add(
   });
 }
 
-/** The keys, revoked ones too: what they open and when they last did. */
+/** The keys, revoked ones too, each with its account and its last use. */
 export async function list(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const keys = await listApiKeys(pool);

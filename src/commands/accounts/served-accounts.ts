@@ -1,15 +1,16 @@
-// Which accounts a command serves: of an active one whose token cannot be had here nothing would be done, without a word.
+// The accounts that a command serves. An active account whose token cannot be had here is told, not left out
+// without a word.
 
 import {UsageError} from '../../base/errors.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Unopened, World} from '../world.ts';
 
 export interface Served {
-  /** In any state: those whose tokens this process has, or has the key of. */
+  /** Accounts in any state whose tokens this process has, or has the key of. */
   readonly known: readonly Account[];
-  /** Those that are served. */
+  /** The accounts that are served. */
   readonly active: readonly Account[];
-  /** Active ones that are not. */
+  /** Active accounts that are not served. */
   readonly unopened: readonly Unopened[];
 }
 

@@ -1,5 +1,5 @@
-// The verbs `changes retry|hold|release|cancel|accept|resolve`: what a person decides is carried out by functions of the
-// warehouse, which anybody may call in SQL as well.
+// The verbs `changes retry|hold|release|cancel|accept|resolve`: a person's decisions are carried out by
+// functions of the warehouse, which may be called in SQL as well.
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
@@ -23,15 +23,15 @@ export interface ResolveOptions {
 
 type Decided = {readonly changeId: string} & ({readonly state: ChangeState} | {readonly error: string});
 
-/** SQLSTATEs by which those functions refuse a wrong number, state or decision. */
+/** SQLSTATEs by which the functions refuse a wrong number, state or decision. */
 const noData = 'P0002';
 const wrongState = '55000';
 const wrongDecision = '22023';
 
 /**
- * Does the same to some changes, each by itself: one that cannot be decided so keeps none of the others.
+ * Decides some changes alike, each by itself: a change that cannot be decided so holds up none of the others.
  * @returns the exit code
- * @throws {UsageError} when all others are done: which of them could not, and why
+ * @throws {UsageError} when all others are done: the changes that could not be decided, and why
  */
 export async function decide(
   config: Config,
@@ -93,7 +93,7 @@ async function tellDecisions(db: Queryable, {id, typed}: {readonly id: string; r
   return `change ${id}: expected ${open.join(' or ')}, got ${typed}`;
 }
 
-/** In the order typed; what is no number, or is typed twice, is told. */
+/** In the order typed, each change once; a word that is no number is told. */
 async function decideAll(
   db: Queryable,
   ids: readonly string[],

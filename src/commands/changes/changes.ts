@@ -1,4 +1,4 @@
-// The verbs `changes list` and `changes show`: what was changed here, and what became of it.
+// The verbs `changes list` and `changes show`: the changes made here, and their outcomes.
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
@@ -46,7 +46,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
   });
 }
 
-/** One change: its story, line by line, and what happens next. @returns the exit code */
+/** One change: its story, line by line, and its next step. @returns the exit code */
 export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const story = await readStory(pool, id);

@@ -41,7 +41,7 @@ export function drawChange(story: ChangeStory): string {
   ].join('\n');
 }
 
-/** What would be sent, to the byte: nothing of it is broken into lines. */
+/** The request that would be sent, to the byte: none of its lines is broken. */
 export function drawPlan(request: PlannedRequest | Unplannable): string[] {
   if ('problem' in request) return [`nothing can be sent: ${request.problem}`];
   const {method, path, body} = request;
@@ -59,7 +59,7 @@ function drawRequest(request: PlannedRequest | Unplannable, {operation}: Change)
   ];
 }
 
-/** A label, and what belongs to it below each other. Further lines may bring an indent of their own. */
+/** A label, and its lines below each other. Further lines may bring an indent of their own. */
 function part(label: string, lines: readonly string[]): string[] {
   const indent = ' '.repeat(2 + labelWidth);
   return lines.map((line, at) => {

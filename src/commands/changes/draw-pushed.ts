@@ -4,15 +4,15 @@ import {formatNumber} from '../../views/format.ts';
 import type {Change, ChangeState} from '../../warehouse/changes/change.ts';
 import {wrap} from '../terminal/wrap.ts';
 
-/** What a push did. */
+/** The result of a push. */
 export interface Pushed {
   readonly accounts: readonly (PushCounts & {
     /** Name of the account. */
     readonly account: string;
-    /** What is still under way, by state. */
+    /** The changes still under way, by state. */
     readonly open: readonly {readonly state: ChangeState; readonly count: number}[];
   })[];
-  /** Conflicts, what the service refused just now, and what it altered. */
+  /** Conflicts, and the changes that the service refused or altered just now. */
   readonly needy: readonly Change[];
 }
 
@@ -24,7 +24,7 @@ export function hasPushed({accounts, needy}: Pushed): boolean {
   return needy.length > 0 || accounts.some((pushed) => tellCounts(pushed) !== nothing);
 }
 
-/** A line for each account, and what needs somebody. */
+/** A line for each account, and the changes that need a person. */
 export function drawPushed({accounts, needy}: Pushed): string {
   if (accounts.length === 0) return 'no account is active: fieldmirror accounts list';
   const width = Math.max(...accounts.map(({account}) => account.length));

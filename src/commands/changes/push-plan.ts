@@ -1,4 +1,4 @@
-// What `push --dry-run` prints: every request that a push would send some day, to the byte.
+// The output of `push --dry-run`: every request that a push would send some day, to the byte.
 
 import {tell} from '../../base/terminal.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../../views/change-request.ts';
@@ -16,7 +16,7 @@ const batchSize = 500;
 
 type Plan = Pick<Change, 'state' | 'waitsFor'> & {readonly change: string} & (PlannedRequest | Unplannable);
 
-/** Prints what would be sent for all that is pending or held, in the order in which it was changed. */
+/** Prints the requests of all pending and held changes, in the order in which the changes were made. */
 export async function printPlan(db: Queryable, accounts: readonly Account[], isJson: boolean): Promise<void> {
   const plans: Plan[] = [];
   let count = 0;

@@ -1,4 +1,4 @@
-// The verb `push`: carries what is due now, here; or shows what would be sent, and sends nothing.
+// The verb `push`: carries the due changes here and now; or shows the requests, and sends nothing.
 
 import type {Config} from '../../base/config.ts';
 import {pushAccount} from '../../sync/push/push.ts';
@@ -21,10 +21,10 @@ export interface PushOptions {
 }
 
 /**
- * Carries every change that is due, of one account or of all whose tokens are known here, in this process and without
- * the queue; or shows what would be sent.
- * @returns the exit code: 1 when the service refused or altered one, or one needs a decision; 3 when an account could not be
- *   served
+ * Carries every change that is due, of one account or of all whose tokens are known here, in this process and
+ * without the queue; or shows the requests.
+ * @returns the exit code: 1 when the service refused or altered a change, or a change needs a decision; 3
+ *   when an account could not be served
  */
 export async function push(config: Config, options: PushOptions, signal: AbortSignal): Promise<number> {
   const {account: name, json} = options;
@@ -38,7 +38,7 @@ export async function push(config: Config, options: PushOptions, signal: AbortSi
   return await withWorld(config, async (world) => {
     const {active, unopened} = await listPushed(world, name);
     const pushed = await pushAll(world, active, signal);
-    // A key that ended with this process would seal for nobody.
+    // A key that ends with this process would seal passwords that no other process opens.
     if (world.passwords.isKept) await world.passwords.makeReady();
     const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
     print(json, {json: {...pushed, unopened}, text});
@@ -57,7 +57,7 @@ async function listPushed(
   return {active: [account], unopened: []};
 }
 
-/** Carries what is due of some accounts, one after the other. */
+/** Carries the due changes of some accounts, one account after the other. */
 export async function pushAll(
   world: Pick<World, 'pool' | 'databaseUrl' | 'openAccount' | 'openPassword' | 'log'>,
   accounts: readonly Account[],

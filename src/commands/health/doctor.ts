@@ -18,7 +18,7 @@ import {findZoneMismatch} from '../accounts/account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 
-/** One thing looked at. What is wrong says how to mend it. */
+/** One thing looked at. The words of a flaw say how to mend it. */
 export interface Finding {
   readonly what: string;
   readonly state: 'good' | 'warning' | 'bad';
@@ -32,7 +32,7 @@ const warning = (what: string, found: string): Finding => ({what, state: 'warnin
 const bad = (what: string, found: string): Finding => ({what, state: 'bad', found});
 
 /**
- * Checks every dependency, each by itself: one that is down does not hide what is wrong with the next.
+ * Checks every dependency, each by itself: one that is down does not hide the flaws of the next.
  * @returns the exit code: 3 when something is bad, 1 when something is risky
  */
 export async function doctor(config: Config, options: {readonly json: boolean}): Promise<number> {
@@ -55,7 +55,7 @@ function draw(findings: readonly Finding[], config: Config): string {
   return [settings, '', ...lines].join('\n');
 }
 
-/** Turns what a check throws into a finding, with what to look at. */
+/** Turns the error of a check into a finding, with a hint where to look. */
 async function look(what: string, check: () => Promise<Finding[]>, mend = ''): Promise<Finding[]> {
   try {
     return await check();
@@ -133,7 +133,7 @@ async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
   });
 }
 
-/** Whether one is alive, and serves every account that should be. */
+/** Whether a worker is alive, and every account that should be is served. */
 async function checkWorkers({keys}: Config, pool: pg.Pool): Promise<Finding[]> {
   const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
   const workers = await listWorkers(pool);

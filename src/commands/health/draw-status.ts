@@ -1,5 +1,5 @@
-// How `status` looks: a table of streams for each of a few accounts; of many accounts one line each, and the streams of
-// those only that need a person.
+// How `status` looks: a few accounts have a table of streams each; many accounts have one line each, and a
+// table only for those that need a person.
 
 import type {AccountStatus, StreamHealth} from '../../views/account-status.ts';
 import {nameState} from '../../views/change-words.ts';
@@ -15,7 +15,7 @@ import {wrap} from '../terminal/wrap.ts';
 const fewAccounts = 3;
 const shownEvents = 20;
 
-/** @param now - ISO 8601, by the database's clock: what ages are counted from */
+/** @param now - ISO 8601, by the database's clock: ages are counted from it */
 export function drawStatus(
   accounts: readonly AccountStatus[],
   facts: {

@@ -21,11 +21,11 @@ import {listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 
-/** What is to be explained, as it was typed. */
+/** The question, as it was typed. */
 export interface Question {
   readonly stream: string;
   readonly number: string;
-  /** Without one the whole row is. */
+  /** Without a field the whole row is explained. */
   readonly field?: string;
 }
 

@@ -1,6 +1,7 @@
-// How the C library of Linux hands memory back. By default it raises its own limits as large buffers come and go, and then
-// keeps what was freed: a process at work for half an hour held 170 MB that nothing used, and went on growing. With fixed
-// limits large buffers go back at once. It reads them once, when a process begins, so the process begins anew.
+// How the C library of Linux hands memory back. By default it raises its own limits as large buffers come and
+// go, and then keeps the memory freed: a process at work for half an hour held 170 MB that nothing used, and
+// went on growing. With fixed limits large buffers go back at once. The library reads them once, when a
+// process begins, so the process begins anew.
 
 const limits = {
   MALLOC_ARENA_MAX: '2',
@@ -11,7 +12,10 @@ const limits = {
 /** Verbs whose processes live for weeks; for the others beginning anew is not worth its time. */
 const lasting: ReadonlySet<string | undefined> = new Set(['start', 'http', 'service']);
 
-/** Gives the process to the same program with fixed limits, under the same number; where one of them is set, it stays as it is. */
+/**
+ * Gives the process to the same program with fixed limits, under the same number. Where a limit is set
+ * already, the process stays as it is.
+ */
 export function fixAllocator(args: readonly string[]): void {
   const verb = args.find((word) => !word.startsWith('-'));
   const isSet = Object.keys(limits).some((name) => process.env[name] !== undefined);

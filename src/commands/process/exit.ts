@@ -1,4 +1,5 @@
-// How a command ends: what was thrown becomes a sentence and an exit code, and the last word is out before the process is.
+// The end of a command: an error becomes a sentence and an exit code, and all output is written before the
+// process ends.
 
 import {CommanderError} from 'commander';
 import {FatalError, RetryableError, UsageError} from '../../base/errors.ts';
@@ -6,10 +7,13 @@ import {tellAside} from '../../base/terminal.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
 
-/** Reports what a command threw. @returns the exit code that docs/operating.md "Exit codes" promises for it */
+/**
+ * Reports the error that a command threw.
+ * @returns the exit code that docs/operating.md "Exit codes" promises for it
+ */
 export function reportError(error: unknown): number {
   const exitCode = exitCodeOf(error);
-  // Commander has said it already.
+  // Commander has reported its own errors already.
   if (!(error instanceof CommanderError)) tellAside(`${describe(error, exitCode)}\n`);
   return exitCode;
 }
@@ -27,7 +31,7 @@ function describe(error: unknown, exitCode: number): string {
   return `This is a bug in Fieldmirror; please report it.\n${told}`;
 }
 
-/** An error that nobody awaited is a bug, and ends the process as one. */
+/** An unhandled error is a bug, and ends the process as one. */
 export function exitOnStrayErrors(): void {
   process.once('uncaughtException', async (error) => {
     const exitCode = reportError(error);
@@ -37,9 +41,10 @@ export function exitOnStrayErrors(): void {
 }
 
 /**
- * Ends the process after all output is with its reader, however slowly that one reads: a pipe takes 64 KiB at once, and
- * process.exit() alone drops the rest. Handles that are still open (a queue that never closes) do not keep the process.
- * @param signal - what has stopped the command; output that could not be written is no success
+ * Ends the process after all output is with its reader, however slow the reader is: a pipe takes 64 KiB at
+ * once, and process.exit() alone drops the rest. Handles that are still open (a queue that never closes) do
+ * not keep the process.
+ * @param signal - the signal that stopped the command; output that could not be written is no success
  */
 export async function exit(exitCode: number, signal: AbortSignal): Promise<never> {
   await flush();
@@ -49,7 +54,7 @@ export async function exit(exitCode: number, signal: AbortSignal): Promise<never
   process.exit(failed);
 }
 
-/** Writes come in order, so the last one ends after all others; what went wrong with it is told a moment later. */
+/** Writes come in order, so the last one ends after all others; its error is told a moment later. */
 async function flush(): Promise<void> {
   const streams = [process.stdout, process.stderr];
   const flushOne = (stream: NodeJS.WriteStream) =>

@@ -1,7 +1,7 @@
-// Whoever kills npm means the program that npm runs, but npm cannot pass a SIGKILL on: `start` and `http` would go on as
-// orphans, and keep their ports. So a process that npm runs ends with its npm. Any other lives on when its parent ends:
-// it was put into the background on purpose (nohup, setsid, a supervisor). Standard input tells nothing here: cron
-// closes it at once.
+// A signal to npm is meant for the program that npm runs, but npm cannot pass a SIGKILL on: `start` and
+// `http` would go on as orphans, and keep their ports. So a process that npm runs ends with its npm. Any
+// other process lives on when its parent ends: it was put into the background on purpose (nohup, setsid, a
+// supervisor). Standard input tells nothing here: cron closes it at once.
 
 import {readFileSync} from 'node:fs';
 

@@ -1,5 +1,5 @@
-// What asks a command to stop: a person or a supervisor by a signal, the reader of its output by closing the pipe, the
-// end of the npm that started it.
+// The requests to stop a command: the signal of a person or a supervisor, the closed pipe of its output's
+// reader, the end of the npm that started it.
 
 import {FatalError} from '../../base/errors.ts';
 import {watchParent} from './parent.ts';
@@ -8,8 +8,9 @@ import {watchParent} from './parent.ts';
 const stopMs = 9_000;
 
 /**
- * Aborts when the command shall stop. A second signal, or a stop that takes too long, ends the process at once.
- * @returns its reason is a FatalError where what is printed cannot be written
+ * Aborts when the command shall stop. A second signal, or a stop that takes too long, ends the process at
+ * once.
+ * @returns a signal; its reason is a FatalError where output cannot be written
  */
 export function awaitStop(): AbortSignal {
   const stopping = new AbortController();

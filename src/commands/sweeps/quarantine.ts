@@ -1,4 +1,4 @@
-// The verb `quarantine`: records that could not be read, what is wrong with each, and another try by its number.
+// The verb `quarantine`: records that could not be read, the flaw of each, and another try by its number.
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
@@ -25,7 +25,7 @@ export interface ListOptions {
   readonly json: boolean;
 }
 
-/** What became of another try. */
+/** The outcome of another try. */
 interface Retried {
   readonly quarantineId: string;
   readonly outcome: 'read' | 'gone' | 'still-bad' | 'not-answered';
@@ -48,7 +48,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
   });
 }
 
-/** One record: what is wrong with it, and what the service sent, without secrets. @returns the exit code */
+/** One record: its flaw, and the XML that the service sent, without secrets. @returns the exit code */
 export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const entry = await findEntry(pool, id);

@@ -1,4 +1,4 @@
-// How sweeps ended, for a person: what `start --once` and `sync` end with.
+// The ends of sweeps, for a person: the last output of `start --once` and `sync`.
 
 import {findStream} from '../../streams/all.ts';
 import {formatNumber} from '../../views/format.ts';
@@ -19,9 +19,9 @@ export interface StreamSummary {
   readonly quarantined: number;
   readonly seconds: number;
   readonly recordsPerSecond: number;
-  /** Why it is not certified. */
+  /** Why the sweep is not certified. */
   readonly reasons: readonly string[];
-  /** Of one record that was asked for: what shows that the service has none of that number. */
+  /** For one record that was asked for: the evidence that the service has none of that number. */
   readonly absent: string | null;
   readonly error: string | null;
 }
@@ -41,7 +41,7 @@ export function describeEnd(sweep: Sweep): string {
   return `${sweep.stream.padEnd(10)} ${sweep.state}: ${parts.join(', ')}`;
 }
 
-/** That the service has no record of the number that it was asked for, in its own words; null where it has, or was not asked. */
+/** The service's words that it has no record of the number asked for; null where it has, or was not asked. */
 function describeAbsent({stream, recordNumber, evidence, counts}: Sweep): string | null {
   if (evidence.absent === undefined) return null;
   const {status, words} = evidence.absent;

@@ -1,4 +1,5 @@
-// The verb `sweeps`: past sweeps with what their end states rest on, and the one decision that is a person's.
+// The verb `sweeps`: past sweeps with the evidence for their end states, and the one decision that is a
+// person's.
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
@@ -36,7 +37,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
   });
 }
 
-/** One sweep: what it read, asked and found, why it is not certified, and its tombstones. @returns the exit code */
+/** One sweep: its counts and evidence, why it is not certified, and its tombstones. @returns the exit code */
 export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const sweep = await findSweep(warehouse, id);
@@ -47,9 +48,9 @@ export async function show(config: Config, id: string, options: {readonly json: 
 }
 
 /**
- * Lets the tombstones of a stopped sweep through: a worker, or the next `start`, asks for each record once more and marks
- * deleted what is still gone.
- * @throws {UsageError} it is not stopped, or a later sweep knows better
+ * Lets the tombstones of a stopped sweep through: a worker, or the next `start`, asks for each record once
+ * more and marks deleted those still gone.
+ * @throws {UsageError} the sweep is not stopped, or a later full sweep has come to its end
  */
 export async function approve(
   config: Config,

@@ -57,7 +57,7 @@ export async function sync(
   });
 }
 
-/** Carries a sweep here, unless a worker has it; takes it over should they fail. */
+/** Carries a sweep here, unless a worker has it; takes it over if that worker fails. */
 export function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
   return async (sweepId) => {
     const result = await runSweep(deps, sweepId, signal);

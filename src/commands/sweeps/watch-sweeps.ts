@@ -1,5 +1,6 @@
-// The one way to ask for sweeps and to wait for their ends, for every verb. A sweep's row decides that it has ended, not
-// whoever carried it: another worker may have it, or its account may be stopped before anybody takes it up.
+// The one way to ask for sweeps and to wait for their ends, for every verb. A sweep's row decides that the
+// sweep has ended, not the worker that carried it: another worker may have it, or its account may be stopped
+// before any worker claims it.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {RetryableError} from '../../base/errors.ts';
@@ -23,7 +24,7 @@ const outOfReachMs = 60_000;
 export interface Watch {
   readonly progress: Progress;
   readonly signal: AbortSignal;
-  /** Runs a sweep here as far as it goes, if it is due; left out where workers do. */
+  /** Runs a sweep here as far as it goes, if it is due; left out where workers run sweeps. */
   readonly run?: (sweepId: string) => Promise<void>;
 }
 
@@ -40,7 +41,7 @@ export async function askForSweep(
 }
 
 /**
- * Waits until every sweep has come to its end, by its row, whoever carries it. A database that is away for a while is
+ * Waits until the row of every sweep tells its end, in any process. A database that is away for a while is
  * waited for; a sweep of an account that is no longer active ends as failed.
  */
 export async function watchSweeps(

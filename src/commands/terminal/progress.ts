@@ -12,7 +12,7 @@ export interface Progress {
   close(): void;
 }
 
-/** What a bar knows beside its value and its total. */
+/** The facts of a bar beside its value and its total. */
 interface Facts {
   readonly stream: string;
   /** 0 when unknown. */
@@ -59,7 +59,7 @@ export function drawBars(terminal: NodeJS.WritableStream): Progress {
   };
 }
 
-/** Of a stream that was never swept the total is unknown: no bar, for an empty or a full one would be a claim. */
+/** A stream that was never swept has no known total and no bar: an empty or a full one would be a claim. */
 function drawLine(records: number, {stream, expected, end}: Facts): string {
   if (end !== null) return toPrintable(end);
   const name = stream.padEnd(10);

@@ -1,6 +1,6 @@
 import {tellAside} from '../../base/terminal.ts';
 /**
- * Says what is being done, before it begins to take its time. On standard error: standard output holds results alone.
+ * Names a step before it begins to take its time. On standard error: standard output holds results alone.
  * @param step - `starting Postgres in .fieldmirror/postgres`
  */
 export function tellStep(step: string): void {

@@ -1,5 +1,6 @@
-// What may be asked for, made from the tables' own definitions: a field that becomes writable is here by itself.
-// Whether a change can be made at all is not decided here but by the triggers, as for everybody who writes SQL.
+// The requests that may be made, from the tables' own definitions: a field that becomes writable is here by
+// itself. The triggers, not this file, decide whether a change can be made at all, as for every author of
+// SQL.
 
 import {z} from 'zod';
 import {allWrites} from '../../streams/all.ts';
@@ -27,7 +28,7 @@ export interface ChangeRequest extends Reference {
 
 const changesAtOnce = 500;
 const employeesAtOnce = 100;
-/** Of a number in JSON no more is certain: readers make it binary. */
+/** More digits of a number in JSON are not certain: readers make it binary. */
 const certainDigits = 15;
 
 const isText = (text: string) => text.isWellFormed() && !text.includes('\0');
@@ -113,14 +114,14 @@ function buildTable(writes: Writes) {
   };
   const {parent} = writes;
   const create = parent === null ? closed(alone) : closed({...alone, parent: buildParent(parent.table)});
-  // A row that the service does not have yet takes what a create takes: the triggers know.
+  // A row that the service does not have yet takes the fields of a create: the triggers know.
   const update = closed({...named, operation: z.literal('update'), ...target, fields: fields(rules)})
     .describe('Named by one of number, row_id, external_key.')
     .refine(...namesOne)
     .refine(({fields: given}) => Object.keys(given).length > 0, {
       path: ['fields'],
       error: 'expected at least one field',
-      // Fields of other names are said to be wrong already.
+      // Fields of other names are reported already.
       when: ({issues}) => issues.length === 0,
     });
   const remove = closed({...named, operation: z.literal('delete'), ...target}).refine(...namesOne);
@@ -147,7 +148,7 @@ function buildParent(table: string) {
     .describe(`The row of ${table} that the new one hangs on.`);
 }
 
-/** An object that says which keys it has when it is given another. */
+/** An object whose error names its keys when it is given another one. */
 function closed<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = Object.keys(shape).join(', ');
   return z.strictObject(shape, {

@@ -1,4 +1,5 @@
-// One change: the rows it names are found, its statements run, and what the triggers made of them is looked up.
+// One change: the rows it names are found, its statements run, and the change that the triggers made is
+// looked up.
 
 import type pg from 'pg';
 import {RecordError} from '../../base/errors.ts';
@@ -13,10 +14,10 @@ import {type FoundRow, findRow} from './find-row.ts';
 import {readLastChange, readLatestChange} from './read-change.ts';
 import {assignEmployees, deleteRow, insertRow, updateRow, type Values} from './write-row.ts';
 
-/** What an earlier change of the same request made: a later one may hang on it. */
+/** The result of an earlier change of the same request: a later one may hang on its row. */
 export interface Made {
   readonly table: string;
-  /** Null where it made no row. */
+  /** Null where the change made no row. */
   readonly createdRowId: string | null;
   readonly result: ApiResult;
 }
@@ -28,7 +29,7 @@ interface Scope {
   readonly earlier: readonly Made[];
 }
 
-/** Wanted values, as they are written: those of the row, and who is to be assigned. */
+/** Wanted values, as they are written: those of the row, and the employees to assign. */
 interface Wishes {
   readonly values: Values;
   readonly employeeIds: readonly string[] | null;
@@ -53,7 +54,7 @@ export async function writeChange(
       operation === 'create' ? await create(client, request, scope) : await change(client, request, scope);
     const changeId =
       (await readLastChange(client)) ??
-      // Deleted before it was sent: what was to create it is cancelled, and nothing is left to send.
+      // The row is deleted before it was sent: its create is cancelled, and nothing is left to send.
       (operation === 'delete' ? await readLatestChange(client, table, row.rowId) : null);
     const {rowId: row_id, number, externalKey: external_key} = row;
     const unchanged = {state: 'unchanged', table, row_id, operation, number, external_key};

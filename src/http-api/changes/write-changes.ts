@@ -19,22 +19,22 @@ export interface ChangesRequest {
   readonly key: ApiKey;
   /** One, or an array. */
   readonly body: ChangeRequest | readonly ChangeRequest[];
-  /** The caller's own name for the request: the same again has no effect of its own. */
+  /** The caller's own name for the request: the same request again has no effect of its own. */
   readonly idempotencyKey: string | null;
 }
 
 /**
- * Makes all changes of a request, or none, in one transaction; of a request that came before, under the same key of its
- * own, tells what became of its changes.
+ * Makes all changes of a request, or none, in one transaction. A request that came before under the same
+ * idempotency key is answered with its changes.
  * @returns the results in the order of the request; each change as it is now
- * @throws {Problem} one of them is refused, or the key was used for another request
+ * @throws {Problem} a change is refused, or the key was used for another request
  */
 export async function writeChanges(
   pool: pg.Pool,
   {key, body, idempotencyKey}: ChangesRequest,
 ): Promise<{readonly results: readonly Result[]; readonly isReplay: boolean}> {
   return await inTransaction(pool, async (client) => {
-    // The HTTP API is an author like any other, whatever a connection was used for before.
+    // The HTTP API is an author like any other, whichever author used the connection before.
     await client.query(
       `SELECT set_config('fieldmirror.writer', '', true), set_config('application_name', $1, true)`,
       [`http: ${key.name}`],
@@ -84,7 +84,7 @@ async function readResults(
   });
 }
 
-/** Of what was read, not of the bytes: blanks and the order of names make no other request. */
+/** The hash of the parsed body, not of its bytes: blanks and the order of names make no other request. */
 function hashBody(body: ChangesRequest['body']): Buffer {
   return createHash('sha256').update(JSON.stringify(body)).digest();
 }

@@ -1,4 +1,5 @@
-// The HTTP API writes as everybody does: plain SQL on the warehouse. Triggers make the changes, and refuse.
+// The HTTP API writes as every author does: plain SQL on the warehouse. Triggers make the changes, and
+// refuse.
 
 import pg from 'pg';
 import type {Writes} from '../../streams/writes.ts';
@@ -41,7 +42,7 @@ export async function deleteRow(client: pg.ClientBase, {table}: Writes, rowId: s
   await client.query(`DELETE FROM ${nameOf(table.name)} WHERE row_id = $1`, [rowId]);
 }
 
-/** Assigns these employees to a job, and nobody else. The caller holds the lock of the job. */
+/** Assigns these employees to a job, and no others. The caller holds the lock of the job. */
 export async function assignEmployees(
   client: pg.ClientBase,
   {rowId, number}: Pick<FoundRow, 'rowId' | 'number'>,

@@ -7,8 +7,8 @@ type Part = string | number;
 const shownCharacters = 40;
 
 /**
- * What a schema found wrong, said of the request it was found in. The value met is shown in short: it goes back to the
- * one who sent it, and nowhere else.
+ * The flaws that a schema found, told in the terms of the request. The value met is shown in short: it goes
+ * back to its sender, and nowhere else.
  */
 export function findFlaws(
   issues: readonly Issue[],
@@ -32,7 +32,7 @@ export function toPointer(path: readonly Part[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** One change or an array of them: what is wrong with the one that was meant. */
+/** One change or an array of them: the issues of the form that was meant. */
 function openUnion(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0) return [issue];
   const isMeant = (branch: readonly Issue[]) =>

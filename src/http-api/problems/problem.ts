@@ -1,4 +1,4 @@
-// What goes wrong, as RFC 9457 has it: what, where, what was expected, what came, what to do next.
+// A problem, as RFC 9457 has it: the flaw, its place, the value expected, the value that came, the next step.
 
 import {STATUS_CODES} from 'node:http';
 import pg from 'pg';
@@ -53,12 +53,12 @@ export class Problem extends Error {
   }
 }
 
-/** Where a trigger says what it refuses: `warehouse.jobs.scheduled_on: expected …`. */
+/** The column that a trigger's message refuses: `warehouse.jobs.scheduled_on: expected …`. */
 const column = /^warehouse\.\w+\.(\w+): (?:expected )?(.*)$/s;
 
 /**
- * Turns Postgres' refusal of one change into a problem in its own words: those of the triggers, and values that a
- * column does not take. What else went wrong comes back as it is.
+ * Turns Postgres' refusal of one change into a problem in its own words: refusals of the triggers, and values
+ * that a column does not take. Any other error comes back as it is.
  * @param at - JSON pointer to the change in the body
  */
 export function explainRefusal(error: unknown, at: string): unknown {

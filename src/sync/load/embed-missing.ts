@@ -117,7 +117,7 @@ async function findInList(
   }
 }
 
-/** The number of the customer that the record is, or is for; null where nobody knows it. */
+/** The number of the customer that the record is, or is for; null where the number is unknown. */
 async function findCustomer({pool, accountId, stream}: RecordPlace, record: FieldRecord) {
   if (stream.key === 'customer_number') return numberOf(stream, record);
   const [customer = ''] = stream.derived.customer_number ?? [];

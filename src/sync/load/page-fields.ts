@@ -16,7 +16,7 @@ export interface PageFields {
   readonly isTyped: boolean;
   /** A field that came as two types stands twice. */
   readonly fields: readonly string[];
-  /** Of each of `fields`. */
+  /** The type of each of `fields`. */
   readonly types: readonly FieldType[];
 }
 

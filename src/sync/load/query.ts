@@ -18,7 +18,7 @@ export function queryOf(
   return {...include, ...readScheduled(stream, windowName)};
 }
 
-/** A command has checked its window; a schedule is a row that anybody may have written. */
+/** A command has checked its window; a schedule is a row that SQL may have written. */
 function readScheduled(stream: Stream, windowName: string): Window {
   try {
     return readWindow(stream, windowName);

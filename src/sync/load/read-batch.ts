@@ -1,5 +1,5 @@
-// From the bytes of some pages to rows. A record that is known byte for byte is never parsed (docs/traps.md
-// "The XML parser").
+// From the bytes of some pages to rows. A record known byte for byte is never parsed:
+// docs/traps.md "The XML parser".
 
 import type pg from 'pg';
 import type {Page} from '../../api/resources/pages-ahead.ts';
@@ -90,7 +90,7 @@ interface Part {
   readonly fields: readonly PageFields[];
 }
 
-/** @param known - hash to number, of what was read before */
+/** @param known - hash to number, of records read before */
 async function readCutPage(
   reading: Reading,
   page: CutPage,

@@ -38,7 +38,7 @@ const checkpointMs = 5_000;
 
 /**
  * Reads a list from the sweep's checkpoint to its end and brings it into the warehouse, batch by batch.
- * @throws {RetryableError} the service or the database failed in passing; what was committed stays
+ * @throws {RetryableError} the service or the database failed in passing; committed batches stay
  */
 export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
   const last = await readLastPass(run.deps.pool, run.sweep);
@@ -49,7 +49,7 @@ export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
     }
     return await reading.finish();
   } catch (error) {
-    // The batch before the failure is still being written: its write must end before the sweep is given back.
+    // The batch before the failure may still be written: its write must end before the sweep is given back.
     await reading.settle();
     throw error;
   }

@@ -16,7 +16,7 @@ export interface PageTask {
   readonly page: number;
   readonly body: Uint8Array;
   readonly contentType: string | null;
-  /** Of each record that the page was cut into, whether its bytes are known; null where it was not cut. */
+  /** Whether the bytes of each record cut from the page are known; null where the page was not cut. */
   readonly known: readonly boolean[] | null;
 }
 

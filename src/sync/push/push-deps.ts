@@ -8,7 +8,7 @@ export interface SettlePolicy {
   /** From the doubt to the first look, then from each look to the next; the last delay repeats. */
   readonly lookDelaysMs: readonly number[];
   /**
-   * A request that left no trace for so long counts as never arrived: longer than the service ever took to
+   * A request without a trace for so long counts as never arrived: longer than the service ever took to
    * commit.
    */
   readonly arrivalLimitMs: number;

@@ -1,6 +1,6 @@
-// A full sweep: read, verify, ask, and say what is proven. Its certificate claims: as of the sweep's start no
-// record that lived throughout is missing here, or older than that start, and no row is marked deleted whose
-// record lives.
+// A full sweep: read, verify, ask, and certify. Its certificate claims: as of the sweep's start no record
+// that lived throughout is missing here, or older than that start, and no row is marked deleted whose record
+// lives.
 
 import {settleFields} from '../../warehouse/fields/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';

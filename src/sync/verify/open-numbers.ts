@@ -8,9 +8,9 @@ export interface NumberKnowledge {
   readonly seen: NumberSet;
   /** Seen by the second. */
   readonly seenAgain: NumberSet;
-  /** Of rows that live. */
+  /** The numbers of rows that live. */
   readonly live: NumberSet;
-  /** Of rows marked deleted. */
+  /** The numbers of rows marked deleted. */
   readonly deleted: NumberSet;
   /** Asked for in earlier sweeps, and not there. */
   readonly absent: NumberSet;

@@ -11,10 +11,7 @@ import type {Candidates} from './recognize.ts';
 import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
 import {isEchoOf, isSameValue} from './same-value.ts';
 
-/**
- * A create is sent twice at most: a constraint on its row says so. Updates and deletes may be repeated more
- * often.
- */
+/** A create is sent twice at most: a constraint on its row says so. Updates and deletes may go more often. */
 const maxSends = {create: 2, update: 20, delete: 20} as const;
 /** Looks that must have found nothing before a request counts as never arrived. */
 const fewestLooks = 3;

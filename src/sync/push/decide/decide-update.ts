@@ -29,8 +29,7 @@ export function findRow(
 }
 
 /**
- * Merges the change's fields with the reading, and sends those that differ; a gone record is left to a
- * person.
+ * Merges the change's fields with the reading, and sends the difference; a gone record is left to a person.
  */
 export function decideUpdate(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
   const found = findRow(facts, subject, reading);

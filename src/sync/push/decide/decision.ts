@@ -24,10 +24,7 @@ export interface SendPlan {
   readonly conflicts: readonly KeptConflict[];
   /** Wanted fields that the service holds already. */
   readonly unsent: readonly string[];
-  /**
-   * The service's record before the request, to put back into the row if refused; null where nothing was
-   * read.
-   */
+  /** The record before the request, to put back into the row if refused; null where nothing was read. */
   readonly before: Remote | null;
 }
 

@@ -4,16 +4,13 @@ import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
 import type {FieldRule} from '../../../warehouse/changes/write-rules.ts';
 import type {SettlePolicy} from '../push-deps.ts';
 
-/**
- * The facts of a change in hand before any request. Every decision rests on them and on the service's
- * answers.
- */
+/** The facts of a change before any request. Every decision rests on them and on the service's answers. */
 export interface ChangeFacts {
   readonly change: ClaimedChange;
   readonly writes: Writes;
   /** The stream whose record shows the change's fate: its own, or its parent's. */
   readonly stream: Stream;
-  /** Of the change's table, by field. */
+  /** The rules of the change's table, by field. */
   readonly rules: ReadonlyMap<string, FieldRule>;
   readonly settle: SettlePolicy;
   /** Just before the change was claimed, by the monotonic clock of this process. */

@@ -24,8 +24,7 @@ export interface Sides {
   /** The service's present values; a field that is not told is unknown: it is sent, and is no conflict. */
   readonly remote: ChangeValues;
   /**
-   * Whether the service's record was changed after the change was requested; null where the service does not
-   * say.
+   * Whether the service's record changed after the change was requested; null where the service is silent.
    */
   readonly isServiceNewer: boolean | null;
   readonly rules: ReadonlyMap<string, FieldRule>;

@@ -18,7 +18,7 @@ export function decideWait(facts: ChangeFacts): Decision | null {
   if (stopped !== undefined) return holdStopped(stopped);
   const calmMs = settle.arrivalLimitMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
   if (calmMs <= 0) return null;
-  // A lost request of an earlier change may still arrive, and would undo what is sent before it does.
+  // A lost request of an earlier change may still arrive, and would undo a request sent before it.
   return postpone('a request of an earlier change of this record was lost, and may still arrive', calmMs);
 }
 
@@ -28,10 +28,7 @@ function holdStopped(kind: string): Decision {
   return {what: 'hold', kind, reason};
 }
 
-/**
- * The path needs a number that is unknown. The parent of a new record will get one; a number lost is not got
- * back.
- */
+/** The path needs an unknown number. The parent of a new record will get one; a lost number stays lost. */
 export function lackNumber(facts: ChangeFacts): Decision {
   const {change, writes} = facts;
   const parent = `its ${writes.parent?.table ?? 'parent'}`;
@@ -55,8 +52,8 @@ export function tryLater(
 }
 
 /**
- * The fate of the request is unknown. It is looked for when the service says; the more often it was sent, the
- * later.
+ * The fate of a request is unknown: it is looked for when the service says, and later the more often it was
+ * sent.
  */
 export function doubt(
   {change, settle}: Pick<ChangeFacts, 'change' | 'settle'>,

@@ -12,9 +12,7 @@ import {isEchoOf} from './same-value.ts';
 export interface Candidates {
   /** Records that the create can have made. */
   readonly ours: readonly string[];
-  /**
-   * Records that are older than the sending by the service's clock. A clock proves nothing: a person decides.
-   */
+  /** Records older than the sending by the service's clock. A clock proves nothing: a person decides. */
   readonly older: readonly string[];
 }
 

@@ -15,8 +15,7 @@ export interface Remote extends RowSet {
   /** Columns of the record's own row that were left out: unknown, not empty. */
   readonly unsaid: ReadonlySet<string>;
   /**
-   * When the record was asked for, by the clock of this process: of two readings of one record the later
-   * counts.
+   * When the record was asked for, by this process's clock: of two readings of one record the later counts.
    */
   readonly askedAt: number;
   /** The `Date` header of the answer: the service's clock, which may be any way off ours. */

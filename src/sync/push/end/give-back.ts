@@ -10,9 +10,7 @@ import type {PushDeps} from '../push-deps.ts';
 import type {PushEnd} from '../push-run.ts';
 import {backOffMs} from './back-off-ms.ts';
 
-/**
- * Notes the error in the change's row. A change that was being sent is in doubt: only an answer is certain.
- */
+/** Notes the error in the row. A change that was being sent is in doubt: only an answer makes it certain. */
 export async function giveBackFailed(
   deps: PushDeps,
   change: ClaimedChange,

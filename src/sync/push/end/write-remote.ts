@@ -46,7 +46,7 @@ function lotsOf(reads: readonly Read[]): Read[][] {
 }
 
 /**
- * Of several readings of one record the latest counts. Children of the record stand only in the reading of a
+ * The latest of several readings of one record counts. Children of the record stand only in the reading of a
  * change that asked for them: an earlier reading counts for the children that no later one tells.
  */
 function leaveOutRepeats(reads: readonly Read[]): Read[] {

@@ -16,9 +16,7 @@ import {
 
 export interface PasswordsOptions {
   readonly pool: pg.Pool;
-  /**
-   * The first key seals the private halves that are kept, all keys open them; without any, nothing is kept.
-   */
+  /** The first key seals private halves that are kept, all keys open them; without any, nothing is kept. */
   readonly keys: readonly SealingKey[];
   /** Told of every password that is opened, so that a log can be kept clean of it. */
   readonly onPassword?: (password: Secret) => void;
