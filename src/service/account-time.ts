@@ -36,7 +36,7 @@ interface LocalHour {
   readonly offset: string;
 }
 
-/** The clock and the zone of one account. What was reckoned is remembered: a page holds a thousand times. */
+/** The clock and the zone of one account. Reckoned times are remembered: a page holds a thousand. */
 export class AccountTime {
   readonly timeZone: string;
   readonly #nowMs: () => number;
@@ -107,7 +107,7 @@ export class AccountTime {
         return this.#toInstant(Temporal.PlainDateTime.from(`${date}T${clock}`, {overflow: 'reject'}));
       return toUtc(Temporal.Instant.from(`${date}T${clock}${offset}`).epochMilliseconds);
     } catch (problem) {
-      // Temporal says so when there is no such date or hour: 2/30, 13:00pm.
+      // Temporal's error for a date or hour that does not exist: 2/30, 13:00pm.
       if (problem instanceof RangeError) return null;
       throw problem;
     }

@@ -1,5 +1,5 @@
-// A believable business for the reference service to hold: seasons, repeat customers, technicians with skills and hours,
-// parts and labour, open and finished work. Nobody in it exists.
+// A believable business for the reference service to hold: seasons, repeat customers, technicians with skills
+// and hours, parts and labour, open and finished work. All of it is made up.
 
 import pg from 'pg';
 import {UsageError} from '../base/errors.ts';
@@ -23,15 +23,15 @@ export interface BusinessOptions {
   readonly today?: string;
   /** The zone in which people work; the service's own should be the same. */
   readonly timeZone?: string;
-  /** Hears that a business is about to be made: not where one is there. */
+  /** Called when a business is about to be made; not where one is there. */
   readonly onMaking?: (scale: Pick<Scale, 'customers' | 'jobs'>) => void;
 }
 
-/** What is in the database. */
+/** The business in the database. */
 export interface Business {
   /** False when there was something before, and nothing was written. */
   readonly isNew: boolean;
-  /** The seed of what is there; null when it was not made up. */
+  /** The seed of the business; null when it was not made up. */
   readonly seed: string | null;
   readonly customers: number;
   readonly jobs: number;
@@ -119,7 +119,7 @@ async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void>
   const plan = new Plan(scale);
   await layFoundation(client, makeOwnerToken(plan));
   await copyRows(client, makeEmployees(plan));
-  // Jobs first: what they leave with their customers is known only then.
+  // Jobs first: their entries in the ledger go into the customers.
   const ledger = new Ledger();
   await copyBatches(client, {count: plan.jobs, make: (index) => makeJob(plan, index, ledger)});
   await copyBatches(client, {count: plan.customers, make: (index) => makeCustomer(plan, index, ledger)});
@@ -137,7 +137,7 @@ async function copyBatches(
   }
 }
 
-/** Sequences go on after what was written; the marker says that it is all there; the planner learns how much it is. */
+/** Moves the sequences past the numbers written, marks that all is there, and tells the planner how much. */
 async function finish(
   client: pg.PoolClient,
   {plan, scale}: {readonly plan: Plan; readonly scale: Scale},

@@ -14,7 +14,7 @@ export class Refusal extends Error {
   }
 }
 
-/** 400 `Invalid customer.`: what the real service says of a number that it does not know. */
+/** 400 `Invalid customer.`: the real service's answer for an unknown number. */
 export function unknownRecord(element: string): Refusal {
   return new Refusal(400, `Invalid ${element.replaceAll('_', ' ')}.`);
 }

@@ -17,7 +17,7 @@ export interface ServiceOptions {
   readonly databaseUrl: string;
   /** 0, the default, takes any free port. */
   readonly port?: number;
-  /** Where it listens; 127.0.0.1 unless told otherwise. */
+  /** The host name or address to listen at; 127.0.0.1 unless told otherwise. */
   readonly host?: string;
   /** A path before every other, as real accounts have one: `/acme`. None unless told otherwise. */
   readonly basePath?: string;
@@ -32,7 +32,7 @@ export interface ServiceOptions {
   readonly timeZone?: string;
   /** The clock: milliseconds since 1970, or an instant. */
   readonly now?: () => number | Temporal.Instant;
-  /** False answers without gzip even to who offers it. */
+  /** False answers without gzip even to clients that offer it. */
   readonly compress?: boolean;
   readonly log?: Logger;
 }
@@ -50,7 +50,7 @@ export interface RunningService {
 }
 
 /**
- * Starts the reference service. What it holds is in its database: a restart loses nothing.
+ * Starts the reference service. All of its records are in its database: a restart loses nothing.
  * @throws {FatalError} the database cannot be used, or the port is taken
  * @throws {UsageError} the time zone is not an IANA zone
  */

@@ -6,14 +6,14 @@ import type {Row} from './row.ts';
 import {labourItemId} from './vocabulary/catalogue.ts';
 import {writeMoney} from './vocabulary/words.ts';
 
-/** The charges of a job and what they come to. */
+/** The charges of a job and their sums. */
 export interface Charged {
   readonly rows: readonly Row[];
   readonly subtotalCents: number;
   readonly taxCents: number;
 }
 
-/** Labour for all that is done or nearly, parts with it; an estimate for some of the rest. */
+/** Labour and parts for jobs that are done or nearly; an estimate for some of the rest. */
 export function makeCharges(plan: Plan, order: Order, random: Random): Charged {
   const {work, crew, minutes} = order;
   if (order.status === 'scheduled' && !random.isTrue(0.35)) return {rows: [], subtotalCents: 0, taxCents: 0};

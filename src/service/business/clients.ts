@@ -1,4 +1,4 @@
-// Customers with what hangs on them: contacts, notes, a call to make.
+// Customers with their contacts, notes and calls to make.
 
 import type {Fields} from '../resources/field.ts';
 import {taxes} from '../store/foundation.ts';
@@ -22,7 +22,7 @@ import {
 
 const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** @param ledger - what the customers' jobs have left: these must have been made up before */
+/** @param ledger - the entries of the customers' jobs, which must have been made up before */
 export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonly Row[] {
   const random = plan.random('customer', index);
   const isFirm = random.isTrue(0.35);
@@ -170,7 +170,7 @@ function makeContact(
   return {table: 'contacts', fields};
 }
 
-/** A note on a customer or a job, as old as what it stands on. */
+/** A note on a customer or a job, as old as its owner. */
 export function makeNote(
   plan: Plan,
   {owner, kind, random}: {readonly owner: Fields; readonly kind: 'Customer' | 'Job'; readonly random: Random},

@@ -1,7 +1,7 @@
 import type {Fields} from '../resources/field.ts';
 import {writeMoney} from './vocabulary/words.ts';
 
-/** What its jobs leave with a customer: the last one completed, and what is owed. One entry a customer, no more. */
+/** The last job completed and the sum owed, for each customer. One entry a customer, no more. */
 export class Ledger {
   readonly #last: ({readonly number: string; readonly at: string; readonly name: string} | undefined)[] = [];
   readonly #owedCents: (number | undefined)[] = [];

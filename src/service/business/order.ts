@@ -19,7 +19,7 @@ export interface Order {
   readonly taxRate: string;
 }
 
-/** Whose job it is, what is to be done, by whom, when, and what has become of it. */
+/** Decides the customer of a job, its work, its crew, its time and its status. */
 export function decideOrder(plan: Plan, index: number, random: Random): Order {
   const {calendar} = plan;
   const day = calendar.dayAt(plan.shareOf(index));
@@ -54,8 +54,8 @@ export function decideOrder(plan: Plan, index: number, random: Random): Order {
 }
 
 /**
- * What has become of a visit that is so many days ahead: nearly all of the past is done, some of it never. It is early
- * in the morning of `today`: who begins at seven is there.
+ * The status of a visit that is so many days ahead: nearly all past visits are done, some never. It is early
+ * in the morning of `today`: a crew that begins at seven is there.
  */
 function progress(
   ahead: number,
@@ -67,7 +67,7 @@ function progress(
   return (['complete', 'in_progress', 'scheduled'] as const)[random.weighted(weights)] ?? 'complete';
 }
 
-/** Technicians who can do it, beginning anywhere among them. */
+/** Technicians with the skill, beginning anywhere among them. */
 function chooseCrew(
   plan: Plan,
   {place, size, random}: {readonly place: number; readonly size: number; readonly random: Random},

@@ -50,7 +50,7 @@ function makeEmployee(plan: Plan, index: number): Row {
     custom_text1: isTechnician ? skillsOf(plan, index) : 'Office',
     custom_number1: isTechnician ? `${random.integer(2, 30)}.0` : null,
   };
-  // Nobody knows the password that this is the hash of: it is set anew through the API.
+  // No password is known for this hash: it is set anew through the API.
   return {
     table: 'employees',
     fields,

@@ -1,10 +1,10 @@
-// How large the business is and who belongs to whom: all of it can be said of any customer or job by its index alone,
-// so that nothing has to be kept while they are written.
+// The size of the business and its relations: they follow for any customer or job from its index alone, so
+// that nothing has to be kept while they are written.
 
 import {Calendar} from './calendar.ts';
 import {hash, Random} from './random.ts';
 
-/** What one is asked to make up. */
+/** The business to be made up. */
 export interface Scale {
   readonly seed: string;
   readonly customers: number;
@@ -79,7 +79,7 @@ export class Plan {
     return this.calendar.dayAt(Math.max(0, share) * LAST_ARRIVAL);
   }
 
-  /** Whose job it is: one of those who have come by then, the older ones more often; now and then the newest. */
+  /** The customer of a job: one that has come by then, the older ones more often; now and then the newest. */
   customerOf(jobIndex: number, random: Random): number {
     const share = this.shareOf(jobIndex);
     const there = FOUNDING_SHARE + (1 - FOUNDING_SHARE) * Math.min(1, share / LAST_ARRIVAL);
@@ -92,7 +92,7 @@ export class Plan {
     return (jobIndex + 0.5) / this.jobs;
   }
 
-  /** Everybody who works there: the owner, the office, the technicians. */
+  /** The number of employees: the owner, the office, the technicians. */
   get employees(): number {
     return 1 + OFFICE + this.technicians;
   }
@@ -106,18 +106,18 @@ export class Plan {
     return 1 + OFFICE + (index % this.technicians);
   }
 
-  /** Somebody of the office. */
+  /** An employee of the office. */
   officeId(random: Random): string {
     return this.employeeId(random.integer(1, OFFICE));
   }
 
-  /** What a technician can do: four neighbouring kinds of work of eight; any four technicians can do everything. */
+  /** Each technician can do four neighbouring kinds of work of eight; any four technicians can do all. */
   isSkilled(technician: number, work: number): boolean {
     return (work + 6 * technician) % 8 < 4;
   }
 }
 
-/** A date for those who give none: the same for the same seed on every day. */
+/** The date where none is given: the same for the same seed on every day. */
 export function defaultToday(seed: string): string {
   return `2026-10-${String(1 + (hash(seed) % 28)).padStart(2, '0')}`;
 }

@@ -1,4 +1,4 @@
-// Jobs with what hangs on them: charges, hours, notes, a task of the schedule.
+// Jobs with their charges, hours and notes, and a task of the schedule.
 
 import {AccountTime} from '../account-time.ts';
 import type {Fields} from '../resources/field.ts';
@@ -11,7 +11,7 @@ import type {Random} from './random.ts';
 import type {Row} from './row.ts';
 import {writeMoney} from './vocabulary/words.ts';
 
-/** @param ledger - learns what the job leaves with its customer */
+/** @param ledger - gets the entry that the job leaves with its customer */
 export function makeJob(plan: Plan, index: number, ledger: Ledger): readonly Row[] {
   const random = plan.random('job', index);
   const order = decideOrder(plan, index, random);
@@ -87,7 +87,7 @@ function describe(
   };
 }
 
-/** Sums, tax and what became of the invoice. No time is later than `today`. */
+/** Sums, tax and the state of the invoice. No time is later than `today`. */
 function makeBill(
   order: Order,
   {charged, random, today}: {readonly charged: Charged; readonly random: Random; readonly today: string},

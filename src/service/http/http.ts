@@ -1,4 +1,4 @@
-// HTTP around the routes: who is let in, what is refused before a route is asked, and how an answer leaves.
+// HTTP around the routes: authentication, refusals before a route is asked, and the sending of answers.
 
 import {randomUUID} from 'node:crypto';
 import {promisify} from 'node:util';

@@ -1,4 +1,5 @@
-// What `include` can embed, as data, and how it is read: one statement per association and page.
+// The associations that `include` can embed, as data, and how they are read: one statement per association
+// and page.
 
 import {
   contacts,
@@ -69,7 +70,7 @@ const associations: Readonly<Record<string, readonly Association[]>> = {
   ],
 };
 
-/** What of a record is asked for. */
+/** The parts of a record that are asked for. */
 export interface View {
   /** The fields to write; null for all. */
   readonly only: ReadonlySet<string> | null;
@@ -77,12 +78,13 @@ export interface View {
   readonly include: ReadonlySet<string>;
 }
 
-/** Everything of its own, nothing embedded. */
+/** Every field of the record, nothing embedded. */
 export const plainView: View = {only: null, include: new Set()};
 
 /**
- * Embeds in the records what the view asks for, in a fixed order whatever the order of asking. A single association
- * that is missing is left out, an empty list is written as such. `only` cuts the record itself, never what it embeds.
+ * Embeds in the records the associations that the view asks for, always in the same order. A single
+ * association that is missing is left out, an empty list is written as such. `only` cuts the record itself,
+ * never the embedded ones.
  */
 export async function embed(
   db: Queryable,

@@ -14,17 +14,17 @@ export interface Condition {
   readonly value?: string;
 }
 
-/** Which records, and in which order. */
+/** The records of a list, and their order. */
 export interface ListQuery {
   readonly table: Table;
   readonly conditions: readonly Condition[];
   /** An SQL expression of ours, never of a request. */
   readonly order: string;
-  /** What it takes to change the list: that records come or go, or that any of their values changes. */
+  /** The change that alters the list: records come or go, or any of their values changes. */
   readonly dependsOn: Change;
 }
 
-/** What a write did to a table: its records came or went, or only their values changed. */
+/** The effect of a write on a table: records came or went, or only their values changed. */
 export type Change = 'members' | 'values';
 
 type Ids = readonly string[];

@@ -1,5 +1,6 @@
-// The parameters of lists. What is not understood is refused where ignoring it would answer too much (an unknown state
-// would list everything), and ignored where the service ignores it (an unknown name in `only` or `include`).
+// The parameters of lists. An unknown value is refused where ignoring it would answer too much (an unknown
+// state would list everything), and ignored where the service ignores it (an unknown name in `only` or
+// `include`).
 
 import type {AccountTime} from '../account-time.ts';
 import {humanize, invalid} from '../refusal.ts';
@@ -30,7 +31,7 @@ const states: Readonly<Record<string, readonly string[]>> = {
   uncompleted: ['scheduled', 'in_progress'],
 };
 
-/** 1-based. What is no page number means the first page; a page past the end is an empty list. */
+/** 1-based. A text that is no page number means the first page; a page past the end is an empty list. */
 export function readPage(query: Query): number {
   const text = query.get('page') ?? '';
   return /^\d{1,9}$/.test(text) ? Math.max(1, Number(text)) : 1;
@@ -48,7 +49,7 @@ export function customerConditions(query: Query): readonly Condition[] {
     const value = query.get(name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  // No stored text can hold it, and jsonb refuses to hear of it.
+  // No stored text can hold this character, and jsonb refuses it.
   if (wanted.some(([, value]) => value.includes('\u0000'))) return [NOTHING];
   const fields =
     wanted.length === 0

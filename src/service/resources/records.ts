@@ -18,7 +18,7 @@ import type {Resource, Table} from './resource.ts';
 /** How lists are ordered: no order is contractual, and the real service was seen with each of these. */
 export type ListOrder = 'number' | 'reversed' | 'changed';
 
-/** What routes draw on. */
+/** The parts of the service that routes draw on. */
 export interface Service {
   readonly database: pg.Pool;
   readonly lists: Lists;
@@ -125,7 +125,7 @@ export function readPayload(request: ServiceRequest, resource: Resource): Reques
   return readRequest(request.body, resource.element);
 }
 
-/** What a payload sets, and the collector for what is wrong with it. */
+/** The changes that a payload sets, and the collector of its problems. */
 export function readChanges(service: Service, request: ServiceRequest, resource: Resource) {
   const given = readPayload(request, resource);
   const problems = new Problems();

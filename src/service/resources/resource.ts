@@ -1,5 +1,5 @@
-// The resources of the service as data: what a record of each holds, in the recorded order of columns (docs/service.md "Fields"),
-// and what a request may set. A new field is one word here.
+// The resources of the service as data: the fields of each, in the recorded order of columns (docs/service.md
+// "Fields"), and those that a request may set. A new field is one word here.
 
 import {customTexts, customTriples, type Field, readFields} from './field.ts';
 
@@ -11,7 +11,7 @@ export interface Resource {
   /** The field that stands in paths. */
   readonly key: string;
   readonly fields: readonly Field[];
-  /** What a request may set; any other name in it is ignored, as the service ignores customer_number. */
+  /** The fields that a request may set; any other is ignored, as the service ignores customer_number. */
   readonly writable: ReadonlySet<string>;
   /** The only field that the documented dialect writes in one of the specification's textual shapes. */
   readonly textualTime: {readonly name: string; readonly shape: 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY'} | null;

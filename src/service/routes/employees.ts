@@ -128,7 +128,7 @@ async function selectPasswordHash({client}: Effects, id: string): Promise<string
   return rows[0]?.password_hash ?? null;
 }
 
-/** User names are unique, and nobody is named by an empty text. */
+/** User names are unique, and an empty text is no user name. */
 function dropEmptyUsername(changes: Changes): Changes {
   return changes.username === '' ? {...changes, username: null} : changes;
 }

@@ -20,7 +20,7 @@ export const jobChargeRoutes: readonly Route[] = [
           const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== null));
           const priced = {quantity: '1.0', price_per_unit: '0.0', discount: '0.0', ...given};
           const total = await priceCharge(effects, priced);
-          // Items have no endpoint, so nobody could look one up: any item_id is taken.
+          // Items have no endpoint, so that none could be looked up: any item_id is taken.
           const description = changes.description ?? changes.details ?? '';
           const fields = {
             ...priced,

@@ -21,7 +21,7 @@ import type {Given} from '../xml/xml-read.ts';
 
 const statuses = new Set(['scheduled', 'in_progress', 'complete']);
 
-/** What is never nil in any recorded job (docs/service.md "Fields"). */
+/** The fields that are never nil in any recorded job (docs/service.md "Fields"). */
 const defaults: Fields = {
   description: '',
   status: 'scheduled',
@@ -168,7 +168,7 @@ async function check(
   problems.refuse();
 }
 
-/** What follows from the fields that a request sets: the end from start and duration, the times of a new status. */
+/** Fields that follow from those of a request: the end from start and duration, times from a new status. */
 function derive(fields: Fields, {changes, at}: {readonly changes: Fields; readonly at: string}): Changes {
   return {...deriveEnd(fields, changes), ...deriveStatus(fields, {changes, at})};
 }

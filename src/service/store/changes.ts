@@ -4,10 +4,10 @@ import type {Field, Fields} from '../resources/field.ts';
 import type {Resource} from '../resources/resource.ts';
 import type {Given, RequestFields} from '../xml/xml-read.ts';
 
-/** What a request sets, as it is kept. */
+/** The values that a request sets, as they are kept. */
 export type Changes = Record<string, string | null>;
 
-/** Collects what is wrong with a request, so that one answer names everything. */
+/** Collects the problems of a request, so that one answer names them all. */
 export class Problems {
   readonly #texts: string[] = [];
 
@@ -27,8 +27,9 @@ export class Problems {
 }
 
 /**
- * Takes from a request what the resource lets be set, each value in the form in which it is kept; everything else in
- * it is ignored. Decimals stay as they are sent (`275.10`), an empty text is kept for text fields and nil for others.
+ * Takes from a request the fields that the resource lets be set, each value in the form in which it is kept;
+ * other fields are ignored. Decimals stay as they are sent (`275.10`), an empty text is kept for text fields
+ * and nil for others.
  */
 export function takeChanges(
   resource: Resource,

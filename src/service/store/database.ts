@@ -4,7 +4,7 @@ import pg from 'pg';
 import {FatalError} from '../../base/errors.ts';
 import type {Logger} from '../../base/log.ts';
 
-/** Whatever can run a statement: the pool, or the connection of a transaction. */
+/** A runner of statements: the pool, or the connection of a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>;
 
 const SCHEMA_LOCK = 7_302_114;
@@ -60,8 +60,9 @@ export async function inTransaction<T>(
 }
 
 /**
- * Brings the schema `service` about. Its own comment says which version of it is there. When it is this one, nothing is done: the statements
- * would wait for, and deadlock with, the transactions of a service that runs on the same database.
+ * Brings the schema `service` about. The schema's comment names its version. When it is this one, nothing is
+ * done: the statements would wait for, and deadlock with, the transactions of a service that runs on the same
+ * database.
  */
 export async function installSchema(database: pg.Pool): Promise<void> {
   const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8');

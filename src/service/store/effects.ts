@@ -7,7 +7,7 @@ import type {Resource, Table} from '../resources/resource.ts';
 import type {Queryable} from './database.ts';
 import {idOf, type StoredRecord} from './store.ts';
 
-/** The transaction of one request: who does what, and when. */
+/** The transaction of one request, with its actor, its method and path, and its time. */
 export interface Effects {
   readonly client: pg.PoolClient;
   readonly method: string;
@@ -79,8 +79,8 @@ export async function createRecord(
 }
 
 /**
- * Writes what differs, and marks the record as changed. A request that changes nothing has no effect: no new
- * `updated_at`, no entry in the journal.
+ * Writes the values that differ, and marks the record as changed. A request that changes nothing has no
+ * effect: no new `updated_at`, no entry in the journal.
  */
 export async function updateRecord(
   effects: Effects,
@@ -147,7 +147,7 @@ async function writeJournal(
   });
 }
 
-/** What the journal may know: everything but what is a secret by its name. */
+/** The values for the journal: all but those that are secrets by their names. */
 function changedOf(fields: Fields, {employeeIds}: Beside): Readonly<Record<string, unknown>> {
   const open = Object.fromEntries(Object.entries(fields).filter(([name]) => !secretName.test(name)));
   return employeeIds === undefined ? open : {...open, employee_ids: employeeIds};

@@ -1,5 +1,5 @@
-// What an account has before its first customer: an owner who can log in, and the categories, statuses and taxes for
-// which the specification has no endpoint. Their ids are the same in every account.
+// The foundation of an account, before its first customer: an owner who can log in, and the categories,
+// statuses and taxes for which the specification has no endpoint. Their ids are the same in every account.
 
 import type pg from 'pg';
 import type {Fields} from '../resources/field.ts';
@@ -8,7 +8,7 @@ import {jobStatuses, jobTypes, taxEntities} from '../resources/resource.ts';
 import {inTransaction, type Queryable} from './database.ts';
 import {makeUpCredentials, newToken} from './secrets.ts';
 
-/** A category of work, with what a business needs to know to make such jobs up. */
+/** A category of work, with the facts from which a business makes such jobs up. */
 export interface Trade {
   readonly id: string;
   readonly name: string;

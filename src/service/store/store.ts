@@ -68,7 +68,7 @@ export async function selectByNumber(
   return rows[0] === undefined ? null : toRecord(rows[0]);
 }
 
-/** What a path or a filter may hold as a number: anything else is unknown, and never reaches a statement. */
+/** True of a number that a path or a filter may hold: any other is unknown, and never reaches a statement. */
 export function isNumber(text: string): boolean {
   return /^\d{1,18}$/.test(text);
 }

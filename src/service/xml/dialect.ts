@@ -9,7 +9,7 @@ import {escapeText} from './xml-text.ts';
 /** `observed`: as the real service was recorded (docs/service.md "Envelopes"). `documented`: as the specification reads. */
 export type DialectName = 'observed' | 'documented';
 
-/** What a column may draw on when it is written. */
+/** The parts of a record that a column may draw on when it is written. */
 export interface Writable {
   readonly fields: Fields;
   /** Internal ids of the employees assigned to a job; empty for everything else. */

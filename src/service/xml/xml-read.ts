@@ -41,7 +41,7 @@ const MAX_DEPTH_PROBE = 64;
 /**
  * Reads the payload of a create or update: one root element named after the resource, a child element per field.
  * Dashed and underscored names mean the same; `nil="true"` is nil; an element with elements inside is an array.
- * @throws {Refusal} 400 for whatever is not such a document
+ * @throws {Refusal} 400 for a body that is no such document
  */
 export function readRequest(body: Buffer, element: string): RequestFields {
   const root = parseDocument(decode(body));
@@ -83,7 +83,9 @@ function parse(text: string): z.infer<typeof nodesSchema> {
   }
 }
 
-/** What must not reach the parser. Character data sections and comments may hold anything, so they do not count. */
+/**
+ * Refuses text that must not reach the parser. CDATA and comments may hold anything, so they do not count.
+ */
 function refuseBefore(text: string): void {
   if (text.trim() === '') throw malformed('the body is empty');
   if (forbiddenCharacter.test(text)) throw malformed('it holds a character that XML 1.0 forbids');

@@ -13,12 +13,12 @@ export interface Branch {
   readonly element: string;
   /** The items' element when it is a list; null for one record. */
   readonly item: string | null;
-  /** The Ruby class, which the observed dialect adds where it is not what the element's name says. */
+  /** The Ruby class, which the observed dialect adds where it is not that of the element's name. */
   readonly className: string | null;
   readonly nodes: readonly Node[];
 }
 
-/** What stands around a record's fields, and which they are. */
+/** The tags around a record's fields, and the columns between them. */
 interface Frame {
   readonly open: string;
   readonly close: string;
@@ -32,11 +32,11 @@ interface Frame {
  */
 interface Columns {
   readonly list: readonly Column[];
-  /** Where a field stands in `list`; those that are more than one value stand in `wholes` instead. */
+  /** The place of a field in `list`; fields of more than one value stand in `wholes` instead. */
   readonly places: ReadonlyMap<string, number>;
   readonly wholes: readonly number[];
   readonly nils: string;
-  /** Where each column begins in `nils`; one more for its end. */
+  /** The start of each column in `nils`; one more for its end. */
   readonly starts: readonly number[];
 }
 

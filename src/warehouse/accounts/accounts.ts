@@ -11,7 +11,7 @@ export interface Account {
   readonly timeZone: string;
   /** ISO 8601, UTC. */
   readonly createdAt: string;
-  /** Only of an active one anything is swept. */
+  /** Only an active account is swept. */
   readonly state: AccountState;
   /** Why it is paused or stopped, and the next step. */
   readonly stateReason: string | null;
@@ -30,7 +30,7 @@ const columns = `
   account_id AS "accountId", name, api_url AS "apiUrl", time_zone AS "timeZone", created_at AS "createdAt",
   state, state_reason AS "stateReason", state_since AS "stateSince", key_id AS "keyId"`;
 
-/** How an address is told to be the same service: its scheme and a slash at its end do not count. */
+/** The part of an address that identifies a service: its scheme and a slash at its end do not count. */
 export function placeOf(apiUrl: string): string {
   if (!URL.canParse(apiUrl)) return apiUrl;
   const {host, pathname} = new URL(apiUrl);
@@ -47,7 +47,7 @@ export function refuseMove(known: Pick<Account, 'name' | 'apiUrl'>, apiUrl: stri
 }
 
 /**
- * Makes the account of that name, or gives it another zone; one that says the same already is not written.
+ * Makes the account of that name, or gives it another zone; an account that agrees already is not written.
  * @param options.mayMove - whether its address may become another service's: of the demo only, whose port changes
  * @throws {UsageError} the account of that name is at another service: the rows of two would be mixed
  */
@@ -57,7 +57,7 @@ export async function upsertAccount(
   options: {readonly mayMove?: boolean} = {},
 ): Promise<Account> {
   const {name, apiUrl, timeZone} = account;
-  // Another may write the account after we have read it: then we judge what is there by now.
+  // Another process may write the account after we have read it: then we judge the account as it is by now.
   for (;;) {
     const known = await readAccount(db, name);
     if (known?.apiUrl === apiUrl && known.timeZone === timeZone) return known;
@@ -124,7 +124,8 @@ export async function listKnownAccounts(
 }
 
 /**
- * Keeps a sealed token for an account, in place of the one it had. Whose another token is, is to be learned anew.
+ * Keeps a sealed token for an account, in place of the one it had. The owner of another token is to be
+ * learned anew.
  * @param instead - only where this one is still kept: the same token, sealed anew, must not replace a newer one
  */
 export async function keepSealedToken(
@@ -139,14 +140,14 @@ export async function keepSealedToken(
   );
 }
 
-/** By a person: nothing more of the account is begun; what is due waits. */
+/** Pauses an account for a person: nothing more of it is begun; due work waits. */
 export async function pauseAccount(db: Queryable, accountId: string, reason: string | null): Promise<void> {
   await setAccountState(db, accountId, {state: 'paused', reason});
 }
 
 /**
- * Lets the sweeps of an account run again. Whoever was refused with its token asks anew; full sweeps that failed while it was
- * stopped are asked for again, so that nothing stays failed until the next night.
+ * Lets the sweeps of an account run again. A caller that was refused with its token asks anew. Full sweeps
+ * that failed while it was stopped are asked for again, so that nothing stays failed until the next night.
  * @returns false when it was active already
  */
 export async function resumeAccount(db: Queryable, accountId: string): Promise<boolean> {
@@ -165,9 +166,10 @@ export async function resumeAccount(db: Queryable, accountId: string): Promise<b
 }
 
 /**
- * StoppedKinds an account whose token is refused, and ends every sweep of it that is due as `failed`, so that nobody waits for
- * one; both in one statement. Who has one of its sweeps under way is refused by the service as well.
- * @param reason - what was met, and the next step
+ * Stops an account whose token is refused, and ends each of its due sweeps as `failed`, so that no caller
+ * waits for one; both in one statement. A worker with one of its sweeps under way is refused by the service
+ * as well.
+ * @param reason - the failure met, and the next step
  * @returns false when it was stopped already: its first reason stays
  */
 export async function stopAccount(db: Queryable, accountId: string, reason: string): Promise<boolean> {

@@ -32,7 +32,8 @@ const tables = 'sync.api_keys JOIN sync.accounts USING (account_id)';
 
 /**
  * Makes a key and keeps its hash.
- * @returns its text, which nobody can read again; null when there is a key of that name already, revoked or not
+ * @returns its text, which cannot be read again; null when there is a key of that name already, revoked or
+ *   not
  */
 export async function addApiKey(
   db: Queryable,
@@ -76,7 +77,8 @@ export async function useApiKey(db: Queryable, text: string): Promise<ApiKey | n
   return key;
 }
 
-// Once a minute, however many requests come; two at once write once, and nobody waits for another's transaction.
+// Noted once a minute, however many requests come. Of two at once one writes, and neither waits for the
+// other.
 async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {
   await db.query(
     `UPDATE sync.api_keys SET last_used_at = date_trunc('minute', now())

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** What one item of a request came to: its change; or, where nothing had to change, what the HTTP API answered then. */
+/** The result of one item of a request: its change, or the HTTP API's answer where nothing had to change. */
 export type ApiResult = {readonly change_id: string} | {readonly unchanged: unknown};
 
 export interface ApiRequest {
@@ -14,8 +14,8 @@ export interface ApiRequest {
 export const keptFor = '30 days';
 
 /**
- * Makes a request this transaction's, or finds what came of it before; waits for another transaction that is at it. Old
- * ones go two at a time, so that none needs a clean-up of its own.
+ * Claims a request for this transaction, or finds its earlier results; waits for another transaction that is
+ * at it. Each claim deletes up to two old requests, so that they need no clean-up of their own.
  * @returns null when it is new: the caller keeps its results before it commits
  */
 export async function claimApiRequest(
@@ -44,7 +44,7 @@ export async function claimApiRequest(
   return rows[0];
 }
 
-/** Keeps what came of a request that this transaction has claimed. */
+/** Keeps the results of a request that this transaction has claimed. */
 export async function keepApiResults(
   client: pg.ClientBase,
   {accountId, idempotencyKey}: ApiRequest,

@@ -43,7 +43,7 @@ export async function keepLoginKey(db: Queryable, key: LoginKey): Promise<void> 
   );
 }
 
-/** Forgets a key that nobody has any more, and drops what it sealed. */
+/** Forgets a key that is lost, and drops the passwords that it sealed. */
 export async function forgetLoginKey(pool: pg.Pool, loginKeyId: string): Promise<void> {
   await inTransaction(pool, async (client) => {
     // Locked first: nothing more is sealed with it meanwhile.

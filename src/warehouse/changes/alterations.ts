@@ -1,4 +1,5 @@
-// Values that came back from the service with another meaning than they were sent with, and what is held for them.
+// Values that came back from the service with another meaning than they were sent with, and the changes held
+// for them.
 
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -10,7 +11,7 @@ export interface Alteration {
   readonly changeId: string;
   readonly accountId: string;
   readonly field: string;
-  /** What such values have in common: `instant`; of a text its field, `customers.name`. */
+  /** The kind that such values share: `instant`; for a text its field, `customers.name`. */
   readonly kind: string;
   readonly sent: ChangeValue;
   readonly got: ChangeValue;
@@ -18,14 +19,15 @@ export interface Alteration {
 
 /** An alteration as it is kept. */
 export interface KeptAlteration extends Pick<Alteration, 'field' | 'kind' | 'sent' | 'got'> {
-  /** Changes of its kind are held. */
+  /** True while changes of its kind are held. */
   readonly isStop: boolean;
   readonly lookedAt: string | null;
   readonly lookedBy: string | null;
 }
 
 /**
- * Keeps alterations. The first of a kind in its account stops further changes of that kind until somebody has looked.
+ * Keeps alterations. The first of a kind in its account stops further changes of that kind until a person has
+ * looked.
  * @returns the kinds that are stopped
  */
 export async function keepAlterations(
@@ -46,8 +48,8 @@ export async function keepAlterations(
 }
 
 /**
- * Holds a change until somebody has looked at what the service makes of a kind of value; where that has just happened, it
- * is due again.
+ * Holds a change until a person has looked at an alteration of one kind of value. Where a person has just
+ * looked, the change is due again.
  */
 export async function holdForKind(
   db: Queryable,
@@ -64,7 +66,7 @@ export async function holdForKind(
   );
 }
 
-/** What the service altered of a change. */
+/** The service's alterations of a change. */
 export async function readAlterations(db: Queryable, changeId: string): Promise<KeptAlteration[]> {
   const {rows} = await db.query<KeptAlteration>(
     `SELECT field, kind, sent, got, is_stop AS "isStop", looked_at AS "lookedAt", looked_by AS "lookedBy"

@@ -26,13 +26,13 @@ export interface LateChanges {
   readonly reason: string | null;
 }
 
-/** From when on a change is late. A conflict is at once. */
+/** The age at which a change is late. A conflict is late at once. */
 const untakenAfter = "interval '15 minutes'";
 const inDoubtAfter = "interval '1 hour'";
 const heldAfter = "interval '7 days'";
 /** A refusal is news for so long; longer where another change waits for the one that was refused. */
 const rejectedFor = "interval '7 days'";
-/** So is a value that the service altered; longer where further changes are held for it. */
+/** A value that the service altered is news for as long; longer where further changes are held for it. */
 const alteredFor = "interval '7 days'";
 
 const order: readonly Lateness[] = [
@@ -73,16 +73,18 @@ export async function countChanges(db: Queryable, accountIds: readonly string[])
 }
 
 /**
- * Finds what needs a person, the most urgent first:
+ * Finds the changes that need a person, the most urgent first:
  * - a conflict;
- * - what the service has refused in the last seven days, or at any time where another change waits for it, unless a later
+ * - a refusal of the last seven days, or an older one where another change waits for it, unless a later
  *   change of the same record came after it;
- * - what the service altered in the last seven days, or at any time where others are held for it, until somebody accepts it;
- * - what was sent more than an hour ago and is still in doubt;
- * - what is due, and was for 15 minutes, and nobody takes it up; and what has failed again and again since then;
- * - what is held for more than seven days.
- * What waits for another change is as late as that one. Of an account that is not active nobody takes anything up, and
- * that is a matter of the account.
+ * - an alteration of the last seven days, or an older one where other changes are held for it, until it is
+ *   accepted;
+ * - a change that was sent more than an hour ago and is still in doubt;
+ * - a change that has been due for 15 minutes without being taken up, or has failed again and again for as
+ *   long;
+ * - a change that has been held for more than seven days.
+ * A waiting change is reported under the change that blocks it. Changes of an account that is not active are
+ * not taken up: that is a matter of the account.
  */
 export async function listLateChanges(db: Queryable, accountIds: readonly string[]): Promise<LateChanges[]> {
   const {rows} = await db.query<LateChanges>(

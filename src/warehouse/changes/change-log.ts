@@ -1,4 +1,4 @@
-// Reading what was changed here and what became of it; nothing of it writes.
+// Reads the changes made here and their fates; nothing here writes.
 
 import type {Queryable} from '../postgres/database.ts';
 import {
@@ -9,10 +9,10 @@ import {
   changeColumns,
 } from './change.ts';
 
-/** Which changes to list; null leaves it open. */
+/** The changes to list; null leaves a condition open. */
 export interface ChangeFilter {
   readonly accountIds: readonly string[] | null;
-  /** `altered`: what is done, though the service holds something else. */
+  /** `altered`: changes that are done, though the service holds something else. */
   readonly state: ChangeState | 'altered' | null;
   readonly table: string | null;
   readonly limit: number;
@@ -75,7 +75,7 @@ export async function readChange(db: Queryable, changeId: string): Promise<Chang
   return rows[0] ?? null;
 }
 
-/** What is to be sent some day, or is held, in the order in which it was made. @param after - number of a change */
+/** Changes to be sent and held ones, in the order of their making. @param after - number of a change */
 export async function listUnsent(
   db: Queryable,
   {accountIds, after, limit}: {readonly accountIds: readonly string[]; after: string; limit: number},
@@ -89,7 +89,9 @@ export async function listUnsent(
   return rows;
 }
 
-/** What a person must decide, what stops others, and what the service has refused or altered since a moment: the oldest first. */
+/**
+ * Changes that a person must decide, that stop others, or were refused or altered since: the oldest first.
+ */
 export async function listNeedy(
   db: Queryable,
   {accountIds, since}: {readonly accountIds: readonly string[]; readonly since: string},
@@ -149,7 +151,7 @@ export async function isOvertaken(db: Queryable, {changeId, table, rowId}: Chang
   return rows.length > 0;
 }
 
-/** A change that still wants something of a record, as far as `explain` tells it. */
+/** An open change of a record, as far as `explain` tells it. */
 export interface OpenWish {
   readonly changeId: string;
   readonly operation: ChangeOperation;

@@ -1,4 +1,4 @@
-/** A change in one of these is not over; the column `is_open` of sync.changes is made from this list. */
+/** The states of a change that is not over; the column `is_open` of sync.changes is made from this list. */
 export const openStates = ['held', 'pending', 'sending', 'in_doubt', 'conflict'] as const;
 export const settledStates = ['done', 'rejected', 'cancelled'] as const;
 export const changeStates = [...openStates, ...settledStates] as const;
@@ -11,7 +11,7 @@ export type ChangeOperation = 'create' | 'update' | 'delete';
 export type ChangeValue = string | null | readonly string[];
 export type ChangeValues = Readonly<Record<string, ChangeValue>>;
 
-/** What the service made of a change, where that is not what was asked for. */
+/** The result of a change at the service, where it is not the one asked for. */
 export interface ChangeResult {
   /** Fields that came back with another meaning than they were sent with. */
   readonly altered?: Readonly<Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>>;
@@ -30,7 +30,7 @@ export interface Change {
   readonly table: string;
   readonly rowId: string;
   readonly operation: ChangeOperation;
-  /** Of the record; null until the service has given it one. */
+  /** Number of the record; null until the service has given it one. */
   readonly number: string | null;
   readonly parentRowId: string | null;
   readonly externalKey: string | null;
@@ -55,7 +55,7 @@ export interface Change {
   readonly settledAt: string | null;
 }
 
-/** What a query selects or returns to read a `Change`. */
+/** The columns that a query selects or returns to read a `Change`. */
 export const changeColumns = `
   change_id AS "changeId", account_id AS "accountId", table_name AS "table", row_id AS "rowId", operation, number,
   parent_row_id AS "parentRowId", external_key AS "externalKey", fields, base, state, reason, waits_for AS "waitsFor",

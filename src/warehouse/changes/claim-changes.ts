@@ -1,5 +1,5 @@
-// Who carries a change, by the database's clock. A change that its worker lost while it was being sent may have arrived:
-// it is in doubt, whoever finds it.
+// Claims on changes, by the database's clock. A change whose worker was lost while sending it may have
+// arrived: it is in doubt for every later worker.
 
 import type {Queryable} from '../postgres/database.ts';
 import {type Change, changeColumns} from './change.ts';
@@ -8,7 +8,7 @@ import {type Change, changeColumns} from './change.ts';
 export interface ClaimedChange extends Change {
   /** By the database's clock. */
   readonly claimedAt: string;
-  /** Of the account's row: another one when the account was written since. */
+  /** Version of the account's row: it differs once the account was written since. */
   readonly accountVersion: string;
   /** How long ago it was sent last, in milliseconds by the database's clock; null when it never was. */
   readonly sentAgoMs: number | null;
@@ -19,11 +19,11 @@ export interface ClaimedChange extends Change {
   readonly sentAgainAgoMs: number | null;
   /** Kinds of values that the service altered, and that nobody has looked at yet. */
   readonly stoppedKinds: readonly string[];
-  /** The service has answered that it is written; what it made of it is still to be read. */
+  /** True where the service has answered that it wrote the change; the record is still to be read back. */
   readonly isWritten: boolean;
 }
 
-/** What proves that a change is still ours. */
+/** The proof that a change is still ours. */
 export type ChangeClaim = Pick<Change, 'changeId' | 'fence'>;
 
 /**
@@ -62,8 +62,9 @@ export async function claimChanges(
 }
 
 /**
- * Accounts that have something to carry now. It is asked every few seconds: the order, which an EXISTS would not keep, leads
- * to the index; without it Postgres reads the whole table where many changes wait and few are due.
+ * Accounts that have changes to carry now. The query runs every few seconds. Its order, which an EXISTS would
+ * not keep, leads to the index; without it Postgres reads the whole table where many changes wait and few are
+ * due.
  */
 export async function listAccountsWithDueChanges(
   db: Queryable,

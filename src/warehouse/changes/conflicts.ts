@@ -5,7 +5,7 @@ import type {ChangeValue} from './change.ts';
 import type {ChangeClaim} from './claim-changes.ts';
 import type {Rule} from './write-rules.ts';
 
-/** A field that both sides changed, as it is kept. `winner` is null while nobody has decided. */
+/** A field that both sides changed, as it is kept. `winner` is null while it is undecided. */
 export interface KeptConflict {
   readonly field: string;
   readonly baseValue: ChangeValue;
@@ -15,7 +15,7 @@ export interface KeptConflict {
   readonly winner: 'service' | 'warehouse' | null;
 }
 
-/** Keeps both values of every field that both sides changed; what nobody had decided before is replaced. */
+/** Keeps both values of every field that both sides changed, in place of the conflicts still undecided. */
 export async function keepConflicts(
   client: pg.ClientBase,
   {changeId}: ChangeClaim,

@@ -1,6 +1,6 @@
-// The steps of a change, each one statement or a part of the caller's transaction, and each only for who still has it.
-// They follow the drawing in transitions.ts; the database refuses a step that does not.
-// The warehouse row is locked before its changes, here as in the triggers, so that nobody waits in a circle.
+// The steps of a change. Each is one statement or a part of the caller's transaction, and needs a claim that
+// holds. The steps follow the drawing in transitions.ts; the database refuses any other. The warehouse row is
+// locked before its changes, here as in the triggers, so that there is no deadlock.
 
 import type pg from 'pg';
 import {RetryableError} from '../../base/errors.ts';
@@ -23,7 +23,7 @@ export interface AttemptEnd {
   readonly answer: string | null;
 }
 
-/** What is wanted once conflicts are decided, and what it then stands on. */
+/** The change's fields after conflict rules, and the base that they then stand on. */
 export interface Narrowed {
   readonly fields: ChangeValues;
   readonly base: ChangeValues;
@@ -32,15 +32,15 @@ export interface Narrowed {
 /** A request that is about to be sent. */
 export interface Sending extends SentRequest {
   readonly claim: ChangeClaim;
-  /** When the record was asked for that it rests on, by the database's clock; null where none was read. */
+  /** When the record under the request was asked for, by the database's clock; null where none was read. */
   readonly readAt: string | null;
   readonly narrowed: Narrowed | null;
   readonly conflicts: readonly KeptConflict[];
-  /** Of the values that it bears: it is not sent while one of them is stopped. */
+  /** Kinds of the values that the request bears: it is not sent while one of them is stopped. */
   readonly kinds: readonly string[];
 }
 
-/** What was noted of it. */
+/** The attempt that was noted for a request. */
 export interface Begun {
   readonly attemptId: string;
   /** By the database's clock. */
@@ -49,7 +49,8 @@ export interface Begun {
 
 /**
  * Notes that requests are about to be sent; commit before the first byte of any of them.
- * @returns for each what was noted; null for a change that is no longer ours, or bears a kind of value that was stopped
+ * @returns for each the attempt noted; null for a change that is no longer ours, or bears a kind of value
+ *   that was stopped
  * @throws a violation of `onItsWay`: a create with the same content is on its way already
  */
 export async function beginSending(
@@ -89,7 +90,8 @@ export async function beginSending(
   RETURNING change_id AS "changeId", fence, attempt_id AS "attemptId", started_at AS "startedAt"`,
     [JSON.stringify(wanted)],
   );
-  // A process that slept may have lost a change to itself: both of its claims are here then, and one of them is fenced off.
+  // After a sleep a process may have lost a change to itself: both of its claims are here, and one is fenced
+  // off.
   const begun = new Map(rows.map((row) => [nameClaim(row), row]));
   for (const {claim, conflicts} of sendings)
     if (begun.has(nameClaim(claim))) await keepConflicts(client, claim, conflicts);
@@ -111,8 +113,8 @@ export async function endAttempt(db: Queryable, attemptId: string, end: AttemptE
 }
 
 /**
- * Gives a change back, to be sent after a while: it is certain that nothing of it was written, so it counts as not sent.
- * Where an earlier request may still arrive it stays in doubt.
+ * Gives a change back, to be sent after a while. The service certainly wrote nothing of it, so it counts as
+ * not sent. Where an earlier request may still arrive, the change stays in doubt.
  */
 export async function postponeChange(
   db: Queryable,
@@ -131,7 +133,7 @@ export async function postponeChange(
 }
 
 /**
- * Gives a change back whatever its step was: what was being sent is in doubt.
+ * Gives a change back at any step; a change that was being sent is in doubt.
  * @returns its state now
  */
 export async function giveBackChange(
@@ -153,7 +155,7 @@ export async function giveBackChange(
   return held.state;
 }
 
-/** Says that nobody knows whether the request arrived; it is looked for after a while. */
+/** Puts a change in doubt: its request may or may not have arrived, and is looked for after a while. */
 export async function doubtChange(
   db: Queryable,
   claim: ChangeClaim,
@@ -173,7 +175,7 @@ export async function doubtChange(
   if (rowCount !== 1) throw lost(claim);
 }
 
-/** Says after looking that the request never arrived: it is sent once more. */
+/** Makes a change ready to be sent once more: a look has shown that its request never arrived. */
 export async function resendChange(db: Queryable, claim: ChangeClaim, reason: string): Promise<void> {
   const {rowCount} = await db.query(
     `UPDATE sync.changes SET state = 'pending', lease_until = NULL, reason = $3, due_at = now()
@@ -207,16 +209,17 @@ export interface Settlement {
   readonly change: Change;
   readonly number: string;
   readonly result: ChangeResult | null;
-  /** What the service holds now, as far as it is known. */
+  /** The service's values now, as far as they are known. */
   readonly remote: ChangeValues;
-  /** The request that did it, where it is still to be noted how it ended. */
+  /** The request that did it, where its end is still to be noted. */
   readonly attempt: {readonly attemptId: string; readonly end: AttemptEnd} | null;
 }
 
 /**
- * Settles changes: they are done. What waited for them goes on, and what comes later on the same records stands on what
- * came of them; of other fields it still stands on what it was changed from, for the service may have changed those
- * meanwhile. The caller holds the locks of the rows, and loads the record of the service after this.
+ * Settles changes: they are done. Changes that waited for them go on. Later changes of the same records get
+ * the settled fields' values at the service as their base. Of other fields they keep the base that they had,
+ * for the service may have changed those meanwhile. The caller holds the locks of the rows, and loads the
+ * service's record after this.
  * @throws {RetryableError} one of them is no longer ours: roll all of it back
  */
 export async function settleChanges(client: pg.ClientBase, settled: readonly Settlement[]): Promise<void> {
@@ -268,7 +271,7 @@ export async function settleChanges(client: pg.ClientBase, settled: readonly Set
   );
 }
 
-/** Settles a change that the service refused, with its words; the row gets back what it held. */
+/** Settles a change that the service refused, with its words; the row gets its earlier values back. */
 export async function rejectChange(client: pg.ClientBase, change: Change, words: string): Promise<void> {
   const {rowCount} = await client.query(
     `SELECT FROM sync.changes WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending') FOR UPDATE`,

@@ -3,7 +3,7 @@ import {RecordError} from '../../base/errors.ts';
 import type {EncodedRow} from '../rows/encoded-row.ts';
 import type {MirrorTable} from '../rows/mirror-table.ts';
 
-/** Where COPY says it stopped; the value, which follows after a colon, is left where it is. */
+/** The place where COPY stopped, in its words; the value, which follows after a colon, is left out. */
 const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
 
 /**

@@ -4,7 +4,7 @@ import type {MirrorTable, WriteRule} from '../rows/mirror-table.ts';
 
 export type Rule = 'service' | 'warehouse' | 'newest' | 'ask';
 
-/** What holds for a field when both sides changed it. */
+/** The rule for a field that both sides changed. */
 export interface FieldRule extends Pick<WriteRule, 'kind' | 'group'> {
   readonly rule: Rule;
 }

@@ -37,7 +37,7 @@ export async function readPassword(place: EmbeddedPlace): Promise<string> {
   }
 }
 
-/** Written aside and put in place whole: of two processes that start at once, both read what one of them wrote. */
+/** Written aside and put in place whole: two processes that start at once read the same password. */
 async function makePassword(place: EmbeddedPlace, file: string): Promise<void> {
   const aside = `${file}-new-${process.pid}-${randomBytes(3).toString('hex')}`;
   const password = randomBytes(18).toString('base64url');
@@ -94,7 +94,7 @@ export async function initialise(place: EmbeddedPlace, password: string): Promis
   await removeAbandoned(place.folder);
 }
 
-/** What a process left that was killed while it made its data folder aside. */
+/** Removes the leftovers of processes that were killed while they made the data folder aside. */
 async function removeAbandoned(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith('postgres-new-')) continue;

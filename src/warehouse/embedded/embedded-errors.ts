@@ -1,10 +1,11 @@
-// What Postgres' programs say when the embedded server does not start, and what a person does about it.
+// The errors of Postgres' programs when the embedded server does not start, and a person's next step for
+// each.
 
 import {FatalError} from '../../base/errors.ts';
 
 interface Place {
   readonly dataFolder: string;
-  /** Whom the data folder must belong to. */
+  /** The user that the data folder must belong to. */
   readonly user: string;
 }
 
@@ -51,7 +52,7 @@ export function explainStartFailure(place: Place, said: string, cause: unknown):
   );
 }
 
-/** The error itself, with its detail where there is one: not the time, the process, and who tells it. */
+/** The error itself, with its detail where there is one, but without time, process and speaker. */
 function quote(said: string): string {
   const lines = said.split('\n').filter((line) => /\S/.test(line));
   const told = (word: string) => lines.find((line) => line.includes(`${word}:  `))?.replace(/^.*?: {2}/, '');

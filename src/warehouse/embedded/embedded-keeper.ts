@@ -1,5 +1,5 @@
-// A server that was killed is started anew on the port that pools know. A session of our own tells at once that it has
-// gone, and tells other processes that the server is in use, however quiet it is.
+// A server that was killed is started anew on the port that pools know. Our own session tells at once that
+// the server has gone, and shows other processes that the server is in use, however quiet it is.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
@@ -39,7 +39,7 @@ export class EmbeddedKeeper {
     }
   }
 
-  /** Until it breaks, or we stop. */
+  /** Holds a session until it breaks, or we stop. */
   async #holdSession(): Promise<void> {
     const {signal} = this.#stopping;
     const connectionString = addressOf(this.#server, 'postgres');
@@ -53,7 +53,7 @@ export class EmbeddedKeeper {
       await client.connect();
       await ended.promise;
     } catch {
-      // It is away: the next look tells.
+      // The server is away: the next look tells.
     } finally {
       signal.removeEventListener('abort', end);
       await client.end().catch(() => {});
@@ -69,7 +69,7 @@ export class EmbeddedKeeper {
     return false;
   }
 
-  /** Where it does not start yet, the next look tries again: what is left of the killed one may still be ending. */
+  /** A start that fails is tried again at the next look: parts of the killed server may still be ending. */
   async #startAnew(): Promise<void> {
     this.#onStart();
     await start(this.#place, this.#server.port).catch(() => {});

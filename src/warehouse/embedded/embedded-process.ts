@@ -19,9 +19,9 @@ export interface Programs {
 
 /** Runs Postgres' own programs, as a user that Postgres accepts. */
 export interface ProgramRunner {
-  /** Whom the data folder must belong to. */
+  /** The user that the data folder must belong to. */
   readonly user: string;
-  /** @param input - for its standard input: what must not stand among its arguments, which all users see */
+  /** @param input - standard input, for text that must not stand among the arguments, which all users see */
   run(program: string, args: readonly string[], input?: string): Promise<void>;
   /** Gives a folder to the user that the programs run as. */
   own(folder: string): Promise<void>;

@@ -65,7 +65,7 @@ export async function start({dataFolder, programs, runner}: EmbeddedPlace, port:
   }
 }
 
-/** One that runs and lets nobody in is stopped again: it is of no use to anybody. */
+/** A server that runs but refuses us is of no use: it is stopped again. */
 async function expectAnswer(
   {dataFolder, programs, runner}: EmbeddedPlace,
   server: EmbeddedServer,
@@ -85,7 +85,7 @@ function startArguments({dataFolder, log, port}: {dataFolder: string; log: strin
     'shared_buffers=256MB',
     'max_wal_size=2GB',
     'timezone=UTC',
-    // Statements of ours can carry what people typed; the log of a demo needs none of it.
+    // Our statements can carry text that people typed; the log of a demo needs none of it.
     'log_min_error_statement=panic',
     'log_parameter_max_length_on_error=0',
   ];
@@ -103,7 +103,7 @@ async function readPort(dataFolder: string): Promise<number | null> {
   }
 }
 
-/** @returns null: it answers, and lets us in; else what it said */
+/** @returns null where the server answers and lets us in; else its error */
 export async function findRefusal(server: EmbeddedServer): Promise<string | null> {
   try {
     await withClient(addressOf(server, 'postgres'), (client) => client.query('SELECT 1'));
@@ -126,7 +126,7 @@ async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(() => null))?.size ?? 0;
 }
 
-/** What was added to a file; nothing where it cannot be read. */
+/** The text added to a file; empty where the file cannot be read. */
 async function readFrom(file: string, offset: number): Promise<string> {
   const bytes = await readFile(file).catch(() => Buffer.alloc(0));
   return bytes.subarray(offset).toString('utf8').trim();

@@ -99,8 +99,8 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
 }
 
 /**
- * Whether anybody stays connected. A session that has just ended is seen for some milliseconds more. Of two processes that
- * leave at once, each sees the other look; neither may leave the server to the other.
+ * Whether another process stays connected. A session that has just ended still shows for some milliseconds.
+ * Two processes that leave at once see each other look; neither may leave the server to the other.
  */
 async function isInUse(server: EmbeddedServer): Promise<boolean> {
   const look = async (client: pg.Client) => {
@@ -122,7 +122,7 @@ async function isInUse(server: EmbeddedServer): Promise<boolean> {
   }
 }
 
-/** Stops the server; whoever leaves at the same moment may do it first. */
+/** Stops the server; another process that leaves at the same moment may do it first. */
 async function stop({dataFolder, programs, runner}: EmbeddedPlace, server: EmbeddedServer): Promise<void> {
   try {
     await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);

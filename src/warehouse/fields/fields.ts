@@ -15,7 +15,7 @@ export interface SeenField {
   readonly isTyped: boolean;
 }
 
-/** What a sweep saw of the fields of its stream. */
+/** A sweep that notes the fields of its stream. */
 export interface FieldSweep {
   readonly accountId: string;
   readonly stream: string;
@@ -112,11 +112,11 @@ const rememberSql = `
 /**
  * Draws the conclusions of a full sweep that has read its list to the end, in the transaction that ends it.
  *
- * Fields that no record bears any more have `vanished`, but only where every record was parsed: a record skipped by its
- * bytes bears what it bore, and says so to nobody. A table of which no record came tells nothing of its fields. When
- * they were seen counts, not by which sweep: a window may run meanwhile.
+ * Fields that no record bears any more have `vanished`, but only where every record was parsed: a record
+ * skipped by its bytes still bears its fields unseen. A table without a record in the sweep tells nothing of
+ * its fields. The time of the last sighting counts, not its sweep: a window may run meanwhile.
  *
- * Where rows were written the filled shares are counted anew, over the live rows.
+ * The filled shares are counted anew, over the live rows, where rows were written.
  * @param ended.parsedAll - every record of the sweep was parsed, in whichever process
  * @param ended.wroteRows - a row of one of the stream's tables was written
  */

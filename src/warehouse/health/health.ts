@@ -1,4 +1,4 @@
-// What tells how much the warehouse can be trusted, for every account at once. Ages are for the caller to work out,
+// Facts that tell how far the warehouse can be trusted, for every account at once. The caller works out ages
 // against `now`: the clock of the database, by which everything here was written.
 
 import type {Queryable} from '../postgres/database.ts';
@@ -17,7 +17,7 @@ export interface Proof {
   readonly provenAt: string | null;
 }
 
-/** A sweep that would mark so many rows deleted that a person must let it. */
+/** A sweep that would mark so many rows deleted that a person must approve it. */
 export interface WaitingSweep {
   readonly sweepId: string;
   readonly accountId: string;
@@ -74,7 +74,7 @@ async function listProofs(db: Queryable, accountIds: readonly string[]): Promise
   }));
 }
 
-/** Once a later sweep has come to its end it knows better, and the earlier one cannot be approved any more. */
+/** A later sweep that has come to its end knows better: the earlier one cannot be approved any more. */
 async function listWaiting(db: Queryable, accountIds: readonly string[]): Promise<WaitingSweep[]> {
   const {rows} = await db.query<WaitingSweep>(
     `SELECT sweep_id AS "sweepId", account_id AS "accountId", stream, ended_at AS "endedAt", reasons,

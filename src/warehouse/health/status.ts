@@ -4,12 +4,12 @@ import type {MirrorTable} from '../rows/mirror-table.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import {type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 
-/** What a person wants to know of one stream at a glance. */
+/** The state of one stream, for a person at a glance. */
 export interface StreamStatus {
   readonly stream: string;
   /** Rows that live, of records that the service has. */
   readonly rows: number;
-  /** Of each mode and window the last sweep, whatever became of it. */
+  /** The last sweep of each mode and window, whatever became of it. */
   readonly sweeps: readonly Sweep[];
   /** Records in quarantine, still open. */
   readonly quarantined: number;
@@ -35,7 +35,7 @@ export async function readStatus(
   return status;
 }
 
-/** Counts the rows of a table that live; not those that exist here alone, for they have no number. */
+/** Counts the live rows of a table, without those that exist here alone: they have no number. */
 export async function countRows(db: Queryable, table: MirrorTable, accountId: string): Promise<number> {
   const isRecord = table.key.map((name) => ` AND ${pg.escapeIdentifier(name)} IS NOT NULL`).join('');
   const {rows} = await db.query<{count: string}>(
@@ -45,7 +45,7 @@ export async function countRows(db: Queryable, table: MirrorTable, accountId: st
   return Number(rows[0]?.count);
 }
 
-/** Of each stream, mode and window the last sweep; sweeps of single records count as one. */
+/** The last sweep of each stream, mode and window; sweeps of single records count as one. */
 export async function listLatestSweeps(db: Queryable, accountId: string): Promise<Sweep[]> {
   const {rows} = await db.query<Sweep>(
     `SELECT DISTINCT ON (stream, mode, window_name) ${sweepColumns}

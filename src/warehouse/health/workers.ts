@@ -1,6 +1,6 @@
 import type {Queryable} from '../postgres/database.ts';
 
-/** What tells a worker from others, and stays as it is while it runs. */
+/** The identity of a worker; it stays as it is while the worker runs. */
 export interface WorkerIdentity {
   readonly workerId: string;
   readonly host: string;
@@ -8,7 +8,7 @@ export interface WorkerIdentity {
   readonly version: string;
 }
 
-/** What a worker can do at the moment. */
+/** The accounts and keys within a worker's reach at the moment. */
 export interface WorkerReach {
   readonly accountIds: readonly string[];
   /** Keys that it opens sealed tokens with. */

@@ -1,4 +1,4 @@
-// What is known of one record beside the versions of its row: proofs, tombstones, refusals.
+// Facts about one record beside the versions of its row: proofs, tombstones, refusals.
 
 import type {Queryable} from '../postgres/database.ts';
 import type {SweepMode} from '../sweeps/sweep.ts';
@@ -17,7 +17,7 @@ export interface Proof {
   readonly startedAt: string;
 }
 
-/** What the service answered when it was asked for a record. */
+/** The service's answer when it was asked for a record. */
 export interface NumberAnswer {
   readonly sweepId: string;
   readonly status: number;
@@ -27,7 +27,7 @@ export interface NumberAnswer {
 
 /**
  * The last certified sweep that covered the record and started after a moment: of the whole stream, or of this record.
- * What the warehouse holds was true when it started.
+ * The warehouse's rows were true when that sweep started.
  * @param after - ISO 8601
  * @returns null when there was none
  */
@@ -46,7 +46,7 @@ export async function readLastProof(
   return rows[0] ?? null;
 }
 
-/** With what evidence the record's row was ever marked deleted, the oldest first. */
+/** The evidence for every time when the record's row was marked deleted, the oldest first. */
 export async function readDeletions(
   db: Queryable,
   {accountId, stream, number}: RecordPlace,
@@ -59,7 +59,7 @@ export async function readDeletions(
   return rows;
 }
 
-/** What the service answered when it was asked for a number that no row has; null when it never was. */
+/** The service's answer when it was asked for a number that no row has; null when it never was. */
 export async function readAbsence(
   db: Queryable,
   {accountId, stream, number}: RecordPlace,
@@ -72,7 +72,7 @@ export async function readAbsence(
   return rows[0] ?? null;
 }
 
-/** Names of the fields that records of a table were ever seen to bear. */
+/** Names of the fields that were ever seen in records of a table. */
 export async function listFieldNames(
   db: Queryable,
   {accountId, tableName}: {readonly accountId: string; readonly tableName: string},

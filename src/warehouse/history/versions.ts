@@ -13,20 +13,22 @@ export interface SweepWriter {
   readonly windowName: string | null;
   readonly state: SweepState | null;
   readonly startedAt: string | null;
-  /** Where the record stood; null when it was asked for by its number. */
+  /** The page on which the record stood; null when it was asked for by its number. */
   readonly page: number | null;
 }
 
-/** The change whose end wrote a version: with what was read back; or, where it came to nothing, with what was before it. */
+/** A change whose end wrote a version: the record read back, or the earlier row where it came to nothing. */
 export interface ChangeWriter {
   readonly kind: 'change';
   readonly changeId: string;
   readonly table: string;
   readonly operation: ChangeOperation;
   readonly state: ChangeState;
-  /** Whether the version was read from the service when the change ended; else it is what was there before the change. */
+  /**
+   * True where the version was read from the service when the change ended; else it is the row before that.
+   */
   readonly isReadBack: boolean;
-  /** Names of the fields that it wanted. */
+  /** Names of the fields that the change wanted. */
   readonly fields: readonly string[];
   readonly requestedBy: string;
   readonly requestedAt: string;
@@ -36,7 +38,7 @@ export interface ChangeWriter {
   readonly status: number | null;
 }
 
-/** Whoever else wrote a version, or removed a row. */
+/** Any other writer of a version, or remover of a row. */
 export interface EditWriter {
   readonly kind: 'edit';
   /** Database user; null when it was not noted. */
@@ -55,7 +57,7 @@ export interface Version {
   /** True where the version says that the record is gone at the service. */
   readonly isDeleted: boolean;
   readonly writer: Writer;
-  /** Who removed the row, where no later version follows because somebody did. */
+  /** The remover of the row, where no later version follows because the row was removed. */
   readonly remover: EditWriter | null;
   /** Every field by its name: those with a column, null included, and those kept in attributes. */
   readonly fields: ReadonlyMap<string, unknown>;
@@ -139,7 +141,7 @@ const changeSql = `
                SELECT status FROM sync.attempts AS attempt
                 WHERE attempt.change_id = change.change_id AND status IS NOT NULL ORDER BY attempt_id DESC LIMIT 1)) END`;
 
-/** Inside JSON an instant is written by Postgres, and with an offset. */
+/** Left to Postgres, an instant inside JSON would be written with an offset. */
 function isoText(column: string): string {
   return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }

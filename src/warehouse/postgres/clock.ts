@@ -4,7 +4,7 @@ import type {Queryable} from './database.ts';
 /** More than the way to the database and back ever takes, less than would make a schedule or an age wrong. */
 const maxClockMs = 60_000;
 
-/** How far the database's clock is ahead of this machine's, in milliseconds; half of the way there and back is uncertain. */
+/** How many milliseconds the database's clock is ahead of this machine's, give or take half a round trip. */
 export async function readClockAheadMs(db: Queryable): Promise<number> {
   const before = Date.now();
   const {rows} = await db.query<{ms: number}>(
@@ -19,7 +19,7 @@ export function describeAhead(aheadMs: number): string {
 }
 
 /**
- * Leases are by the database's clock, but first schedules and what is written of ages are by ours.
+ * Leases are by the database's clock; first schedules and the ages that we write are by ours.
  * @throws {FatalError} they are too far apart
  */
 export async function refuseWrongClock(db: Queryable): Promise<void> {

@@ -24,7 +24,7 @@ function escapeField(field: string): string {
 const escaped = /\\(.)/g;
 const meant: Readonly<Record<string, string>> = {n: '\n', r: '\r', t: '\t'};
 
-/** The fields of such a line again. */
+/** The fields of a line of COPY. */
 export function decodeCopyRow(line: string): (string | null)[] {
   return line
     .slice(0, -1)

@@ -5,7 +5,7 @@ const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: Fatal
 
 interface Advice {
   readonly kind: keyof typeof errorOf;
-  /** What was met, and the next step. */
+  /** The failure met, and the next step. */
   readonly text: string;
 }
 
@@ -27,7 +27,7 @@ const broken = retryable('the connection broke; see whether the server runs and 
 
 const unreadable = 'Postgres at an address that cannot be read';
 
-/** SQLSTATE or system error code to what it means for who waits for it. */
+/** SQLSTATE or system error code to its meaning for the caller that waits. */
 const advices: Readonly<Record<string, Advice>> = {
   ECONNREFUSED: retryable('nothing listens there; start Postgres, or mend the host and port in DATABASE_URL'),
   ENOENT: retryable('no such socket; start Postgres, or mend the host in DATABASE_URL'),
@@ -84,9 +84,9 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
 ];
 
 /**
- * Says what a failure of the database means, where, and what to do next: a RetryableError, a NoRoomError or a FatalError that
- * names host, port and database. Never the password, nor what a statement carried. Our own errors and what is no failure
- * of the database come back as they are.
+ * Explains a failure of the database by its meaning, its place and the next step: a RetryableError, a
+ * NoRoomError or a FatalError that names host, port and database, but never the password or a value of a
+ * statement. Our own errors, and errors that do not come from the database, come back as they are.
  * @param url - the address that was used
  */
 export function explainDatabaseError(error: unknown, url: string): Error {
@@ -138,8 +138,8 @@ function codeOf(error: Error): string | undefined {
 }
 
 /**
- * The error without what must not be printed: `detail` and `where` quote rows, and to an error of an idle connection
- * pg-pool ties the client, its password included.
+ * The error without the parts that must not be printed: `detail` and `where` quote rows, and pg-pool ties the
+ * client, its password included, to an error of an idle connection.
  */
 function withoutPayload(error: Error): Error {
   const plain = new Error(error.message);

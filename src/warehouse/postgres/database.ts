@@ -6,7 +6,7 @@ import {explainDatabaseError} from './database-errors.ts';
 export interface PoolOptions {
   /** Connections at most. */
   readonly max: number;
-  /** What `pg_stat_activity` shows. */
+  /** The name that `pg_stat_activity` shows. */
   readonly applicationName: string;
   readonly statementTimeoutMs?: number;
   readonly lockTimeoutMs?: number;
@@ -81,8 +81,8 @@ export function openPool(url: string, options: PoolOptions): pg.Pool {
 /**
  * Runs `work` in one transaction and commits it, or leaves no trace. A deadlock or serialization failure runs all of
  * it again, up to three times, so `work` must not remember anything outside the database.
- * @throws what `work` threw; a failure of the database as `explainDatabaseError` has it. After a COMMIT whose answer
- *   was lost nobody knows: read what is there before acting
+ * @throws the error of `work`; a failure of the database as `explainDatabaseError` has it. After a COMMIT
+ *   whose answer was lost the outcome is unknown: read what is there before acting
  */
 export async function inTransaction<T>(
   pool: pg.Pool,
@@ -91,7 +91,7 @@ export async function inTransaction<T>(
   return await runWhole(pool, 'BEGIN', work);
 }
 
-/** The same for a transaction that writes what the service sent: triggers tell it from edits of anybody else. */
+/** The same for a transaction that writes the service's records: triggers tell it from edits by others. */
 export async function inSweepTransaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
@@ -141,7 +141,7 @@ async function commit(client: pg.PoolClient): Promise<void> {
   );
 }
 
-/** What keeps the connection from being used again; nothing when the rollback went well. */
+/** The error that bars the connection from further use; nothing when the rollback went well. */
 async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   try {
     await client.query('ROLLBACK');

@@ -5,8 +5,8 @@ const againMs = 5_000;
 const keepAliveAfterMs = 10_000;
 
 /**
- * Listens to a channel of Postgres on a session of its own until told to stop. What is said while the session is lost is not
- * heard: whoever listens must look by itself now and then.
+ * Listens to a channel of Postgres on a session of its own until told to stop. A notice given while the
+ * session is lost is not heard: the listener must look by itself now and then.
  */
 export async function listen(
   databaseUrl: string,

@@ -13,8 +13,8 @@ export interface SpentSequence {
   readonly highest: string;
 }
 
-// Whoever adds a column that counts is held to it: the catalogue knows them all. A row that is gone had its number, too:
-// given once more, two rows would share one history.
+// The catalogue knows every column that counts, those added later too. The number of a row that is gone
+// counts as well: given once more, two rows would share one history.
 const listSequences = `
   SELECT counter.oid::regclass::text AS sequence, owner.oid::regclass::text AS "table", attname AS "column",
          to_regclass(format('history.%I', 'past_' || owner.relname))::text AS past
@@ -53,7 +53,7 @@ export async function findSpentSequences(pool: pg.Pool): Promise<SpentSequence[]
   });
 }
 
-/** What is wrong with a sequence, and the next step. */
+/** The fault of a sequence, and the next step. */
 export function describeSpent({sequence, table, column, last, highest}: SpentSequence): string {
   return (
     `${sequence}: expected at least ${highest}, the highest ${column} that ${table} has or had, got ${last}: new rows would get ` +

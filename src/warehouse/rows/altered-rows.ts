@@ -1,5 +1,6 @@
-// A hash says what the service sent, not what the row holds now: whoever writes past the triggers leaves it as it was, and
-// then no sweep looks at the row again. So a sample of the rows is compared by what they hold. Nothing here writes.
+// A hash stands for the record as the service sent it, not for the row as it is now. A write past the
+// triggers leaves the hash as it was, and then no sweep looks at the row again. So a sample of the rows is
+// compared by value. Nothing here writes.
 
 import pg from 'pg';
 import {decodeCopyRow} from '../postgres/copy-text.ts';
@@ -12,8 +13,9 @@ const quote = (name: string) => pg.escapeIdentifier(name);
 const cache = new WeakMap<MirrorTable, string>();
 
 /**
- * Finds the rows that hold something else than what their hash stands for. Line breaks of either kind mean the same, as
- * they do to the hash. Rows under change are left out, and so are those whose record has changed since it was read.
+ * Finds the rows whose values are not those that their hash stands for. Line breaks of either kind mean the
+ * same, as they do to the hash. Rows under change are left out, and so are those whose record has changed
+ * since it was read.
  * @param rows - of one table, as the service sent them; one of a key
  */
 export async function findAltered(
@@ -31,7 +33,7 @@ export async function findAltered(
   return found.rows.flatMap(({at}) => rows[at] ?? []);
 }
 
-/** OFFSET 0 keeps it a look into the index for each row, as with the probe of a load. */
+/** OFFSET 0 keeps the query to an index look-up for each row, as with the probe of a load. */
 function alteredSql(table: MirrorTable): string {
   const columns = [...table.columns, {name: 'attributes', type: 'nested'} as const];
   const names = columns.map((_, at) => `v${at}`);
@@ -64,8 +66,8 @@ function meaning(type: ColumnType, value: string): string {
 }
 
 /**
- * Finds the parents of which other children are held than their lists have: one was put in or taken out past the triggers,
- * or the list has changed since it was read. Children under change are left out.
+ * Finds the parents whose children here differ from their lists: a child was put in or taken out past the
+ * triggers, or the list has changed since it was read. Children under change are left out.
  */
 export async function findAlteredFamilies(
   db: Queryable,

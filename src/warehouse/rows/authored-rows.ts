@@ -1,4 +1,4 @@
-// Rows that were written here, and what becomes of them when the service has answered.
+// Rows that were written here, and their fate once the service has answered.
 
 import pg from 'pg';
 import type {Change, ChangeValues} from '../changes/change.ts';
@@ -6,7 +6,7 @@ import type {Queryable} from '../postgres/database.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import {nameTable} from './table-sql.ts';
 
-/** Locks rows, before their changes, in one order for everybody. */
+/** Locks rows before their changes, in one order for all callers. */
 export async function lockRows(
   client: pg.ClientBase,
   table: MirrorTable,
@@ -45,11 +45,11 @@ export interface AssignedJob {
   readonly accountId: string;
   readonly rowId: string;
   readonly number: string;
-  /** Of a job that was just created the assignments have no number yet. */
+  /** True of a job that was just created: its assignments have no number yet. */
   readonly isNew: boolean;
 }
 
-/** Lets the rows of jobs' assignments be written over: what was wanted of them has reached the service. */
+/** Lets the rows of jobs' assignments be written over: the changes of them have reached the service. */
 export async function settleAssignments(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
   const [job] = jobs;
   if (job === undefined) return;
@@ -64,8 +64,9 @@ export async function settleAssignments(client: pg.ClientBase, jobs: readonly As
 }
 
 /**
- * Gives the assignments of new jobs the number of their job. They stay the rows that they are: an author who takes one off at this
- * moment must find it. What a sweep has met of them makes room, and so does what was assigned twice.
+ * Gives the assignments of new jobs the number of their job. Their rows stay the same: an author who removes
+ * one at this moment must find it. Rows of the same assignments from a sweep make room, and so do rows
+ * assigned twice.
  */
 async function numberAssignments(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
   const values = [
@@ -90,8 +91,8 @@ async function numberAssignments(client: pg.ClientBase, jobs: readonly AssignedJ
 }
 
 /**
- * Notes which change took employees off their jobs, once the record of the service is loaded: what was read before that does not bring
- * them back.
+ * Notes which change took employees off their jobs, once the service's record is loaded: a record that was
+ * read before does not bring them back.
  */
 export async function stampUnassigned(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
   const [job] = jobs;
@@ -105,7 +106,7 @@ export async function stampUnassigned(client: pg.ClientBase, jobs: readonly Assi
   );
 }
 
-/** Marks a row deleted, and what it owns: the service has deleted the record by our change. */
+/** Marks a row deleted, and the rows that it owns: the service has deleted the record by our change. */
 export async function markDeleted(
   client: pg.ClientBase,
   table: MirrorTable,
@@ -140,8 +141,9 @@ const clocksOfOneService = "interval '2 minutes'";
 /**
  * Tells which of some records a create cannot have made, and which it hardly can have:
  * - known: their rows were here before it was sent, or another create has made them;
- * - older: when a document showed them, they had been there for longer than the create had been sent. The service's moments
- *   are compared with the service's, and the time since the sending is measured here, so no difference of clocks counts.
+ * - older: in the document that showed them they were older than the time since the create was sent. The
+ *   service's moments are compared with the service's, and that time is measured here: no difference of
+ *   clocks counts.
  */
 export async function placeInTime(
   db: Queryable,
@@ -180,7 +182,7 @@ export async function placeInTime(
   return {known: pick('isKnown'), older: pick('isOlder')};
 }
 
-/** What other creates under the same parent want, of which nobody knows whether they have arrived. */
+/** The fields of other creates under the same parent that may or may not have arrived. */
 export async function listRivalCreates(
   db: Queryable,
   change: Pick<Change, 'changeId' | 'accountId' | 'table' | 'parentRowId'>,

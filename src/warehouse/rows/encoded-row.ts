@@ -14,9 +14,9 @@ export interface EncodedRow {
   /** The values of the table's key columns, in order. */
   readonly key: readonly string[];
   readonly hash: string;
-  /** Columns, attributes, hash and page as a line for COPY; whose row it is and which sweep wrote it is put before it. */
+  /** Columns, attributes, hash and page as a line for COPY; account, sweep and change are put before it. */
   readonly line: string;
-  /** Of a row whose document may leave things out: the row with them as they are held. None where the document is whole. */
+  /** Fills in, as held, the fields that its document may leave out. Absent where the document is whole. */
   readonly recall?: (held: HeldValues) => EncodedRow;
 }
 

@@ -5,7 +5,7 @@ import {keyOf, nameTable} from './table-sql.ts';
 /** A hash here is the first half of a SHA-256. */
 const hashBytes = 16;
 
-/** Which records are meant: of one stream, read into columns of one shape. */
+/** The records that are meant: of one stream, read into columns of one shape. */
 export interface KnownScope {
   readonly accountId: string;
   readonly stream: string;
@@ -14,8 +14,9 @@ export interface KnownScope {
 }
 
 /**
- * Finds which bytes were read and accepted before, and still have their row as the service sent it: one that was marked
- * deleted, edited or removed by hand is not known, so the record is read again. An index probe: no lock, no WAL.
+ * Finds which bytes were read and accepted before, and still have their row as the service sent it. Bytes of
+ * a row that was marked deleted, edited or removed by hand are not known: the record is read again. An index
+ * probe: no lock, no WAL.
  * @returns hash as hex to number of the record
  */
 export async function probeKnown(
@@ -69,8 +70,8 @@ export async function rememberKnown(
 }
 
 /**
- * Forgets the bytes of records that were read in another way than from a list: their rows may now say something else
- * than those bytes did, and the list may say again what it said before. Call it in the transaction that writes the rows.
+ * Forgets the bytes of records that were read in another way than from a list: their rows may now differ from
+ * those bytes, and the list may repeat the bytes. Call it in the transaction that writes the rows.
  */
 export async function forgetKnown(
   client: pg.ClientBase,

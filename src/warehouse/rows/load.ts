@@ -5,25 +5,25 @@ import type {EncodedRow} from './encoded-row.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import {tableSql} from './table-sql.ts';
 
-/** On whose behalf rows are written: a sweep's, or that of changes whose results are read back. */
+/** The writer of rows: a sweep, or changes whose results are read back. */
 export interface Batch {
   readonly accountId: string;
   /** Null where changes write. */
   readonly sweepId: string | null;
   /** When the sweep began, by the database's clock. Not given, every row is taken. */
   readonly since?: string | null;
-  /** True where what is held stays as it is, and only what is new goes in. */
+  /** True where rows that are held stay as they are, and only new rows go in. */
   readonly insertsOnly?: boolean;
-  /** What each row was read back for, where changes write. */
+  /** The change that each row was read back for, where changes write. */
   readonly readBackOf?: ReadonlyMap<EncodedRow, ReadBack>;
-  /** Rows that hold something else than their hash stands for. */
+  /** Rows whose values are not those that their hash stands for. */
   readonly altered?: ReadonlySet<EncodedRow>;
 }
 
-/** The reading of what a change has done. */
+/** The reading back of a change's result. */
 export interface ReadBack {
   readonly changeId: string;
-  /** By the database's clock, before it was asked for: a row that another change has written later knows better. */
+  /** By the database's clock, before the record was asked for: a row that a change wrote later is fresher. */
   readonly since: string;
 }
 
@@ -42,7 +42,7 @@ export interface Family extends Omit<Batch, 'readBackOf' | 'altered'> {
   /** Column of the child table that names the parent. */
   readonly parentColumn: string;
   readonly parents: readonly string[];
-  /** For each of them what its list was read back for; none where a sweep writes. */
+  /** For each parent the change that its list was read back for; none where a sweep writes. */
   readonly readBacks?: readonly ReadBack[];
   /** Every child that any of the parents lists. */
   readonly kept: readonly EncodedRow[];
@@ -64,15 +64,15 @@ interface Held {
   readonly isPending: boolean;
   /** A change has written it since. */
   readonly isFresher: boolean;
-  /** Of what differs and may leave things out: the columns and then the attributes of what is held. */
+  /** The held columns and then attributes, where the row differs and its document may leave fields out. */
   readonly values?: readonly (string | null)[];
   readonly hash?: string;
 }
 
 /**
- * Brings rows into their table, in the caller's transaction. What is held with the same hash is not touched at all;
- * what is new goes in by one statement, what differs by another, and lives again if it was marked deleted. Of a row
- * given twice the last counts.
+ * Brings rows into their table, in the caller's transaction. A row held with the same hash is not touched at
+ * all. New rows go in by one statement, rows that differ by another, and a row that was marked deleted lives
+ * again. Of a row given twice the last counts.
  * @throws {RecordError} Postgres refuses a value: it names table, key and column, never the value
  */
 export async function loadRows(
@@ -101,7 +101,7 @@ export async function loadRows(
   };
 }
 
-/** Puts into rows whose documents left things out what is held of those; every other row stays what it is. */
+/** Fills the fields that documents left out with the values held; every other row stays as it is. */
 function recallRows(
   {rows, batch}: Writing,
   found: readonly Held[],
@@ -122,7 +122,7 @@ function recallRows(
   return {given, held, batch: batch.readBackOf === undefined ? batch : {...batch, readBackOf}};
 }
 
-// What a settled change wanted may stand in the row though the hash is what it was.
+// The row may hold the values of a settled change though the hash is unchanged.
 function needsWrite(row: EncodedRow, held: Held | undefined, {readBackOf, altered}: Batch): boolean {
   if (held === undefined || held.isFresher) return false;
   return (
@@ -222,7 +222,7 @@ function isError(error: unknown, code: string): boolean {
 }
 
 /**
- * Of a key given twice the last row, in order of key. One statement must not meet a key twice (Postgres says 21000),
+ * The last row of each key, in order of key. One statement must not meet a key twice (Postgres says 21000),
  * and two batches that lock rows in the same order cannot deadlock.
  */
 function keepLast(rows: readonly EncodedRow[]): EncodedRow[] {

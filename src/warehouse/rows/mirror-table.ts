@@ -11,7 +11,7 @@ export interface Column {
   readonly comment: string;
 }
 
-/** On which terms a field is written back. Of what is absent the usual holds: any value, by create and update, by itself. */
+/** The terms on which a field is written back. By default: any value, by create and update, by itself. */
 export interface WriteTerms {
   readonly onCreate?: false;
   readonly onUpdate?: false;
@@ -23,7 +23,7 @@ export interface WriteTerms {
   readonly minimum?: number;
 }
 
-/** How the value of a field is written: as the type of its column says, or of a field that is no column as ids or sealed. */
+/** How a field's value is written: as the type of its column says; without a column, as ids or sealed. */
 export type WriteKind = 'text' | 'integer' | 'decimal' | 'boolean' | 'instant' | 'ids' | 'secret';
 
 /** A field of a table that can be written back, with its terms in full. */
@@ -44,10 +44,10 @@ export interface WriteOnlyField {
   readonly terms: WriteTerms;
 }
 
-/** What a stream's file says of a table; the rest is the same for every table. */
+/** The part of a table that its stream's file defines; the rest is the same for every table. */
 export interface Definition {
   readonly comment: string;
-  /** What one row is known by within an account. */
+  /** The columns that one row is known by within an account. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
   /** Columns that rows are looked up by, beside the key: a child's parent above all. The account always leads. */
@@ -59,15 +59,15 @@ export interface Definition {
 export interface MirrorTable {
   readonly name: string;
   readonly comment: string;
-  /** What one row is known by within an account. */
+  /** The columns that one row is known by within an account. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
   readonly indexes: readonly (readonly string[])[];
-  /** What of it can be written back, in the order of its columns. */
+  /** The fields that can be written back, in the order of the columns. */
   readonly writable: readonly WriteRule[];
 }
 
-/** The columns that every warehouse table has of our own, and what a reader should know of them. */
+/** Our own columns in every warehouse table, and their comments for the reader. */
 export const ownColumns: Readonly<Record<string, string>> = {
   row_id: 'Number of the row in this warehouse, from its first moment on; it never changes.',
   account_id:
@@ -88,8 +88,8 @@ export const ownColumns: Readonly<Record<string, string>> = {
 /**
  * Declares one warehouse table. Key columns may be null: a row authored here has no number until the service gives
  * it one, and nulls are distinct in its unique constraint.
- * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a name used twice, a column to
- *   be written of a type that no request can hold
+ * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a name used
+ *   twice, a writable column of a type that no request can hold
  */
 export function mirrorTable(name: string, definition: Definition): MirrorTable {
   const {comment, key, columns, indexes = [], writeOnly = []} = definition;

@@ -4,7 +4,7 @@ export interface Row {
   readonly key: string;
   /** Aligned with the table's columns; null is what the service called nil or did not send. */
   readonly values: readonly (string | null)[];
-  /** What no column takes: a JSON object as text, keys sorted. */
+  /** The fields that no column takes: a JSON object as text, keys sorted. */
   readonly attributes: string;
   /** Sixteen bytes of SHA-256 over the row's meaning, as 32 hex digits: equal hashes need no write. */
   readonly hash: string;

@@ -7,7 +7,9 @@ import type {ColumnType, MirrorTable} from './mirror-table.ts';
 /** The statements that load one table. */
 export interface TableSql {
   readonly probe: string;
-  /** The same, and of what differs every value that is held: dear, and asked only of what may leave things out. */
+  /**
+   * The same with all values held of rows that differ: dear, only for documents that may leave fields out.
+   */
   readonly recallingProbe: string;
   readonly copyToTable: string;
   /** Makes the stage where it is missing, and empties it: a transaction may merge into one table twice. */
@@ -36,16 +38,17 @@ export function nameTable(table: MirrorTable): string {
 }
 
 /**
- * When the version begins that supersedes a row: with the transaction, but after the version it ends. What a sweep
- * stamps so, no trigger has to: a row in plpgsql costs more than a row in a statement.
+ * The moment when the version begins that supersedes a row: with the transaction, but after the version that
+ * it ends. A sweep stamps it in its statement, so that no trigger has to: a row in plpgsql costs more than a
+ * row in a statement.
  */
 export function nextVersionAt(row: string): string {
   return `greatest(now(), ${row}._changed_at + interval '1 microsecond')`;
 }
 
 /**
- * Whether a change has written a row since a moment; nothing is fresher than no moment. A row with a change under way is
- * read once more when that ends, so what another change has read may be written meanwhile.
+ * Whether a change has written a row since a moment; without a moment no row is fresher. A row with a change
+ * under way is read once more when that ends, so another change's reading may be written meanwhile.
  * @param isReadBack - whether changes write, not a sweep
  */
 function isFresher(row: string, since: string, isReadBack: string): string {
@@ -53,7 +56,7 @@ function isFresher(row: string, since: string, isReadBack: string): string {
                      AND NOT (${isReadBack} AND ${row}._pending IS NOT NULL), false)`;
 }
 
-/** Since when, by the change that a row is the result of, or by none: $1 has the changes, $2 the moments. */
+/** The moment for the change that a row is the result of, or for none: $1 has the changes, $2 the moments. */
 const sinceOfChange = `(SELECT since FROM unnest($1::bigint[], $2::timestamptz[]) AS read (change_id, since)
                          WHERE read.change_id IS NOT DISTINCT FROM EXCLUDED._change_id)`;
 
@@ -116,9 +119,9 @@ function buildTableSql(table: MirrorTable): TableSql {
 }
 
 /**
- * What we hold of some keys. A probe: it takes no lock and writes no WAL. OFFSET 0 keeps it a look into the index for
- * each key: a join is planned by statistics, and during a first load there are none, so that Postgres read the whole
- * table for every batch (10,000 rows a second, against 100,000).
+ * The rows that we hold of some keys. A probe: it takes no lock and writes no WAL. OFFSET 0 keeps it to an
+ * index look-up for each key. A join is planned by statistics, and during a first load there are none:
+ * Postgres read the whole table for every batch (10,000 rows a second, against 100,000).
  */
 function probeSql(table: MirrorTable, more: string): string {
   const names = table.key.map((_, at) => `key_${at}`);
@@ -145,9 +148,9 @@ function recalled({columns}: MirrorTable): string {
 }
 
 /**
- * A row without its whole key was authored here and is not known to the service yet: its absence says nothing. The key
- * as one text, because Postgres looks an array up by hash only when it is compared with one value, and would else
- * compare every child with every key.
+ * A row without its whole key was authored here and is not known to the service yet: its absence says
+ * nothing. The key is one text: Postgres looks an array up by hash only when it is compared with one value,
+ * and would else compare every child with every key.
  */
 function vanishSql(table: MirrorTable, parentColumn: string): string {
   const key = table.key.map((column) => `child.${quote(column)}`);

@@ -1,7 +1,7 @@
 import type {ChangeOperation} from '../changes/change.ts';
 import type {MirrorTable} from './mirror-table.ts';
 
-/** Where the rows of a table come from: its history must know whose records an edit makes stale. */
+/** The origin of a table's rows: its history must know whose records an edit makes stale. */
 export interface Origin {
   /** Streams whose records embed the rows; none when the rows are the records themselves. */
   readonly embeddedIn: readonly string[];
@@ -9,11 +9,11 @@ export interface Origin {
   readonly parentColumn: string | null;
 }
 
-/** What becomes of an author's INSERT, UPDATE and DELETE. */
+/** The handling of an author's INSERT, UPDATE and DELETE. */
 export interface Capture {
   /** The column with the number that the service gives. */
   readonly key: string;
-  /** What the service can do to the records of this table; nothing when empty. */
+  /** The service's operations on the records of this table; none when empty. */
   readonly operations: readonly ChangeOperation[];
   readonly parent: {readonly table: string; readonly numberColumn: string} | null;
   /** The next step of an author whose statement is refused. */

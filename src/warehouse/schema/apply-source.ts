@@ -4,7 +4,7 @@ import type {Queryable} from '../postgres/database.ts';
 import type {WarehouseTable} from '../rows/warehouse-table.ts';
 import type {Source} from './read-source.ts';
 
-/** Which source a database has. */
+/** The source that a database has. */
 export interface AppliedSource {
   readonly version: string;
   readonly hash: string;
@@ -77,8 +77,8 @@ async function tellTable(client: pg.ClientBase, table: WarehouseTable): Promise<
   await client.query('SELECT sync.capture($1)', [name]);
 }
 
-// Whatever of ours is older than this transaction is no longer in the source. Functions of extensions are not ours, and a
-// trigger is ours when its function is.
+// Our functions and triggers that are older than this transaction are no longer in the source. Functions of
+// extensions are not ours; a trigger is ours when its function is.
 const dropLeftovers = `
 DO $$
 DECLARE

@@ -1,4 +1,4 @@
-/** What a reader should know of one thing in the database. */
+/** The description of one thing in the database, for its reader. */
 export interface Comment {
   readonly kind: 'SCHEMA' | 'TABLE' | 'VIEW' | 'FUNCTION' | 'COLUMN';
   /** Its name, the schema first; a column's is that of its table or view and its own. */

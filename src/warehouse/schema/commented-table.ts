@@ -1,6 +1,6 @@
 import type {PgTable} from 'drizzle-orm/pg-core';
 
-/** A table and what its reader should know of it and of each of its columns. */
+/** A table, and the comments on it and on each of its columns for its reader. */
 export interface CommentedTable {
   readonly drizzle: PgTable;
   readonly comment: string;

@@ -23,8 +23,9 @@ export function commentsOf(table: MirrorTable): CommentedTable {
 }
 
 /**
- * Brings the comments in the database in line with those of the definitions; what agrees already is not touched.
- * @param more - comments of what is no table that drizzle knows
+ * Brings the comments in the database in line with those of the definitions; a comment that agrees is not
+ * touched.
+ * @param more - comments on things that are no tables of drizzle
  * @returns how many were written
  */
 export async function writeComments(

@@ -10,12 +10,12 @@ import {checkMigrations} from './migration-check.ts';
 import {readSource} from './read-source.ts';
 
 const oldestVersion = 15;
-/** Chosen once, by chance: whoever holds it in this database is migrating it. */
+/** Chosen once, at random: the session that holds it in this database is migrating the database. */
 const lockKey = '7203685477580001';
 
 /**
- * Brings the schema up to date, and with it functions, rules and comments. Two at once do it one after the other, on a
- * session of its own each.
+ * Brings the schema up to date, and with it functions, rules and comments. Two at once take turns, each on a
+ * session of its own.
  * @param pool - opened by `openPool`; only its address is used
  * @param tables - every warehouse table
  * @param isThorough - looks at the comments even where nothing changed
@@ -81,7 +81,9 @@ async function migrateLocked(
   return before.missing.length;
 }
 
-/** A worker may do all but this: its login would fail at the first statement, in words that name no next step. */
+/**
+ * A worker's login must not migrate: it would fail at the first statement, in words that name no next step.
+ */
 async function checkOwner(client: pg.PoolClient): Promise<void> {
   const {rows} = await client.query<{may: boolean; login: string}>(
     `SELECT CASE WHEN to_regnamespace('sync') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
@@ -113,7 +115,7 @@ async function checkServer(client: pg.PoolClient): Promise<void> {
   if (problem !== null) throw new FatalError(`Postgres: ${problem}`);
 }
 
-/** What keeps a server from holding the warehouse, and the next step; null when nothing does. */
+/** The reason why a server cannot hold the warehouse, and the next step; null where it can. */
 export function findServerProblem(server: {
   readonly version: string;
   readonly encoding: string;

@@ -17,12 +17,13 @@ export interface MigrationCheck {
   readonly missing: readonly number[];
   /** Hashes of migrations in the database that this version does not know. */
   readonly unknown: readonly string[];
-  /** What is wrong and the next step; null when nothing is. */
+  /** The problem and the next step; null when there is none. */
   readonly problem: string | null;
 }
 
 /**
- * Compares what is applied with what this version brings. A database that was never migrated misses everything.
+ * Compares the migrations applied with those of this version. A database that was never migrated misses
+ * everything.
  * @throws {FatalError} the journal itself is out of order
  */
 export async function checkMigrations(db: Queryable, folder = migrationsFolder): Promise<MigrationCheck> {

@@ -111,7 +111,7 @@ const quarantineTable = commentTable(
   },
 );
 
-// No foreign key to the account: it would be asked once for every row of a first load.
+// No foreign key to the account: it would be checked once for every row of a first load.
 const knownRecords = sync.table(
   'known_records',
   {
@@ -122,8 +122,8 @@ const knownRecords = sync.table(
     shape: integer().notNull(),
   },
   (table) => [
-    // What tells records apart comes first in both: were it the account, a planner without statistics would take
-    // either index for the other's question, and read a whole account to find one hash.
+    // Number and hash come first, for they tell records apart. With the account first, a planner without
+    // statistics would take either index for the other's question, and read a whole account to find one hash.
     primaryKey({name: 'known_records_pkey', columns: [table.number, table.account_id, table.stream]}),
     index('known_records_bytes_hash_idx').on(table.bytes_hash),
   ],

@@ -31,7 +31,7 @@ export async function forgetAbsent(
   );
 }
 
-/** Reads what is remembered as absent. */
+/** Reads the numbers remembered as absent. */
 export async function readAbsent(pool: pg.Pool, {accountId, stream}: Scope): Promise<NumberSet> {
   const query = 'SELECT number FROM sync.absent_numbers WHERE account_id = $1 AND stream = $2';
   return await inTransaction(pool, async (client) => {

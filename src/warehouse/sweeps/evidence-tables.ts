@@ -1,4 +1,5 @@
-// What sweeps remember beyond their own row: where they stand, which numbers are gone, which never were.
+// The memory of sweeps beyond their own row: numbers seen so far, numbers that are gone, numbers that never
+// were.
 
 import {sql} from 'drizzle-orm';
 import {check, index, integer, primaryKey, text} from 'drizzle-orm/pg-core';

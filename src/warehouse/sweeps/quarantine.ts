@@ -5,7 +5,7 @@ import type {Queryable} from '../postgres/database.ts';
 /** A record that could not be read or taken. */
 export interface QuarantinedRecord {
   readonly page: number | null;
-  /** Where it could be read. */
+  /** Null where it could not be read. */
   readonly number: string | null;
   readonly reason: string;
   /** As sent, but for secrets: the caller has removed them. */
@@ -37,15 +37,15 @@ const entryColumns = `
   quarantine_id AS "quarantineId", account_id AS "accountId", accounts.name AS account, stream, number, page, reason,
   sweep_id AS "sweepId", first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", resolved_at AS "resolvedAt"`;
 
-/** What is one entry: a record by its number, bytes where that is not known. */
+/** The identity of one entry: the record's number, or its bytes where the number is not known. */
 const identities = {
   number: '(account_id, stream, number) WHERE number IS NOT NULL',
   bytes: '(account_id, stream, xml_hash) WHERE number IS NULL',
 } as const;
 
 /**
- * Keeps bad records. A record whose number is known is one entry, however often and wherever it is met; of others the same
- * bytes are. One that comes again is open again.
+ * Keeps bad records. A record whose number is known is one entry, however often and wherever it is met; of
+ * other records the same bytes are one entry. An entry that comes again is open again.
  * @returns how many of them this sweep had not met before
  */
 export async function quarantineRecords(
@@ -96,7 +96,7 @@ async function keepEntries(
   return Number(rows[0]?.fresh ?? 0);
 }
 
-/** Closes what is open of records that were read well now. */
+/** Closes the open entries of records that were now read well. */
 export async function resolveQuarantine(
   client: pg.ClientBase,
   read: Scope & {readonly numbers: readonly string[]},
@@ -110,7 +110,7 @@ export async function resolveQuarantine(
   return rowCount ?? 0;
 }
 
-/** Closes what is open of records of which the service says that they are gone; what this very sweep has met is not. */
+/** Closes the open entries of records that the service calls gone, but none that this very sweep has met. */
 export async function resolveGone(
   client: pg.ClientBase,
   gone: Scope & {readonly sweepId: string; readonly numbers: readonly string[]},
@@ -124,7 +124,9 @@ export async function resolveGone(
   );
 }
 
-/** Closes what is open without a number and was not met by this sweep, which has read every record of the list well. */
+/**
+ * Closes open entries without a number that this sweep has not met: it read every record of the list well.
+ */
 export async function resolveUnnumbered(
   client: pg.ClientBase,
   read: Scope & {readonly sweepId: string},
@@ -189,7 +191,7 @@ function hashXml(xml: string): Buffer {
   return createHash('sha256').update(xml).digest().subarray(0, 16);
 }
 
-/** The number of a bad record may be what is bad about it. */
+/** The number of a bad record may itself be bad. */
 function asNumber(text: string | null): string | null {
   return text !== null && /^-?\d{1,18}$/.test(text) ? text : null;
 }

@@ -123,7 +123,7 @@ export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promis
   });
 }
 
-/** Moves a schedule that is due on to its next time; what was missed meanwhile is not made up for. */
+/** Moves a due schedule on to its next time; missed times are not made up for. */
 async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Promise<Schedule | null> {
   const {rows} = await client.query<Schedule>(
     `UPDATE sync.schedules

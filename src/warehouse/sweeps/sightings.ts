@@ -13,7 +13,7 @@ export async function insertSightings(
   );
 }
 
-/** What a sweep has seen up to its checkpoint, one entry for each time it was noted. */
+/** The numbers that a sweep has seen up to its checkpoint, one entry for each time they were noted. */
 export async function readSightings(db: Queryable, sweepId: string): Promise<Buffer[]> {
   const {rows} = await db.query<{numbers: Buffer}>(
     'SELECT numbers FROM sync.sightings WHERE sweep_id = $1 ORDER BY next_page',

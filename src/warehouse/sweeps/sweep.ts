@@ -5,10 +5,10 @@ export type SweepState = 'due' | 'running' | SweepEnd;
 /** How a sweep ends. */
 export type SweepEnd = 'certified' | 'refreshed' | 'uncertified' | 'stopped' | 'failed';
 
-/** Where a sweep goes on: with the first pass, with the second and its questions, or with approved tombstones. */
+/** The stage where a sweep goes on: the first pass, the second and its questions, or approved tombstones. */
 export type SweepStage = 'read' | 'verify' | 'approved';
 
-/** What a sweep did so far; each is explained by the comment of its column. */
+/** The counts of a sweep so far; each is explained by the comment of its column. */
 export interface SweepCounts {
   readonly requests: number;
   readonly pages: number;
@@ -28,24 +28,25 @@ export interface SweepCounts {
 /** How a first pass came to its end; only an empty page, or an answer that is the whole list, ends it as it should. */
 export type ListEnd = 'empty-page' | 'whole-answer' | 'repeated-page' | 'nothing-new';
 
-/** What came of asking for records by their number. */
+/** The result of asking for records by their number. */
 export interface Asked {
   readonly asked: number;
   readonly found: number;
   readonly gone: number;
 }
 
-/** What a sweep saw and asked: what its end state rests on. */
+/** The sample of a sweep. */
 export interface Sample {
   readonly records: number;
-  /** Rows that held something else, though nothing had said that they were changed. */
+  /** Rows with other values, though nothing had marked them as changed. */
   readonly altered: number;
   /** Whether every known record was in it. */
   readonly isWhole: boolean;
 }
 
+/** The sightings and answers of a sweep, on which its end state rests. */
 export interface Evidence {
-  /** Known records that were parsed all the same, to compare what their rows hold. */
+  /** Known records that were parsed all the same, to compare the values of their rows. */
   readonly sample?: Sample;
   readonly firstPass?: {readonly lastPage: number; readonly endedBy: ListEnd; readonly numbers: number};
   readonly secondPass?: {
@@ -68,14 +69,14 @@ export interface Evidence {
   readonly gaps?: Asked & {readonly left: number; readonly sampled?: number};
   /** Numbers just outside the known range. */
   readonly edges?: Asked;
-  /** What the service answered when it was asked for one record and has none of that number. */
+  /** The service's answer when it was asked for one record and has none of that number. */
   readonly absent?: {readonly status: number; readonly words: string};
   readonly liveRows?: number;
   /** How many tombstones one sweep may write. */
   readonly tombstoneLimit?: number;
 }
 
-/** What is to be swept. */
+/** The target of a sweep. */
 export interface SweepTarget {
   readonly accountId: string;
   readonly stream: string;
@@ -97,7 +98,7 @@ export interface Sweep extends SweepTarget {
   readonly stage: SweepStage;
   /** The page to go on with. */
   readonly nextPage: number;
-  /** How often it was taken up: who holds an older number may not write. */
+  /** How often it was taken up: a holder of an older number may not write. */
   readonly fence: number;
   readonly leaseUntil: string | null;
   /** Tries that failed since the last saved batch. */
@@ -110,7 +111,7 @@ export interface Sweep extends SweepTarget {
   readonly approvedAt: string | null;
 }
 
-/** What proves that a sweep is still ours. */
+/** The proof that a sweep is still ours. */
 export type Claim = Pick<Sweep, 'sweepId' | 'fence'>;
 
 /** The names of the counts, in one order. */
@@ -131,7 +132,7 @@ export const countNames = [
 ] as const satisfies readonly (keyof SweepCounts)[];
 
 /**
- * As SQL, true of a full sweep that no later one of its stream has overtaken by coming to an end: that would know better.
+ * As SQL, true of a full sweep until a later one of its stream comes to an end, for that one knows better.
  * @param sweep - the alias of sync.sweeps in the query
  */
 export function isLatestOpinion(sweep: string): string {
@@ -141,7 +142,7 @@ export function isLatestOpinion(sweep: string): string {
        AND later.sweep_id > ${sweep}.sweep_id AND later.state IN ('certified', 'uncertified', 'stopped'))`;
 }
 
-/** What a query selects or returns to read a `Sweep`. As JSON the counts arrive as numbers: none reaches 2^53. */
+/** The columns for a query that reads a `Sweep`. As JSON the counts arrive as numbers: none reaches 2^53. */
 export const sweepColumns = `
   sweep_id AS "sweepId", account_id AS "accountId", stream, mode, window_name AS "windowName",
   record_number AS "recordNumber", state, requested_by AS "requestedBy", due_at AS "dueAt", started_at AS "startedAt",

@@ -70,7 +70,7 @@ export async function renewLease(db: Queryable, claim: Claim & {readonly leaseMs
   return rowCount === 1;
 }
 
-/** What a checkpoint says; what is left out stays as it is. */
+/** The contents of a checkpoint; a field left out stays as it is. */
 export interface Checkpoint {
   readonly stage?: SweepStage;
   /** The page to go on with. */
@@ -107,7 +107,7 @@ export interface EndedSweep {
   readonly state: SweepEnd;
   /** Why it is not certified. */
   readonly reasons?: readonly string[];
-  /** What it failed by. */
+  /** The error that it failed by. */
   readonly error?: string | null;
   readonly counts?: SweepCounts;
   readonly evidence?: Evidence;
@@ -170,9 +170,9 @@ export async function postponeSweep(
 }
 
 /**
- * Sweeps that somebody should take up now: due, or left behind by a worker whose lease ran out. Of each active account
- * no more than it may have under way at once; what keeps data fresh comes before full sweeps, and the accounts take
- * turns, so that none with much to do keeps another waiting.
+ * Sweeps that a worker should take up now: due, or left behind by a worker whose lease ran out. Each active
+ * account has no more than it may have under way at once. Sweeps that keep data fresh come before full ones,
+ * and the accounts take turns, so that an account with much to do keeps none waiting.
  * @param perAccount - sweeps of one account at once, those under way included
  */
 export async function listDueSweeps(
@@ -196,7 +196,7 @@ export async function listDueSweeps(
   return rows;
 }
 
-/** What the last pass over the same list came to: how many pages it had, and its sample; null where nothing is known. */
+/** The result of the last pass over the same list: its number of pages and its sample; null where unknown. */
 export async function readLastPass(
   db: Queryable,
   sweep: SweepTarget,
@@ -229,8 +229,8 @@ export async function approveSweep(db: Queryable, sweepId: string): Promise<Swee
 }
 
 /**
- * Ends as failed what nobody takes up any more of an account that is no longer active: what is due, and what a worker that
- * died still holds.
+ * Ends as failed the sweeps that are no longer taken up because their account is not active: those that are
+ * due, and those that a dead worker still holds.
  */
 export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[]): Promise<void> {
   await db.query(
@@ -243,7 +243,7 @@ export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[])
   );
 }
 
-/** Those of some sweeps that have come to their end, in order. */
+/** The ended ones among some sweeps, in order. */
 export async function listEndedSweeps(db: Queryable, sweepIds: readonly string[]): Promise<Sweep[]> {
   const {rows} = await db.query<Sweep>(
     `SELECT ${sweepColumns} FROM sync.sweeps WHERE sweep_id = ANY ($1) AND ended_at IS NOT NULL

@@ -1,11 +1,11 @@
-// A row is marked deleted only together with what the service answered when it was asked for its record.
+// A row is marked deleted only together with the service's answer to the question for its record.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import type {MirrorTable} from '../rows/mirror-table.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 
-/** A number of which the service said that it has no such record. */
+/** A number for which the service said that it has no record. */
 export interface GoneNumber {
   readonly number: string;
   readonly status: number;
@@ -36,7 +36,9 @@ export interface GoneAnswers extends Suspicion {
   readonly askedAt: string;
 }
 
-/** For a statement: account, stream, sweep, when they were asked; then numbers, statuses and words side by side. */
+/**
+ * A statement's values: account, stream, sweep, moment of asking; then numbers, statuses, words by column.
+ */
 export function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
   return [
     accountId,
@@ -55,7 +57,7 @@ interface Suspicion {
   readonly sweepId: string;
 }
 
-/** Keeps the answers to questions for rows that are held. No row is marked by it: that is the sweep's end. */
+/** Keeps the answers to questions for rows that are held. The rows are marked later, at the sweep's end. */
 export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
@@ -80,7 +82,7 @@ export async function keepSuspects(
   );
 }
 
-/** Takes back what is kept of numbers that no longer are suspect: their records were found. */
+/** Drops the entries of numbers that are no longer suspect: their records were found. */
 export async function dropSuspects(
   db: Queryable,
   sweepId: string,
@@ -103,8 +105,8 @@ export async function listTombstones(db: Queryable, sweepId: string): Promise<To
 }
 
 /**
- * Marks deleted what the sweep has evidence for, and what those rows own. A row that was written after its record was
- * asked for has come back meanwhile, and stays.
+ * Marks deleted the rows for which the sweep has evidence, and the rows that they own. A row that was written
+ * after its record was asked for has come back meanwhile, and stays.
  * @returns how many rows of the stream's own table were marked, and how many of their children
  */
 export async function writeTombstones(
@@ -161,7 +163,7 @@ export async function undoTombstones(
   );
 }
 
-/** The database's clock: what is asked from now on is asked later than this. */
+/** The database's clock: every later question is asked after this moment. */
 export async function readClock(db: Queryable): Promise<string> {
   const {rows} = await db.query<{now: string}>('SELECT clock_timestamp() AS now');
   return rows[0]?.now ?? '';

@@ -1,4 +1,4 @@
-// What each kind of work is: when in the year it comes, what is wrong, what goes into it, how long it takes.
+// The kinds of work: the season, the complaints, the parts and the duration of each.
 
 import {trades} from '../../store/foundation.ts';
 
@@ -15,7 +15,7 @@ export interface Work {
   readonly minutes: number;
   /** How much of it there is, January first. */
   readonly months: readonly number[];
-  /** What customers say is wrong. */
+  /** Complaints in the words of customers. */
   readonly complaints: readonly [string, ...string[]];
   readonly parts: readonly [Part, ...Part[]];
   /** Labour, cents an hour. */

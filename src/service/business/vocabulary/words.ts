@@ -126,7 +126,7 @@ const remarks: Words = [
   'Access through the alley & the back gate.',
 ];
 
-/** What a person needs to be written down. */
+/** The two names of a person. */
 export interface Person {
   readonly first: string;
   readonly last: string;
@@ -165,7 +165,7 @@ export function makePhone(random: Random): string {
   return `(${random.pick(areas)}) 555-01${String(random.integer(0, 99)).padStart(2, '0')}`;
 }
 
-/** @param index - makes it one's own */
+/** @param index - makes the address unique */
 export function makeMail(person: Person, index: number): string {
   const local = `${person.first}.${person.last}`
     .normalize('NFD')
@@ -174,7 +174,7 @@ export function makeMail(person: Person, index: number): string {
   return `${local}${index}@example.${index % 5 === 0 ? 'org' : 'com'}`;
 }
 
-/** One after the other, so that the least business has each of them. */
+/** Instructions one after the other, so that the least business has each of them. */
 export function makeInstruction(index: number): string {
   return instructions[index % instructions.length] ?? '';
 }

@@ -61,7 +61,7 @@ export const changes = sync.table(
       'changes_reason_check',
       sql`${table.state} NOT IN ('in_doubt', 'conflict', 'rejected', 'cancelled') OR ${table.reason} IS NOT NULL`,
     ),
-    // Only what was sent can be in doubt, and nothing is sent without a worker whose lease says so.
+    // Only a change that was sent can be in doubt, and only a worker that holds a lease sends.
     check(
       'changes_sent_at_check',
       sql`${table.state} NOT IN ('sending', 'in_doubt') OR (${table.sent_at} IS NOT NULL AND ${table.sends} > 0)`,
@@ -81,7 +81,7 @@ export const changes = sync.table(
     uniqueIndex('changes_on_its_way_key')
       .on(table.table_name, table.row_id)
       .where(sql`state IN ('sending', 'in_doubt')`),
-    // Of two creates with the same content under the same parent, one.
+    // One create of the same content under the same parent is on its way.
     uniqueIndex('changes_create_on_its_way_key')
       .on(table.fingerprint)
       .where(sql`operation = 'create' AND state IN ('sending', 'in_doubt')`),
