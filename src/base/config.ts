@@ -24,7 +24,7 @@ export interface AccountConfig {
 export interface Config {
   /** Null means: the accounts whose tokens `keys` open; without keys the reference service with made-up data. */
   readonly account: AccountConfig | null;
-  /** What seals and opens the tokens in the warehouse: the first seals, all open; empty when none is given. */
+  /** The keys of the tokens in the warehouse: the first seals, all open; empty when none is given. */
   readonly keys: readonly SealingKey[];
   /** A token, and the address it is for where that is given: for `accounts add`. */
   readonly token: Secret | null;
@@ -43,12 +43,12 @@ export interface Config {
   readonly settings: readonly Setting[];
 }
 
-/** Names that begin so are ours. */
+/** The beginning of our names. */
 const prefix = 'FIELDMIRROR_';
-/** Where the made-up business works. */
+/** The zone of the made-up business. */
 const demoTimeZone = 'America/New_York';
 
-/** @returns what is expected of a value; null where the value is that */
+/** @returns the expectation that a value fails; null where it does not fail */
 type Check = (value: string) => string | null;
 
 const anything: Check = () => null;
@@ -82,7 +82,8 @@ type Values = Given & Readonly<Record<keyof typeof defaults, string>>;
 const names = Object.keys(checks) as Name[];
 
 /**
- * Reads every setting, checks it, and says all that is wrong in one message. Of the file system it reads the key's file.
+ * Reads every setting, checks it, and tells all problems in one message. Of the file system it reads the
+ * key's file.
  * @param options.isAdding - an account is being added: a token alone is enough
  * @throws {UsageError} lines such as `config: REDIS_URL: expected an address that begins with redis://, got "localhost"`
  */
@@ -147,7 +148,7 @@ function accountOf(values: Values): AccountConfig | null {
   return apiUrl === undefined || token === undefined ? null : {apiUrl, token: new Secret(token)};
 }
 
-/** A setting that is misspelled would not count, without a word. */
+/** A misspelled setting would not count, without a word. */
 function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
   const known: readonly string[] = names;
   return Object.keys(env)
@@ -157,7 +158,7 @@ function unknownNames(env: Readonly<Record<string, string | undefined>>): string
     });
 }
 
-/** By what stands after the common beginning, which would make any two names alike. */
+/** Compares names without the common beginning, which would make any two of them alike. */
 function nearestSetting(name: string, known: readonly string[]): string {
   const ours = known.filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length));
   const typed = name.slice(prefix.length);
@@ -186,7 +187,7 @@ function describe(name: Name, value: string | undefined): string[] {
   return expected === null ? [] : [`config: ${name}: ${expected}, got "${mask(name, value ?? '')}"`];
 }
 
-/** @returns no key where none is given; what is wrong never repeats one */
+/** @returns no key where none is given; the problem never repeats one */
 function readKeys(given: Given): {
   readonly keys: readonly SealingKey[];
   readonly problem: string | null;

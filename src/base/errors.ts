@@ -17,7 +17,7 @@ export class RetryableError extends Error {
   }
 }
 
-/** The warehouse has no room: wait for as long as it takes, and count no failure against what met it. */
+/** The warehouse has no room: wait for as long as it takes, and count no failure against the waiting work. */
 export class NoRoomError extends RetryableError {
   override readonly name = 'NoRoomError';
 }

@@ -12,7 +12,7 @@ export interface LogOptions {
   readonly level: string;
   /** May grow: a token that is opened later is searched for from then on. */
   readonly secrets: readonly Secret[];
-  /** Where lines go; standard error unless told otherwise. */
+  /** The stream for the lines; standard error unless told otherwise. */
   readonly destination?: DestinationStream;
   /** Readable lines for a person instead of JSON. */
   readonly isPretty?: boolean;
@@ -43,7 +43,7 @@ function chooseDestination(isPretty: boolean): DestinationStream {
   return pretty({destination: 2, sync: true, translateTime: 'HH:MM:ss', colorize: process.stderr.isTTY});
 }
 
-/** For the one who reads JSON and prints the texts in it: they are printable then. */
+/** Makes the texts in a line of JSON printable, for the reader who prints them. */
 function printTexts(line: string): string {
   const readable = JSON.parse(line, (_name, value) =>
     typeof value === 'string' ? toPrintable(value) : value,

@@ -8,7 +8,7 @@
 type Chunk = number[] | Uint32Array<ArrayBuffer>;
 
 const chunkWidth = 2 ** 16;
-/** In order they take eight bytes each: so many take as much as all bits of the chunk. */
+/** Numbers in order take eight bytes each: so many take as much as all bits of the chunk. */
 const mostInOrder = chunkWidth / 64;
 /** A text of so many digits is exact as a number; a longer one may not be. */
 const exactDigits = 15;

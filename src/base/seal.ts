@@ -12,7 +12,7 @@ import {
 import {FatalError, UsageError} from './errors.ts';
 import {Secret} from './secret.ts';
 
-/** What seals and opens; dumps do not show it. */
+/** A key that seals and opens; dumps do not show it. */
 export interface SealingKey {
   /** A short fingerprint: it tells keys apart and gives nothing away. */
   readonly id: string;
@@ -94,7 +94,8 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
 
 /**
  * A mark that tells whether two processes have the same token; it gives nothing of it away.
- * @param salt - other for each who shows one, so that marks cannot be compared but by who has the token
+ * @param salt - another one for each process that shows a mark, so that only a holder of the token can
+ *   compare marks
  */
 export function markToken(token: Secret, salt: string): string {
   return createHmac('sha256', `fieldmirror token mark ${salt}`)

@@ -5,19 +5,21 @@
 /** Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new line and a tab. */
 const unsafe = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
-/** The text with `\u202e` in place of what a terminal must not get. In JSON that is the same character, escaped. */
+/**
+ * The text with `\u202e` in place of signs that a terminal must not get. In JSON they are the same, escaped.
+ */
 export function toPrintable(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
     .replaceAll(unsafe, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Writes to standard output: what was asked for. */
+/** Writes the text that was asked for, to standard output. */
 export function tell(text: string): void {
   process.stdout.write(toPrintable(text));
 }
 
-/** Writes to standard error: what goes beside it. */
+/** Writes the text that goes beside it, to standard error. */
 export function tellAside(text: string): void {
   process.stderr.write(toPrintable(text));
 }

@@ -5,13 +5,13 @@ import {makeShape} from './shape.ts';
 // A stream's definition with everything looked up that does not depend on a record: 30,000 records of 100 fields
 // leave no time to look it up again.
 
-/** Where a record with one certain list of names has what its table wants; -1 for what it does not have. */
+/** The places of a table's values in a record with one certain list of names; -1 for missing ones. */
 export interface Layout {
   /** For each column. */
   readonly columns: readonly number[];
   /** For each of the part's `elements`. */
   readonly elements: readonly number[];
-  /** What no column takes and no secret is, sorted by name. */
+  /** The fields that no column takes and that are no secrets, sorted by name. */
   readonly rest: readonly {readonly name: string; readonly label: string; readonly position: number}[];
 }
 
@@ -19,7 +19,7 @@ export interface Layout {
 export interface Part {
   readonly table: MirrorTable;
   readonly columns: readonly Column[];
-  /** Which column a field goes to. */
+  /** The column that a field goes to. */
   readonly columnOf: ReadonlyMap<string, number>;
   readonly keyColumns: readonly number[];
   /** For each column the place of its value among those that the surroundings give; -1 where they give none. */

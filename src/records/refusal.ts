@@ -3,7 +3,7 @@ import {RecordError} from '../base/errors.ts';
 
 const MAX_GOT = 40;
 
-/** What is being read: enough to say where a refused value stands, and to read a time that names no zone. */
+/** The thing being read: enough to place a refused value, and to read a time that names no zone. */
 export interface Reading {
   readonly stream: string;
   /** Number of the record, once it is known. */
@@ -15,7 +15,7 @@ export interface Reading {
 
 /**
  * The error for a record that cannot be taken.
- * @param facts.got - what came, as words: `describe` makes them of a value
+ * @param facts.got - the value that came, in words: `describe` makes them
  */
 export function refusal(
   reading: Reading,
@@ -25,7 +25,7 @@ export function refusal(
   return new RecordError(`${describePlace(reading)}: field ${field}: expected ${expected}, got ${got}`);
 }
 
-/** A value as an error may show it: 40 characters of a text, and what it is otherwise. */
+/** A value as an error may show it: 40 characters of a text, and the kind of anything else. */
 export function describe(value: Value | undefined): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'nil';

@@ -15,7 +15,7 @@ export interface RowSet {
   /** The record's number, as paths know it. */
   readonly number: string;
   readonly row: Row;
-  /** One entry for each element of children that the record spoke of: what it did not send proves nothing. */
+  /** One entry for each element of children in the record: an element that was not sent proves nothing. */
   readonly children: readonly {readonly element: string; readonly rows: readonly Row[]}[];
 }
 
@@ -42,9 +42,9 @@ export function readRows(stream: Stream, record: FieldRecord, options: {readonly
 }
 
 /**
- * Fingerprint of what the stream makes of its records, as int4, the same in every run. It changes when a field gets a
- * column, a type changes, a child comes in, or another zone gives times their offset: what was read under another
- * shape must be read again.
+ * Fingerprint of the rows that the stream makes of its records, as int4, the same in every run. It changes
+ * when a field gets a column, a type changes, a child comes in, or another zone gives times their offset:
+ * records that were read under another shape must be read again.
  */
 export function shapeOf(stream: Stream, timeZone: string): number {
   return crc32(timeZone, planOf(stream).shape >>> 0) | 0;
@@ -57,7 +57,7 @@ function readNumber(plan: Plan, value: Value | undefined, reading: Reading): str
   throw refusal(reading, {field, expected: NUMBER, got: describe(value)});
 }
 
-/** What the embedded records say for columns of this one; null where they are not there. */
+/** The embedded records' values for columns of this one; null where they are not there. */
 function readDerived({children, derivedFields}: Plan, record: Element, layout: Layout): Value[] {
   return derivedFields.map((field, at) => {
     const embedded = elementAt(record, layout.elements[children.length + at]);
@@ -66,7 +66,7 @@ function readDerived({children, derivedFields}: Plan, record: Element, layout: L
   });
 }
 
-/** As `readChildren`; but what other records say of themselves in full keeps nobody out where it cannot be read. */
+/** As `readChildren`; but unreadable children that other records bring in full do not spoil this record. */
 function readKin(...args: Parameters<typeof readChildren>): Row[] | null {
   const [plan, , {reading}] = args;
   if (plan.child.isOfStream !== true) return readChildren(...args);
@@ -79,7 +79,7 @@ function readKin(...args: Parameters<typeof readChildren>): Row[] | null {
   }
 }
 
-/** Rows of one kind of child; null when the record does not speak of it. */
+/** Rows of one kind of child; null when the record does not hold its element. */
 function readChildren(
   plan: ChildPlan,
   value: Value | undefined,

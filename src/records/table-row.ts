@@ -8,7 +8,7 @@ import {describe, type Reading, refusal} from './refusal.ts';
 import {END, hashRow, meaningOf} from './values/meaning.ts';
 import {expectedOf, readValue} from './values/values.ts';
 
-/** What a number that identifies a row must be, as errors say it. */
+/** The form of a number that identifies a row, as errors tell it. */
 export const NUMBER = 'a positive whole number of 64 bits';
 
 /** True for an integer, as `readValue` gives it, that can identify a row. */
@@ -66,7 +66,7 @@ function readCell(column: Column, value: Value | undefined, reading: Reading): s
   throw refusal(reading, {field: name, expected: expectedOf[type], got: describe(value)});
 }
 
-/** What the record says of itself, filled from its surroundings. */
+/** The record's own value; without one, the value from its surroundings. The two must agree. */
 function agree(
   column: Column,
   {sent, given}: {readonly sent: string | null; readonly given: Value | undefined},

@@ -1,6 +1,7 @@
-// What a record that was asked for by its number leaves out. The specification promises related data for lists alone, so
-// what such a document does not contain is unknown, not empty: nothing is cleared because it is absent. A list that was
-// asked for with `include` is the whole of its records: only there the lack of an element means that there is nothing.
+// The parts that a document leaves out of a record asked for by its number. The specification promises
+// related data for lists alone, so a part that such a document does not contain is unknown, not empty:
+// nothing is cleared because it is absent. A list that was asked for with `include` is the whole of its
+// records: only there a missing element means that there is nothing.
 
 import type {FieldRecord} from '../api/xml/record.ts';
 import type {Stream} from '../streams/stream.ts';
@@ -9,7 +10,7 @@ import type {Row} from '../warehouse/rows/row.ts';
 import {compareNames} from './nested.ts';
 import {END, hashRow, meaningOf} from './values/meaning.ts';
 
-/** Columns of the record's own row of which its document says nothing, by an element or by an embedded record. */
+/** Columns of the record's own row without a value in its document, from an element or an embedded record. */
 export function listUnsaid({table, derived}: Stream, {names}: FieldRecord): ReadonlySet<string> {
   const isSaid = (column: string) => {
     const [element] = derived[column] ?? [];
@@ -25,7 +26,7 @@ export function listUnembedded({children, include}: Stream, {names}: FieldRecord
     .map(({element}) => element);
 }
 
-/** The row of a record, with what its document left out as it is held; its hash is that of the whole row. */
+/** The row of a record, with held values where its document left some out; its hash is of the whole row. */
 export function recallRow(
   stream: Stream,
   {row, record}: {readonly row: Row; readonly record: FieldRecord},
@@ -46,7 +47,7 @@ export function recallRow(
   return {key: row.key, values, attributes, hash: hashRow(meaning, attributes)};
 }
 
-/** Whether what was taken from an embedded record still is about the same one: jobs.customer_id tells it. */
+/** Whether values taken from an embedded record still are of the same one: jobs.customer_id tells it. */
 function isOfSame(
   {table, derived}: Stream,
   column: string,

@@ -10,7 +10,7 @@ import type {Stream} from './stream.ts';
 import {tasks, taskWrites} from './tasks.ts';
 import type {Writes} from './writes.ts';
 
-/** Every stream, in the order to sweep them: what others point at comes first. */
+/** Every stream, in the order to sweep them: a stream that others point at comes before them. */
 export const allStreams: readonly Stream[] = [employees, customers, jobs, tasks];
 
 /** The stream of a name, as the program or a person gives it. @throws {UsageError} there is none */
@@ -23,7 +23,7 @@ export function findStream(name: string): Stream {
   );
 }
 
-/** What can be written back, a table each. */
+/** The writes of every table that can be written back. */
 export const allWrites: readonly Writes[] = [
   customerWrites,
   customerNoteWrites,
@@ -35,7 +35,7 @@ export const allWrites: readonly Writes[] = [
   taskWrites,
 ];
 
-/** What can be written of a table. @throws {TypeError} nothing can */
+/** The writes of one table. @throws {TypeError} it has none */
 export function findWrites(table: string): Writes {
   const writes = allWrites.find((candidate) => candidate.table.name === table);
   if (writes === undefined) throw new TypeError(`${table}: nothing of it can be written back`);

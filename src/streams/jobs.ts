@@ -11,8 +11,8 @@ import type {Stream} from './stream.ts';
 import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
 
-// No column: the 40 custom fields, and what only QuickBooks understands (transaction ids, edit sequences, names of its
-// references). They are in `attributes`. See docs/service.md "Fields".
+// No column: the 40 custom fields, and those that only QuickBooks understands (transaction ids, edit
+// sequences, names of its references). They are in `attributes`. See docs/service.md "Fields".
 const table = mirrorTable('jobs', {
   comment: 'Jobs: work for a customer, planned, under way or done, with its money.',
   key: ['job_number'],
@@ -167,7 +167,10 @@ export const jobs: Stream = {
   },
 };
 
-/** Who is assigned is written with the job, and kept in rows of job_employees. @see docs/service.md "Fields that may be written" */
+/**
+ * Assignments are written with the job, and kept in job_employees. @see docs/service.md "Fields that may be
+ * written"
+ */
 export const jobWrites: Writes = {
   table,
   resource: 'job',

@@ -4,10 +4,10 @@ export type StreamName = 'customers' | 'jobs' | 'employees' | 'tasks';
 
 type Query = Readonly<Record<string, string>>;
 
-/** What a filter takes: one of some words, the number of a record, or a text. */
+/** The values of a filter: one of some words, the number of a record, or a text. */
 export type Filter = readonly string[] | 'number' | 'text';
 
-/** One kind of object at the service: where it is listed, how it is known, where its parts are kept. */
+/** One kind of object at the service: its list, its key, the tables of its parts. */
 export interface Stream {
   readonly name: StreamName;
   /** The list, relative to the account's base address. */
@@ -34,7 +34,7 @@ export interface Stream {
   readonly ignored: readonly string[];
   /** Columns filled from a record embedded in this one: column to [element, field in it]. */
   readonly derived: Readonly<Record<string, readonly [string, string]>>;
-  /** What its list can be filtered by, in the order in which a window's name has them. */
+  /** The filters of its list, in the order in which a window's name has them. */
   readonly filters: Readonly<Record<string, Filter>>;
   /** Windows that come round by themselves, by name. */
   readonly windows: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -51,13 +51,14 @@ export interface Child {
   readonly parentColumns: Readonly<Record<string, string>>;
   /** Columns whose field has another name: column to field. */
   readonly renamed?: Readonly<Record<string, string>>;
-  /** True for a mere link to a record that another stream brings: what no column takes is left to that stream. */
+  /** True for a mere link to a record of another stream: fields without a column are left to that stream. */
   readonly isLink?: boolean;
   /** True where they exist only in their parent and vanish from its list; false for look-ups that many records share. */
   readonly isOwned: boolean;
   /**
-   * True where they are records of the stream itself, such as the sub-customers inside a customer. Most stand in the list
-   * as well, which brings all of them: what stands here makes known those that are nowhere else, and changes none.
+   * True where they are records of the stream itself, such as the sub-customers inside a customer. The list
+   * brings most of them as well, in full: here they only make known records that stand nowhere else, and
+   * change none.
    */
   readonly isOfStream?: boolean;
   /** True where a path below the record lists them: /jobs/7/notes.xml. */

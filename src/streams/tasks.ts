@@ -68,7 +68,7 @@ export const tasks: Stream = {
   },
 };
 
-/** Whether it is done can be changed, not given to a new one. @see docs/service.md "Filters" */
+/** A task's completion can be changed, not given to a new one. @see docs/service.md "Filters" */
 export const taskWrites: Writes = {
   table,
   resource: 'task',

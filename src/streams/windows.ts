@@ -1,7 +1,8 @@
-// A window is what a filter of a list lets through: fresh data between full sweeps. It is named by a word that the
-// specification has for a filter's value (`next_week`), by the filter itself (`scheduled=next_week`), or by several of
-// them, as an address has them: `scheduled=next_week&employee_number=3`. One window has one name, so that no two sweeps of
-// the same thing are under way at once.
+// A window is the part of a list that a filter lets through: fresh data between full sweeps. It is named by a
+// word that the specification has for a filter's value (`next_week`), by the filter itself
+// (`scheduled=next_week`), or by several of them, as an address has them:
+// `scheduled=next_week&employee_number=3`. One window has one name, so that no two sweeps of the same thing
+// are under way at once.
 
 import {UsageError} from '../base/errors.ts';
 import {nearest} from '../base/nearest.ts';

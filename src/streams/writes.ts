@@ -5,21 +5,22 @@ import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import type {StreamName} from './stream.ts';
 
 /**
- * How one warehouse table is written back: which fields is said by the table itself, nothing more than what the
- * specification has, so that what the service cannot do is refused when it is asked for. all.ts lists them.
+ * How one warehouse table is written back. The table itself names the fields. Nothing here goes beyond the
+ * specification, so that a change that the service cannot make is refused when it is asked for. all.ts lists
+ * them.
  */
 export interface Writes {
   readonly table: MirrorTable;
   /** Root element of its documents. */
   readonly resource: Resource;
-  /** The stream whose record is read to learn what became of a write: its own, or that of its parent. */
+  /** The stream whose record is read to learn the fate of a write: its own, or that of its parent. */
   readonly stream: StreamName;
   readonly operations: readonly ChangeOperation[];
   /** The next step of an author who asks for another operation. */
   readonly hint?: string;
   /** The column by which paths know a record. */
   readonly key: string;
-  /** What a new record hangs on: `/customers/7/jobs.xml`. */
+  /** The parent of a new record: `/customers/7/jobs.xml`. */
   readonly parent: {readonly table: 'customers' | 'jobs'; readonly numberColumn: string} | null;
   /** The list that new ones are posted to, relative to the parent or to the account: `notes`. */
   readonly list: string;

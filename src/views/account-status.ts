@@ -21,7 +21,7 @@ import type {Sweep} from '../warehouse/sweeps/sweep.ts';
 export interface StreamHealth extends StreamStatus {
   /** The last full sweep that came to an end; null before the first. */
   readonly lastEnded: Sweep | null;
-  /** When the last certified sweep began: what lived from then on is here, and not older. Null: never proven. */
+  /** When the last certified sweep began: all records since then are here, none older. Null: never proven. */
   readonly provenAt: string | null;
 }
 
@@ -35,9 +35,9 @@ export interface AccountStatus {
   readonly waiting: readonly WaitingSweep[];
   /** How many changes made here are not over, by state; those that need a person first. */
   readonly changes: readonly ChangeCount[];
-  /** Of those what needs a person, the most urgent first. */
+  /** The changes that need a person, the most urgent first. */
   readonly late: readonly LateChanges[];
-  /** What changed in the fields that the service sends, in the last seven days, the newest first. */
+  /** Changes in the fields that the service sends, of the last seven days, the newest first. */
   readonly events: readonly FieldEvent[];
 }
 

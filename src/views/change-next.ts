@@ -1,4 +1,4 @@
-// What happens next to a change, and what a person can do about it.
+// The next step of a change, and the commands that a person can give.
 
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import type {KeptAlteration} from '../warehouse/changes/alterations.ts';
@@ -8,7 +8,7 @@ import {nameState} from './change-words.ts';
 import {formatAhead, showSecond} from './format.ts';
 import {listWaysOn} from './idle-account.ts';
 
-/** What is known of a change beside its row. */
+/** Facts about a change beside its row. */
 export interface Circumstances {
   readonly account: Pick<Account, 'name' | 'state' | 'stateReason' | 'keyId'>;
   /** The change it waits for. */
@@ -26,7 +26,7 @@ export interface NextStep {
   readonly commands: readonly {readonly command: string; readonly does: string}[];
 }
 
-/** @returns null of a change to which nothing happens any more */
+/** @returns null of a change that takes no further step */
 export function tellNext(change: Change, around: Circumstances): NextStep | null {
   const {changeId, state} = change;
   switch (state) {
@@ -57,7 +57,7 @@ export function tellNext(change: Change, around: Circumstances): NextStep | null
   }
 }
 
-/** What a person can decide of a change in conflict, as sync.resolve_change takes it. */
+/** A person's decision on a change in conflict, as sync.resolve_change takes it. */
 export type Decision = 'take service' | 'take warehouse' | 'adopt NUMBER' | 'resend';
 
 /** The decisions that are open, the safest first. */

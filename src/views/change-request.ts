@@ -7,7 +7,7 @@ import type {Queryable} from '../warehouse/postgres/database.ts';
 import {type Nesting, readParentNumbers} from '../warehouse/rows/parent-numbers.ts';
 import {maskChange} from './change-words.ts';
 
-/** What would be sent for a change, byte for byte but for passwords. */
+/** The request that would be sent for a change, byte for byte but for passwords. */
 export interface PlannedRequest {
   readonly changeId: string;
   readonly method: string;
@@ -17,7 +17,7 @@ export interface PlannedRequest {
   readonly body: string | null;
 }
 
-/** Why nothing can be sent. */
+/** The reason why nothing can be sent. */
 export interface Unplannable {
   readonly changeId: string;
   readonly problem: string;
@@ -28,8 +28,8 @@ const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) =>
 );
 
 /**
- * The requests for changes, in their order. An update is sent with no field that the service holds already: that is known
- * once the record was read, just before.
+ * The requests for changes, in their order. An update is sent without the fields that the service holds
+ * already: these are known once the record is read, just before the sending.
  */
 export async function planRequests(
   db: Queryable,
@@ -64,7 +64,7 @@ function planRequest(
   }
 }
 
-/** What a request is about; a number that the service has not given yet is null. */
+/** The subject of a request; a number that the service has not given yet is null. */
 function subjectOf(
   {operation, number}: Change,
   parentTable: ReturnType<typeof parentInPath>,

@@ -16,7 +16,7 @@ import {type NextStep, tellNext} from './change-next.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from './change-request.ts';
 import {maskChange} from './change-words.ts';
 
-/** All that is known of a change; passwords are masked. */
+/** All facts about a change; passwords are masked. */
 export interface ChangeStory {
   readonly change: Change;
   /** Name of the account. */
@@ -25,14 +25,14 @@ export interface ChangeStory {
   readonly now: string;
   /** The change it waits for. */
   readonly blocker: Change | null;
-  /** Those that wait for it: how many, and the first of them. */
+  /** The changes that wait for it: how many, and the first of them. */
   readonly waiting: {readonly count: number; readonly first: readonly string[]};
   readonly attempts: readonly Attempt[];
   readonly conflicts: readonly FieldConflict[];
-  /** What the service altered, and who has looked at it. */
+  /** The service's alterations, and who has looked at them. */
   readonly alterations: readonly KeptAlteration[];
   readonly next: NextStep | null;
-  /** What would be sent; null where nothing is to be sent any more, or something was already. */
+  /** The request that would be sent; null where none is to be sent any more, or one was already. */
   readonly request: PlannedRequest | Unplannable | null;
 }
 

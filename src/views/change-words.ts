@@ -13,12 +13,12 @@ export function nameChange({
   return `${operation} ${table}${number === null ? record : ` ${number}`}`;
 }
 
-/** The state in a word, and `altered` of what is done, though not as it was sent. */
+/** The state in a word; `altered` for a change that is done, though not as it was sent. */
 export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): string {
   return state === 'done' && result?.altered !== undefined ? 'altered' : nameState(state);
 }
 
-/** Why it is in this state; of what the service altered, which fields. */
+/** The reason for the state; of a change that the service altered, the fields. */
 export function tellReason({state, reason, result}: Pick<Change, 'state' | 'reason' | 'result'>): string {
   const altered = Object.keys(result?.altered ?? {});
   if (state === 'done' && altered.length > 0) return `the service altered ${altered.join(', ')}`;
@@ -36,7 +36,7 @@ export function showWanted(field: string, value: ChangeValue | undefined): strin
   return showValue(value);
 }
 
-/** The change without what nobody may read. */
+/** The change without values that must not be read. */
 export function maskChange(change: Change): Change {
   const {fields, base} = change;
   return {...change, fields: mask(fields), base: mask(base)};

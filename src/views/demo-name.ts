@@ -1,2 +1,2 @@
-/** What the account is called whose data are made up. */
+/** The name of the account whose data are made up. */
 export const demoName = 'demo';

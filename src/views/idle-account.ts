@@ -9,7 +9,7 @@ export function listWaysOn({
   if (state === 'active') return [];
   if (state === 'paused') return [[`accounts resume ${name}`, 'lets it go on']];
   const check = [`accounts check ${name}`, 'lets it go on, once its token is taken again'] as const;
-  // A token that is sealed is picked up by every worker; the environment's is known to its process alone.
+  // Every worker picks up a sealed token; a token of the environment is known to its process alone.
   return keyId === null
     ? [['start', 'lets it go on, with the right FIELDMIRROR_API_TOKEN'], check]
     : [[`accounts add ${name}`, 'gives it a new token, and lets it go on'], check];

@@ -15,7 +15,7 @@ export function toAuthorization(token: Secret): Secret {
   return new Secret(`Basic ${encodeToken(token)}`);
 }
 
-/** Every form in which a token goes over the wire: what no error may hold. */
+/** Every form in which a token goes over the wire: no error may hold one of them. */
 export function formsOf(token: Secret): readonly string[] {
   return [token.reveal(), encodeToken(token)];
 }

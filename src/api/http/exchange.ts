@@ -46,7 +46,7 @@ export interface ExchangeLimits {
   readonly maxHeaders: number;
 }
 
-/** What the caller has to say before the first byte, and until the last. */
+/** The caller's say before the first byte, and until the last. */
 interface Begin {
   readonly signal?: AbortSignal | undefined;
   /** Asked right before the first byte: false leaves the request unsent. */
@@ -107,7 +107,7 @@ class Collector implements Dispatcher.DispatchHandler {
     return new ExchangeError({kind, code, isSent: this.#isSent});
   }
 
-  /** Gives up: what is connected is cut, what is not yet connected will not be sent when it is. */
+  /** Gives up: a connected request is cut, a request not yet connected is not sent once it is. */
   stop(kind: ExchangeFailure['kind']): void {
     this.#stopped ??= this.fail(kind);
     this.#done.reject(this.#stopped);

@@ -6,10 +6,10 @@ import type {Socket} from 'node:net';
 import type {buildConnector} from 'undici';
 
 const endOfHead = '\r\n\r\n';
-/** What may become one with more bytes. */
+/** Bytes that may become an interim answer with more of them. */
 const beginnings = /^(?:|H|HT|HTT|HTTP|HTTP\/|HTTP\/1|HTTP\/1\.|HTTP\/1\.[01] ?|HTTP\/1\.[01] 1\d{0,2})$/;
 const interim = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
-/** From so many bytes on it is certain what an answer begins with. */
+/** So many bytes tell for certain how an answer begins. */
 const certainBytes = 'HTTP/1.1 100 '.length;
 /** As much as undici takes of a head. An interim answer beyond it goes on to undici, which ends the connection. */
 const maxHeadBytes = 16_384;

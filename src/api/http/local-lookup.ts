@@ -2,12 +2,12 @@ import {lookup as ofSystem} from 'node:dns';
 import type {LookupFunction} from 'node:net';
 import {isLoopback} from './base-url.ts';
 
-/** What a name that must be this machine's is refused with: `[ELOOPBACK]`. */
+/** The code by which a name that must be this machine's is refused: `[ELOOPBACK]`. */
 const code = 'ELOOPBACK';
 
 /**
- * Looks names up as `lookup` does, and believes no answer but this machine: plain http shows the token to everybody on the
- * way, and a name server, or who answers in its place, may say of `localhost` what it likes.
+ * Looks names up as `lookup` does, and believes no answer but this machine. Plain http shows the token to all
+ * on the way, and a name server, or an impostor in its place, may answer anything for `localhost`.
  */
 export function onlyThisMachine(lookup: LookupFunction = ofSystem): LookupFunction {
   return (hostname, options, callback) => {

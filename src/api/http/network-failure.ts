@@ -22,7 +22,7 @@ const CERTIFICATE =
   /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|ERR_TLS_CERT|INVALID_CA|CRL_)/;
 const TLS = /^(?:ERR_SSL|ERR_TLS|EPROTO)/;
 
-/** What happened below HTTP, in words, with the code that a search engine knows. */
+/** A failure below HTTP in words, with the code that a search engine knows. */
 export function describeFailure({kind, code}: ExchangeFailure): string {
   if (kind === 'deadline') return 'no whole answer before the deadline';
   if (kind === 'too-large') return 'a body larger than the limit';

@@ -8,7 +8,7 @@ import {type Exchange, ExchangeError, type ExchangeLimits, exchange} from './exc
 /** An answer before it is judged. */
 export type RawAnswer = Answer & {readonly retryAfter: string | undefined};
 
-/** What all attempts of one account share. */
+/** The parts that all attempts of one account share. */
 export interface Shared {
   readonly limits: ExchangeLimits & BodyLimits;
   readonly throttle: Throttle;

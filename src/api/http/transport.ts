@@ -95,13 +95,13 @@ export interface Transport {
    */
   read(request: ReadRequest): Promise<Answer | Gone>;
   /**
-   * Writes, once, before any read that waits. What the network and the service do to it is told, not thrown. After a 401
-   * every write is `refused` with the same `AccessError`, unsent.
+   * Writes, once, before any read that waits. Its fate at the network and the service is returned, not
+   * thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
    */
   write(request: WriteRequest): Promise<WriteOutcome>;
-  /** What an answer says, without the token or any other text that it must not repeat. */
+  /** The words of an answer, without the token or any other text that they must not repeat. */
   readWords(answer: Pick<Answer, 'body' | 'contentType'>, hidden?: readonly string[]): ErrorWords;
-  /** Cuts what is under way and closes the connections. */
+  /** Cuts the requests under way and closes the connections. */
   close(): Promise<void>;
 }
 
@@ -124,7 +124,7 @@ class HttpTransport implements Transport {
   readonly #now: () => number;
   readonly #agents: {readonly reads: Agent; readonly writes: Agent};
   readonly #shared: Shared;
-  /** What became of the first request that was answered with 401. */
+  /** The outcome of the first request that was answered with 401. */
   #refused: Refused | null = null;
 
   constructor(options: TransportOptions) {
@@ -184,7 +184,7 @@ class HttpTransport implements Transport {
     await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
   }
 
-  // A read that pauses before it is tried again waits, too: a stop is told to it at once.
+  // A read that pauses before its next try waits, too: a stop reaches it at once.
   readonly #pause: Sleep = async (ms, signal) => {
     const {stopped} = this.limiter;
     await this.#retry.sleep(ms, signal === undefined ? stopped : AbortSignal.any([signal, stopped]));
@@ -240,7 +240,7 @@ class HttpTransport implements Transport {
     if (retryAfterMs !== null) this.limiter.hold(retryAfterMs);
   }
 
-  /** Stops the account at its first 401, whose error is everybody's from then on. */
+  /** Stops the account at its first 401; every later request gets the error of that one. */
   #latch(error: Error, {status, words}: Refusal): Error {
     if (!(error instanceof AccessError)) return error;
     this.#refused ??= {outcome: 'refused', status, words: words.text, isGone: false, error};

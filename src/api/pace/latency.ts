@@ -9,7 +9,7 @@ const SLOW_FLOOR_MS = 500;
 /** Within this factor two medians are the same. */
 const SAME_FACTOR = 1.25;
 
-/** What is known of the requests of one kind. */
+/** The answers of requests of one kind, as measured. */
 interface Known {
   /** The last answers, in milliseconds; at most a window of them. */
   recent: number[];
@@ -43,13 +43,15 @@ export class Latency {
     return false;
   }
 
-  /** Begins new windows: what was measured under other circumstances is not to be judged with what comes. */
+  /** Begins new windows: answers under other circumstances are not to be judged with those to come. */
   forgetRecent(): void {
     for (const known of this.#known.values()) known.recent = [];
   }
 }
 
-/** The kind of a request: its path without numbers, and what it asks by name. Values do not matter. */
+/**
+ * The kind of a request: its method, its path without numbers, and its query's names. Values do not matter.
+ */
 export function kindOf(method: string, path: string, query: Readonly<Record<string, string>> = {}): string {
   return `${method} ${path.replace(/\d+/g, 'N')}?${Object.keys(query).sort().join('&')}`;
 }

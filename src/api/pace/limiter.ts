@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 import type {Sleep} from './retry.ts';
 
-/** What a request is for. Those that wait start in this order, first come first served within one. */
+/** The purpose of a request. Waiting requests start in this order; within one, first come first served. */
 export type Urgency = 'write-back' | 'fresh' | 'full';
 
 const PRIORITIES: Readonly<Record<Urgency, number>> = {'write-back': 2, fresh: 1, full: 0};
@@ -14,8 +14,8 @@ export interface LimiterOptions {
 }
 
 /**
- * What the requests of one account share: how many run at once, which of those that wait is next, and until when none
- * starts at all. `concurrency` is what `Throttle` has learned (throttle.ts); it may be changed at any time, and holds for
+ * The turns of one account's requests: how many run at once, which waiting one is next, and until when none
+ * starts at all. `Throttle` learns `concurrency` (throttle.ts); it may be changed at any time, and holds for
  * the requests not yet started. A `hold` is for all of them: a 429 on one is meant for the account.
  */
 export class Limiter {
@@ -51,7 +51,7 @@ export class Limiter {
     if (this.#waiting.size > 0) void this.#release();
   }
 
-  /** Starts nothing any more: what waits, and what comes later, fails with this error. What runs goes on. */
+  /** Starts nothing any more: waiting and later requests fail with this error. Running ones go on. */
   stop(error: Error): void {
     this.#stop.abort(error);
     for (const turn of this.#waiting) turn.abort(this.#stop.signal.reason);
@@ -92,7 +92,8 @@ export class Limiter {
     }
   }
 
-  // Only while somebody waits: a hold that nobody meets needs no timer. A hold may be made longer meanwhile.
+  // Only while requests wait: a hold that none of them meets needs no timer. A hold may be made longer
+  // meanwhile.
   async #release(): Promise<void> {
     if (this.#isReleasing) return;
     this.#isReleasing = true;

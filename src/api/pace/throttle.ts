@@ -12,7 +12,7 @@ export interface ThrottleLimits {
 
 export const DEFAULT_THROTTLE: ThrottleLimits = {initial: 4, max: 16};
 
-/** What an attempt's end tells: the service kept up, had too much, or neither can be said. */
+/** The sign that an attempt's end gives: the service kept up, had too much, or neither can be said. */
 export type Load = 'in-time' | 'too-much' | 'unknown';
 
 /** An attempt under way. */
@@ -27,7 +27,7 @@ export interface Begun {
  * - grows by one after as many answers in time as are allowed at once; answers that came while there was room for more
  *   do not count, because they say nothing about more
  * - halves when there was too much, or when answers have become slow since more are asked at once
- * - what began before the last halving changes nothing: a burst of refusals is one sign, not many
+ * - attempts that began before the last halving change nothing: a burst of refusals is one sign, not many
  */
 export class Throttle {
   readonly #max: number;
@@ -53,7 +53,7 @@ export class Throttle {
   }
 
   /**
-   * Ends what began, once.
+   * Ends an attempt, once.
    * @param ended.kind - requests of one kind take about the same time; see `kindOf`
    */
   end(begun: Begun, ended: {readonly load: Load; readonly kind: string}, nowMs: number): void {

@@ -1,5 +1,6 @@
-// The field-service API as it is read, resource by resource, as the tables of the specification list it: nothing more, so
-// what the service cannot do (show a charge) is not here to be called. Writes are requests of their own: operations.ts.
+// The reads of the field-service API, resource by resource, as the tables of the specification list them:
+// nothing more, so a read that the service does not have (show a charge) cannot be called. Writes are
+// requests of their own: operations.ts.
 
 import type {Asking, ReadRequest, Transport} from '../http/transport.ts';
 import type {ElementNames} from '../xml/reader.ts';
@@ -62,7 +63,7 @@ export type JobInclude =
   | 'job_status'
   | 'tax_entity';
 
-/** What every read takes. */
+/** The options of every read. */
 export type Call = Asking;
 
 /** @see docs/service.md "Filters" */

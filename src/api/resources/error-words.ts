@@ -1,6 +1,6 @@
 import {decodeText, NotText} from '../xml/document-text.ts';
 
-/** What the body of a refusal says. */
+/** The words in the body of a refusal. */
 export interface ErrorWords {
   /** The service's words, at most 200 characters on one line; a remark of ours when there are none to show. */
   readonly text: string;

@@ -1,4 +1,4 @@
-/** The query of a list; what is not given is not asked. @see docs/service.md "Filters" */
+/** The query of a list, without the parts that are not given. @see docs/service.md "Filters" */
 export function queryOf({
   page,
   only,

@@ -1,5 +1,5 @@
-// What every resource of the specification can be asked, in terms of paths and element names. The resources themselves
-// stand in client.ts.
+// The operations on every resource of the specification, in terms of paths and element names. The resources
+// themselves stand in client.ts.
 
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import type {ReadRequest, Transport, WriteRequest} from '../http/transport.ts';
@@ -8,7 +8,7 @@ import type {FieldRecord} from '../xml/record.ts';
 import {type Answer, type Gone, isGone} from './verdict.ts';
 import type {WriteOutcome} from './write-outcome.ts';
 
-/** A path with what is asked of it. */
+/** A read of a path, with the names of its elements. */
 export interface Target extends ReadRequest {
   readonly names: ElementNames;
 }
@@ -21,7 +21,7 @@ export interface List {
   readonly dateHeader: string | null;
 }
 
-/** What became of a write; `done` with the record as the service now holds it, where it says so. */
+/** The outcome of a write; `done` with the record as the service now holds it, where it says so. */
 export type WriteResult =
   | {
       readonly outcome: 'done';
@@ -33,7 +33,7 @@ export type WriteResult =
     }
   | Exclude<WriteOutcome, {outcome: 'done'}>;
 
-/** Lists what stands under a path; gone when the record it hangs on is unknown. */
+/** Lists the records under a path; gone when the record that they hang on is unknown. */
 export async function listRecords(transport: Transport, target: Target): Promise<List | Gone> {
   const answer = await transport.read(target);
   if (isGone(answer)) return answer;
@@ -105,7 +105,7 @@ function readWrittenRecord(answer: Answer, write: Written, transport: Transport)
   try {
     return readOne(answer.body, write.names, {thing, contentType: answer.contentType});
   } catch (error) {
-    // It is the record, so it was written; that one of its values is odd is found when it is read again.
+    // The body is the record, so it was written; an odd value in it is found when the record is read again.
     if (error instanceof RecordError) return null;
     throw error;
   }

@@ -11,7 +11,7 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
   readonly query: Readonly<Record<string, string>>;
   /** 1-based; the checkpoint of an interrupted sweep. */
   readonly fromPage: number;
-  /** Pages asked for at once, the one awaited included. What the account allows is the limiter's to say. */
+  /** Pages asked for at once, the one awaited included. The limiter says how many the account allows. */
   readonly inFlight: number;
   /**
    * Pages known to be there. Beyond them one is asked for at a time, and only when the consumer wants it, so that a list
@@ -21,9 +21,10 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
 }
 
 /**
- * Yields the pages of a list in order of number, without end: a page past the end is an empty list, and what counts as
- * the end is the consumer's decision (of a sweep src/sync/load/read-list.ts). When it returns, throws or is aborted, outstanding requests are cut and waited for.
- * @throws what the first page that fails threw, when its turn comes; the signal's reason when it is aborted
+ * Yields the pages of a list in order of number, without end: a page past the end is an empty list, and the
+ * consumer decides where the end is (of a sweep src/sync/load/read-list.ts). When it returns, throws or is
+ * aborted, outstanding requests are cut and waited for.
+ * @throws the error of the first page that fails, when its turn comes; the signal's reason when it is aborted
  * @see docs/traps.md "Pages without a cursor"; docs/service.md "Page size"
  */
 export async function* fetchPages(
@@ -39,7 +40,7 @@ export async function* fetchPages(
     const asked = client
       .fetchPage(path, {...query, page: String(page)}, call)
       .then((raw) => ({page, ...raw}));
-    // A page beyond the end may fail after the consumer has gone, with nobody left to hear of it.
+    // A page beyond the end may fail after the consumer has gone, with no handler left for its error.
     asked.catch(() => {});
     return asked;
   };

@@ -1,5 +1,5 @@
-// What the status of an answer means for the caller. The two tables of this file, of reads and of writes, differ in one
-// thing: after a write whose fate is not certain nobody may simply try again.
+// The meaning of an answer's status for the caller. The two tables of this file, of reads and of writes,
+// differ in one thing: after a write whose fate is not certain the caller may not simply try again.
 
 import {AccessError, FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import type {ExchangeFailure} from '../http/exchange.ts';
@@ -27,7 +27,7 @@ export interface Gone {
   readonly words: string;
 }
 
-/** Tells "no such record" from what a read brings otherwise. */
+/** Tells "no such record" from the other results of a read. */
 export function isGone(result: object): result is Gone {
   return 'gone' in result && result.gone === true;
 }
@@ -87,13 +87,13 @@ export function toWriteError(refusal: Refusal): Error | null {
   return new RecordError(`${thing}: ${got}; the service refused it and nothing was written`);
 }
 
-/** What an answer's status tells of the load; 504 is a time-out that a gateway tells us of. */
+/** The load that an answer's status shows; 504 is a time-out that a gateway tells us of. */
 export function loadOfStatus(status: number): Load {
   if (status === 429 || status === 503 || status === 504) return 'too-much';
   return status >= 200 && status < 300 ? 'in-time' : 'unknown';
 }
 
-/** What it tells of the load that there is no whole answer: a time-out of any kind is too much. */
+/** The load that the lack of a whole answer shows: a time-out of any kind is too much. */
 export function loadOfFailure({kind, code}: ExchangeFailure): Load {
   return kind === 'deadline' || TIME_OUT.test(code) ? 'too-much' : 'unknown';
 }

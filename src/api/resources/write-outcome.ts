@@ -3,8 +3,8 @@ import {describeFailure} from '../http/network-failure.ts';
 import {type Answer, isUnknownRecord, type Refusal, toWriteError} from './verdict.ts';
 
 /**
- * What became of a write. `refused` and `not-sent` are certain: nothing was written. `in-doubt` is not: whoever gets it
- * finds out by reading, and never sends again blindly.
+ * The outcome of a write. `refused` and `not-sent` are certain: nothing was written. `in-doubt` is not: the
+ * caller finds out by reading, and never sends again blindly.
  * @see docs/traps.md "Answers that were lost"
  */
 export type WriteOutcome =

@@ -41,7 +41,7 @@ function hasMarkup(body: Buffer): boolean {
 interface Opening {
   /** The list's name as this page spells it. */
   readonly listName: string;
-  /** Where the records begin. */
+  /** The place where the records begin. */
   readonly start: number;
 }
 

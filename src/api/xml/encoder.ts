@@ -20,7 +20,7 @@ export type Fields = Readonly<Record<string, FieldValue>>;
  * Writes the document of a create or update. Everything that reaches fast-xml-parser's builder was checked first: the
  * builder itself writes any tag name and any character it is given.
  * @param root - the resource; a note's text is `note` inside `note`
- * @param writable - what may be written of it
+ * @param writable - the fields that may be written of it
  * @param fields - underscored names; in the order given. An absent field is left alone by the service, null clears it
  * @returns the document, UTF-8 when written to the wire. Line ends are sent as LF: every XML reader makes them so
  * @throws {RecordError} a field that may not be written, a text that is not of its field's kind, or a character that

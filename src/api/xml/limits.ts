@@ -1,6 +1,7 @@
 /**
- * How much of a document is taken. Beyond `valueLength` one record is refused, beyond any other the document is: what is
- * parsed must fit into the thread that reads pages, whose heap is 96 MB, and must not keep other accounts waiting.
+ * How much of a document is taken. Beyond `valueLength` one record is refused, beyond any other limit the
+ * document is. A parsed document must fit into the thread that reads pages, whose heap is 96 MB, and must not
+ * keep other accounts waiting.
  */
 export interface Limits {
   readonly bytes: number;

@@ -13,19 +13,19 @@ import {toUnderscored} from './shape.ts';
 import {BadDocument, TreeBuilder} from './tree-builder.ts';
 import {replaceForbidden} from './xml-character.ts';
 
-/** What a list and one of its records are called, with underscores: `{list: 'time_entries', item: 'time_entry'}`. */
+/** The names of a list and of its records, with underscores: `{list: 'time_entries', item: 'time_entry'}`. */
 export interface ElementNames {
   readonly list: string;
   readonly item: string;
 }
 
-/** Where the bytes came from. */
+/** The source of the bytes, and the terms of their reading. */
 export interface ReadMeta {
   /** Names the request in errors: `GET /jobs.xml?page=3 at app.example.com`. */
   readonly thing?: string;
   readonly contentType?: string | null;
   readonly limits?: Partial<Limits>;
-  /** Where the fields of every record are noted with the types they were sent with, those of bad records too. */
+  /** Notes the fields of every record with the types they were sent with, those of bad records too. */
   readonly seen?: SeenElements;
 }
 
@@ -40,10 +40,10 @@ export interface BadRecord {
 
 /**
  * Reads a list in either dialect: `<jobs type="array">` or `<jobs>`, dashed or underscored, empty or not.
- * @returns the records in the order sent, values as text; records of one shape share one `names`. `bad` holds what
- *   could not be taken: a value that its own `type` or `nil` contradicts, text mixed with elements, a character that
- *   XML forbids, an unknown entity, a value too long
- * @throws {RetryableError} what came is not a whole list of this name: it says what came instead
+ * @returns the records in the order sent, values as text; records of one shape share one `names`. `bad` holds
+ *   records that could not be taken: a value that its own `type` or `nil` contradicts, text mixed with
+ *   elements, a character that XML forbids, an unknown entity, a value too long
+ * @throws {RetryableError} the bytes are not a whole list of this name: the message says what came instead
  * @throws {FatalError} more records, elements or the like than the limit: a person must raise it
  * @see docs/traps.md "The XML parser"; docs/service.md "Envelopes"
  */
@@ -57,8 +57,8 @@ export function readList(
 
 /**
  * Reads one record: `<job>` or, as the service answers for customers, `<customers>` with the fields right inside.
- * @throws {RetryableError} what came is not one whole record of this name
- * @throws {RecordError} it is, but one of its values cannot be taken
+ * @throws {RetryableError} the bytes are not one whole record of this name
+ * @throws {RecordError} they are, but one of its values cannot be taken
  * @see docs/service.md "Envelopes": a list says `type="array"`, a record does not
  */
 export function readOne(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
@@ -167,7 +167,7 @@ function checkReferences(text: string, most: number): void {
   }
 }
 
-// Only what may stand before the root is walked, so a DOCTYPE quoted in a value does no harm.
+// Only the part before the root is walked, so a DOCTYPE quoted in a value does no harm.
 function refuseDoctype(text: string): void {
   let at = 0;
   for (;;) {

@@ -1,6 +1,6 @@
 // The shape in which every part of the product meets a record of the service: names and texts, as sent.
 
-/** What an element holds: its text, null where it said `nil="true"`, or the elements inside it. */
+/** The content of an element: its text, null where it said `nil="true"`, or the elements inside it. */
 export type Value = string | null | Element;
 
 /**

@@ -24,7 +24,7 @@ export function listTypes(types: number): SentType[] {
     .map(({name}) => (name === 'array' ? 'nested' : name));
 }
 
-/** True where a field was sent as what only a `type` attribute can say: the documented dialect has none. */
+/** True where a field had a type that only a `type` attribute can tell: the documented dialect has none. */
 export function namesTypes(types: number): boolean {
   return (types & ~(TEXT.bit | ARRAY.bit)) !== 0;
 }

@@ -9,7 +9,7 @@ export class BadDocument extends Error {
   override readonly name = 'BadDocument';
 }
 
-/** What the builder tells: the root and each record when they open, each record again when it is whole. */
+/** The builder's calls: the root and each record when they open, each record again when it is whole. */
 export interface Sink {
   root(name: string, isArray: boolean): void;
   startRecord(name: string): void;
@@ -29,7 +29,7 @@ export class TreeBuilder {
   #depth = 0;
   #records = 0;
   #elements = 0;
-  // Of those that mean nothing here; an element has one type and one nil at most.
+  // Counts of the attributes that mean nothing here; an element has one type and one nil at most.
   #attributes = 0;
   #attributesOfElement = 0;
   #attributesAt = 0;
@@ -57,7 +57,7 @@ export class TreeBuilder {
     this.#seen = sink.seen ?? null;
   }
 
-  /** True while a record is open: what is wrong then is wrong with that record. */
+  /** True while a record is open: a flaw is then a flaw of that record. */
   get isInRecord(): boolean {
     return this.#depth >= this.#recordDepth;
   }

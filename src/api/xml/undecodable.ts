@@ -1,6 +1,6 @@
-// Bytes that are not UTF-8 spoil the record that holds them, and no other. A page is cut at its record tags, which are
-// ASCII: no byte of a character beyond ASCII is one of theirs, whole or broken. What the cut does not understand, and a
-// page whose own frame is broken, is an error as before.
+// Bytes that are not UTF-8 spoil the record that holds them, and no other. A page is cut at its record tags,
+// which are ASCII: no byte of a character beyond ASCII is one of theirs, whole or broken. A page that the cut
+// does not understand, or whose own frame is broken, is an error as before.
 
 import {isUtf8} from 'node:buffer';
 import {RecordError, RetryableError} from '../../base/errors.ts';
@@ -50,7 +50,7 @@ export function readOneApart(body: Buffer, names: ElementNames, meta: ReadMeta =
 interface Apart {
   /** The page without the broken records. */
   readonly rest: Buffer;
-  /** Where its records stood. */
+  /** The places of its records on the page. */
   readonly places: readonly number[];
   readonly broken: readonly BadRecord[];
 }

@@ -2,7 +2,7 @@ import {isIsoInstant} from '../times/iso-instant.ts';
 
 export type TypeName = 'array' | 'integer' | 'decimal' | 'float' | 'boolean' | 'dateTime' | 'date' | 'text';
 
-/** What a `type` attribute promises of the text; `text` promises nothing. */
+/** The promise of a `type` attribute about the text; `text` promises nothing. */
 export interface ValueType {
   readonly name: TypeName;
   /** A bit of its own in a byte, so that the types of one field over many records are one number. */

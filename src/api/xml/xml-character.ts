@@ -10,7 +10,7 @@ export function findForbidden(text: string): {readonly name: string; readonly at
   return {name: `U+${code.toString(16).toUpperCase().padStart(4, '0')}`, at: found.index};
 }
 
-/** The text with U+FFFD for what XML 1.0 does not have; Postgres refuses some of it, too. */
+/** The text with U+FFFD for characters that XML 1.0 does not have; Postgres refuses some of them, too. */
 export function replaceForbidden(text: string): string {
   return text.replaceAll(ALL_FORBIDDEN, '\ufffd');
 }

@@ -10,8 +10,8 @@ const INSTANT = /^(.{19})(?:\.(\d+))?(Z|[-+]\d\d:\d\d)$/;
 export const END = '\0';
 
 /**
- * What a value that its column took means: the same text for `275.10` and `275.1`, for one moment under two offsets,
- * for CRLF and LF; never empty. Without that a sync would write the same row for ever.
+ * The meaning of a value that its column took: the same text for `275.10` and `275.1`, for one moment under
+ * two offsets, for CRLF and LF; never empty. Without that a sync would write the same row for ever.
  * @see docs/service.md "Text and white space"
  */
 export function meaningOf(type: ColumnType, value: string): string {

@@ -6,7 +6,7 @@ const MASK = '[secret]';
 const TAG_NAME = /^<\s*(\/?)\s*([^\s<>/"'=]+)/;
 // Bounded: a name without end in broken XML must not cost its square.
 const ATTRIBUTE = /([^\s<>/"'=]{1,100})(\s{0,9}=\s{0,9})("[^"]*"|'[^']*'|[^\s>"']+)/g;
-/** Attributes that say of what kind an element is, not what it holds. */
+/** Attributes that tell the kind of an element, not its content. */
 const HARMLESS = new Set(['type', 'nil']);
 
 interface Tag {
@@ -28,8 +28,9 @@ export function isSecret(name: string): boolean {
 }
 
 /**
- * The same XML with `[secret]` in place of what secret elements and attributes hold; they are known by name.
- * Takes both dialects, and XML that is broken, cut or mismatched: it may then hide more than the secret, never less.
+ * The same XML with `[secret]` in place of the contents of secret elements and attributes; they are known by
+ * name. Takes both dialects, and XML that is broken, cut or mismatched: it may then hide more than the
+ * secret, never less.
  */
 export function redactXml(xml: string): string {
   // No parser, for the XML may be broken in any way: from `<` to `<`, believing nothing it need not. Where the end of a
@@ -63,7 +64,7 @@ function redactTag(text: string, tag: Tag): string {
   });
 }
 
-/** From inside a secret element to where its own closing tag begins; the end of the text where it has none. */
+/** The place where a secret element's own closing tag begins; the end of the text where it has none. */
 function endOfSecret(xml: string, from: number, name: string): number {
   let depth = 1;
   let at = from;
@@ -77,7 +78,7 @@ function endOfSecret(xml: string, from: number, name: string): number {
   return xml.length;
 }
 
-/** Behind the comments and CDATA sections that come before the next tag: what looks like a tag in them is none. */
+/** The place behind the comments and CDATA sections before the next tag: a seeming tag in them is none. */
 function skipOpaque(xml: string, from: number): number {
   let at = from;
   for (;;) {
@@ -101,7 +102,9 @@ function readTag(xml: string, start: number): Tag {
   return {name, isClosing: slash !== '', isEmpty: isWhole && xml[end - 2] === '/', isWhole, end};
 }
 
-/** Behind the `>` that ends a tag, those in quotes skipped; where none comes, at the next `<`, which no tag contains. */
+/**
+ * The place behind the `>` that ends a tag, quoted ones skipped; without one, the next `<`: no tag holds it.
+ */
 function endOfTag(xml: string, start: number): {end: number; isWhole: boolean} {
   let quote = '';
   for (let at = start + 1; at < xml.length; at++) {

@@ -11,7 +11,7 @@ const MAX_DECIMAL_LENGTH = 1_000;
 const MIN_BIGINT = -(2n ** 63n);
 const MAX_BIGINT = 2n ** 63n - 1n;
 
-/** What a column of each type takes, as errors say it. */
+/** The values that a column of each type takes, as errors tell them. */
 export const expectedOf: Readonly<Record<ColumnType, string>> = {
   text: 'a text without NUL and without half of a surrogate pair',
   integer: 'a whole number of 64 bits',
@@ -23,9 +23,9 @@ export const expectedOf: Readonly<Record<ColumnType, string>> = {
 };
 
 /**
- * A text as a column of its type keeps it, or null where an empty one says nothing; undefined when the type refuses it.
- * Texts and decimals stay as sent, whole numbers lose leading zeros, times of the specification's textual shapes get
- * the offset that held in the account's zone.
+ * A text as a column of its type keeps it, or null where an empty one has no meaning; undefined when the type
+ * refuses it. Texts and decimals stay as sent, whole numbers lose leading zeros, times of the specification's
+ * textual shapes get the offset that held in the account's zone.
  * @param timeZone - IANA name
  */
 export function readValue(type: ColumnType, text: string, timeZone: string): string | null | undefined {
@@ -47,7 +47,7 @@ export function readValue(type: ColumnType, text: string, timeZone: string): str
   }
 }
 
-/** True for what Postgres keeps, as text and within jsonb: no NUL, no half of a surrogate pair. */
+/** True for a text that Postgres keeps, alone and within jsonb: no NUL, no half of a surrogate pair. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }

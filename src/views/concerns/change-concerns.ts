@@ -9,7 +9,7 @@ interface Matter {
   readonly next: string;
 }
 
-/** What is the matter with changes that do not come to their end by themselves, one text for each reason. */
+/** Describes changes that do not come to their end by themselves, one text for each reason. */
 export function describeLateChanges(late: readonly LateChanges[], now: string): Matter[] {
   return late.map((changes) => ({
     kind: `change-${changes.lateness}`,

@@ -19,7 +19,7 @@ export interface Concern {
     | 'unserved'
     | 'overdue'
     | LateChangeKind;
-  /** What is the matter. */
+  /** The concern in words. */
   readonly text: string;
   /** The next step: a command, or where to look. Null where the text says it. */
   readonly next: string | null;
@@ -33,7 +33,7 @@ const staleAfterMs = 2 * dayMs;
 const namedSchedules = 3;
 
 /**
- * What needs a person:
+ * Finds the concerns that need a person:
  * - an account that is stopped;
  * - a stream whose last full sweep failed;
  * - a sweep that waits for approval;
@@ -58,7 +58,7 @@ export function findConcerns(accounts: readonly AccountStatus[], now: string): C
   ];
 }
 
-/** Whether it makes any `status` end with exit code 1, and not only `status --check`: records or changes were refused. */
+/** True where `status` exits with 1 even without `--check`: records or changes were refused. */
 export function isRefusal({kind}: Concern): boolean {
   return (
     kind === 'failed' || kind === 'quarantine' || kind === 'change-rejected' || kind === 'change-altered'
@@ -113,7 +113,7 @@ function describeQuarantine({quarantined}: StreamHealth): Matter | null {
   return {kind: 'quarantine', text: `${records} in quarantine`, next};
 }
 
-/** Of what waits with an error, only want of room is not counted as a failure. */
+/** Among sweeps that wait with an error, only a want of room is not counted as a failure. */
 function describeNoRoom({sweeps}: StreamHealth): Matter | null {
   const waiting = sweeps.find(
     ({state, error, failures}) => state === 'due' && error !== null && failures === 0,
@@ -138,7 +138,7 @@ function describeUnproven(
   return {kind: 'unproven', text, next: why};
 }
 
-/** One worker serves all accounts: that it is away is one concern, not one for each schedule. */
+/** One worker serves all accounts: its absence is one concern, not one for each schedule. */
 function describeOverdue(accounts: readonly AccountStatus[], now: string): Concern | null {
   const overdue = accounts.flatMap((status) => status.overdue);
   const [oldest] = overdue.toSorted((one, other) => (one.waitsSince < other.waitsSince ? -1 : 1));

@@ -1,4 +1,4 @@
-// What the rows of workers tell a person: whether one is alive, and which accounts none of them can serve.
+// Concerns from the rows of workers: whether one is alive, and which accounts none of them can serve.
 
 import type {Worker} from '../../warehouse/health/workers.ts';
 import type {AccountStatus} from '../account-status.ts';
@@ -6,7 +6,7 @@ import {demoName} from '../demo-name.ts';
 import {formatAgo, formatDuration, formatNumber} from '../format.ts';
 import type {Concern} from './concerns.ts';
 
-/** What is known of the workers, and of who looks. */
+/** The workers, and the keys of the command that looks. */
 export interface Workforce {
   readonly workers: readonly Worker[];
   /** The keys that the command itself was given: they are asked where no worker is alive. */
@@ -18,7 +18,7 @@ const lateMs = 60_000;
 const shownWorkers = 5;
 
 /**
- * What needs a person:
+ * Finds the concerns that need a person:
  * - no worker is alive, and one was killed within the last day, or schedules are due;
  * - an active account that no worker serves, because none of them has its token or the key that opens it.
  * @param now - ISO 8601, by the database's clock

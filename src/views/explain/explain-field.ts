@@ -14,7 +14,7 @@ export interface Run {
   readonly from: string;
   /** Null while it holds. */
   readonly to: string | null;
-  /** Who wrote that first version; of a value that a change brought to the service, the change. */
+  /** The writer of that first version; for a value that a change brought to the service, the change. */
   readonly writer: Writer;
 }
 
@@ -24,21 +24,21 @@ export interface Wanted extends Pick<OpenWish, 'changeId' | 'operation' | 'state
   readonly lastSaid?: ChangeValue;
 }
 
-/** Where the value of a field came from. Instants are ISO 8601 in UTC. */
+/** The origin of a field's value. Instants are ISO 8601 in UTC. */
 export interface FieldStory {
   readonly field: string;
   readonly value: unknown;
   readonly isDeleted: boolean;
-  /** When somebody removed the row from the warehouse; null where it is there. */
+  /** When the row was removed from the warehouse; null where it is there. */
   readonly removedAt: string | null;
   readonly since: string;
   readonly writer: Writer;
-  /** The last moment at which the service is known to have said so; null when it never did. */
+  /** The last moment at which the service is known to have had this value; null when it never did. */
   readonly lastKnownTrue: {
     readonly at: string;
     readonly by: Proof | SweepWriter | ChangeWriter;
   } | null;
-  /** The change that wants this value and is not over, and what the service last said; null when there is none. */
+  /** The open change that wants this value, and the service's last value; null when there is none. */
   readonly wanted: Wanted | null;
   /** Sweeps of the stream that come round by themselves, the next first. */
   readonly nextLooks: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
@@ -85,7 +85,7 @@ export function tellField(
   };
 }
 
-/** The first one was made from what the service said last; the last one counts. */
+/** The first wish has the service's last value as its base; the last wish counts. */
 function findWanted(wishes: readonly OpenWish[], field: string): Wanted | null {
   const about = wishes.filter(({operation, fields}) => operation === 'delete' || field in fields);
   const last = about.at(-1);
@@ -104,8 +104,9 @@ function lastKnownTrue(
 }
 
 /**
- * The newest version in which the service itself said what the field holds now. What somebody wrote here it has not
- * said, whatever was certified of the rest; but of a field that an edit left alone an older version speaks.
+ * The newest version in which the service itself sent the value that the field holds now. A value that was
+ * written here does not count, whatever was certified of the rest; but for a field that an edit left alone an
+ * older version counts.
  */
 export function findSaid(versions: readonly [Version, ...Version[]], field: string): Version | null {
   const [run] = runsOf(versions, field);
@@ -134,7 +135,7 @@ function runsOf([newest, ...older]: readonly [Version, ...Version[]], field: str
   return runs;
 }
 
-/** Whether a value that was here before a change was done is what that change wanted. */
+/** Whether a value that was here before a change was done is the value that the change wanted. */
 function hasBrought({writer}: Run, {from}: Run, field: string): boolean {
   if (writer.kind !== 'change' || !writer.isReadBack || writer.state !== 'done') return false;
   return writer.fields.includes(field) && from >= writer.requestedAt;

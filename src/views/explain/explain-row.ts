@@ -8,12 +8,12 @@ import {describeWriter, showValue} from './explain-words.ts';
 export interface RowEvent {
   /** ISO 8601, UTC. */
   readonly at: string;
-  /** `removed`: taken out of the warehouse by somebody; `deleted`: marked so, because the record is gone at the service. */
+  /** `removed`: taken out of the warehouse; `deleted`: marked so, for the record is gone at the service. */
   readonly what: 'appeared' | 'changed' | 'deleted' | 'returned' | 'removed';
   readonly writer: Writer;
-  /** Of a row that appeared every field that is not empty. */
+  /** For a row that appeared every field that is not empty. */
   readonly changes: readonly {readonly field: string; readonly from: unknown; readonly to: unknown}[];
-  /** What the service said when it was asked for the record, of a row that was marked deleted for it. */
+  /** The service's answer when it was asked for the record, of a row that was marked deleted for it. */
   readonly evidence: NumberAnswer | null;
 }
 

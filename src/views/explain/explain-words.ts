@@ -14,7 +14,7 @@ export function showValue(value: unknown): string {
 
 /**
  * `sweep 12 (full, page 3, certified)`, `change 7 (update by erp, sent 2026-…, answered 200)` or `an edit by erp (psql)`
- * @param field - the field that is spoken of: what else was read back with a change was not written by it
+ * @param field - the field in question: other values that were read back with a change were not written by it
  */
 export function describeWriter(writer: Writer, field?: string): string {
   if (writer.kind === 'change') return describeChange(writer, field);
