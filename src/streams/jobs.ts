@@ -168,8 +168,8 @@ export const jobs: Stream = {
 };
 
 /**
- * Assignments are written with the job, and kept in job_employees. @see docs/service.md "Fields that may be
- * written"
+ * Assignments are written with the job, and kept in rows of job_employees.
+ * @see docs/service.md "Fields that may be written"
  */
 export const jobWrites: Writes = {
   table,

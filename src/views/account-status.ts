@@ -21,7 +21,7 @@ import type {Sweep} from '../warehouse/sweeps/sweep.ts';
 export interface StreamHealth extends StreamStatus {
   /** The last full sweep that came to an end; null before the first. */
   readonly lastEnded: Sweep | null;
-  /** When the last certified sweep began: all records since then are here, none older. Null: never proven. */
+  /** When the last certified sweep began: all that lived since is here, and no older. Null: never proven. */
   readonly provenAt: string | null;
 }
 

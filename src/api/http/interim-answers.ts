@@ -1,6 +1,6 @@
-// A server may send interim answers before any answer, asked for or not: 100 Continue, 103 Early Hints (RFC 9110, 15.2).
-// Undici 8 skips a 103, and destroys the connection at a 100. So they are taken out of what a connection brings before
-// undici reads it; a 101 is none of them, and stays.
+// A server may send interim answers before any answer, asked for or not: 100 Continue, 103 Early Hints (RFC
+// 9110, 15.2). Undici 8 skips a 103, and destroys the connection at a 100. So they are taken out of a
+// connection's bytes before undici reads these; a 101 is none of them, and stays.
 
 import type {Socket} from 'node:net';
 import type {buildConnector} from 'undici';

@@ -34,7 +34,7 @@ export interface BadRecord {
   /** Its place in the list, from 0, good records counted. */
   readonly index: number;
   readonly reason: string;
-  /** The record's own XML; what XML and Postgres forbid in a text stands as U+FFFD. */
+  /** The record's own XML; characters that XML and Postgres forbid in a text stand as U+FFFD. */
   readonly xml: string;
 }
 

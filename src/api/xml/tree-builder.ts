@@ -49,7 +49,7 @@ export class TreeBuilder {
   // Types of the children so far, a list per depth used over and over; only the first ones are of the open element.
   readonly #childTypes: number[][] = [];
 
-  /** @param sink.seen - where the fields of records and of what they embed are noted */
+  /** @param sink.seen - notes the fields of records and of the records embedded in them */
   constructor(recordDepth: 1 | 2, limits: Limits, sink: Sink & {readonly seen?: SeenElements | undefined}) {
     this.#recordDepth = recordDepth;
     this.#limits = limits;

@@ -12,7 +12,7 @@ export function readTextualInstant(text: string, timeZone: string): string | und
   const [, year, month, day] = DATE.exec(text) ?? [];
   if (day === undefined) return parse(text, timeZone);
   const date = `${month}/${day}/${year}`;
-  // Where clocks change at midnight the day begins at one.
+  // The day begins at one where clocks change at midnight.
   return parse(`${date} 12:00am`, timeZone) ?? parse(`${date} 01:00am`, timeZone);
 }
 

@@ -1,5 +1,5 @@
-// The resources of the service as data: the fields of each, in the recorded order of columns (docs/service.md
-// "Fields"), and those that a request may set. A new field is one word here.
+// The resources of the service as data: the fields of each, in the recorded order (docs/service.md "Fields"),
+// and those that a request may set. A new field is one word here.
 
 import {customTexts, customTriples, type Field, readFields} from './field.ts';
 

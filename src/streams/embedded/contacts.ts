@@ -1,8 +1,8 @@
 import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
 
 /**
- * People to talk to at a customer. No recording shows one: other fields are in `attributes` (docs/service.md
- * "Fields").
+ * People to talk to at a customer. No recording shows one: other fields are in `attributes`
+ * (docs/service.md "Fields").
  */
 export const contacts = mirrorTable('contacts', {
   comment: 'People to talk to at a customer.',

@@ -110,7 +110,7 @@ export async function readAccountAccess(
   return {...account, sealed: bytes === null || keyId === null ? null : {keyId, bytes}};
 }
 
-/** The accounts whose tokens somebody knows, in any state: those named, and those sealed with one of the keys. */
+/** The accounts whose tokens are known, in any state: those named, and those sealed with one of the keys. */
 export async function listKnownAccounts(
   db: Queryable,
   known: {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]},

@@ -40,7 +40,7 @@ export interface FieldConflict {
   readonly warehouseValue: ChangeValue;
   readonly serviceValue: ChangeValue;
   readonly rule: 'service' | 'warehouse' | 'newest' | 'ask';
-  /** Null while nobody has decided. */
+  /** Null while it is undecided. */
   readonly winner: 'service' | 'warehouse' | null;
   readonly foundAt: string;
   readonly decidedAt: string | null;

@@ -17,7 +17,7 @@ export interface ClaimedChange extends Change {
    * requests was lost, and may arrive yet. Null when none was.
    */
   readonly sentAgainAgoMs: number | null;
-  /** Kinds of values that the service altered, and that nobody has looked at yet. */
+  /** Kinds of values that the service altered, and that no person has looked at yet. */
   readonly stoppedKinds: readonly string[];
   /** True where the service has answered that it wrote the change; the record is still to be read back. */
   readonly isWritten: boolean;

@@ -9,7 +9,7 @@ export interface FieldRule extends Pick<WriteRule, 'kind' | 'group'> {
   readonly rule: Rule;
 }
 
-/** Brings sync.write_rules in line with the code; the rule that somebody set for a field stays. */
+/** Brings sync.write_rules in line with the code; the rule that a person set for a field stays. */
 export async function applyWriteRules(client: pg.ClientBase, tables: readonly MirrorTable[]): Promise<void> {
   const rules = tables.flatMap((table) => table.writable.map((rule) => ({table_name: table.name, ...rule})));
   await client.query(

@@ -141,7 +141,7 @@ const changeSql = `
                SELECT status FROM sync.attempts AS attempt
                 WHERE attempt.change_id = change.change_id AND status IS NOT NULL ORDER BY attempt_id DESC LIMIT 1)) END`;
 
-/** Left to Postgres, an instant inside JSON would be written with an offset. */
+/** Postgres by itself would write an instant inside JSON with an offset. */
 function isoText(column: string): string {
   return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }

@@ -2,7 +2,7 @@ import pg from 'pg';
 import {RetryableError, UsageError} from '../../base/errors.ts';
 import {explainDatabaseError} from './database-errors.ts';
 
-/** How a pool behaves; what is left out has a default that suits a worker. */
+/** How a pool behaves; an option left out has a default that suits a worker. */
 export interface PoolOptions {
   /** Connections at most. */
   readonly max: number;
@@ -41,7 +41,7 @@ const typeParsers: pg.CustomTypesConfig = {
   },
 };
 
-// All names are written with their schema; a table of the same name in a schema of somebody else is never meant.
+// All names are written with their schema; a table of the same name in a foreign schema is never meant.
 const sessionSettings = `
   SELECT set_config('search_path', 'pg_catalog, pg_temp', false), set_config('TimeZone', 'UTC', false),
          set_config('DateStyle', 'ISO, YMD', false), set_config('bytea_output', 'hex', false),

@@ -27,7 +27,7 @@ export interface ReadBack {
   readonly since: string;
 }
 
-/** What a batch did to a table; the five add up to the distinct rows given. */
+/** The effects of a batch on a table; the five add up to the distinct rows given. */
 export interface LoadCounts {
   readonly inserted: number;
   readonly updated: number;

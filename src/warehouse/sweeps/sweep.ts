@@ -35,7 +35,7 @@ export interface Asked {
   readonly gone: number;
 }
 
-/** The sample of a sweep. */
+/** The known records that a sweep compares with their rows. */
 export interface Sample {
   readonly records: number;
   /** Rows with other values, though nothing had marked them as changed. */

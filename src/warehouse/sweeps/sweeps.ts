@@ -44,7 +44,7 @@ export async function requestSweep(db: Queryable, request: SweepRequest): Promis
 
 /**
  * Takes a sweep up, for as long as the lease says by the database's clock, unless it is renewed.
- * @returns null when it is not due, somebody else has it, or its account is paused or stopped
+ * @returns null when it is not due, another worker has it, or its account is paused or stopped
  */
 export async function claimSweep(db: Queryable, sweepId: string, leaseMs: number): Promise<Sweep | null> {
   const {rows} = await db.query<Sweep>(
@@ -152,7 +152,7 @@ function countValues(counts: SweepCounts): number[] {
 /**
  * Gives a sweep back, to be taken up again from its checkpoint after a while.
  * @param delay - `isFailure` false for a clean stop, which is not counted against it
- * @returns false when the sweep is no longer ours, and so is somebody else's to give back
+ * @returns false when the sweep is no longer ours, and so is another worker's to give back
  */
 export async function postponeSweep(
   db: Queryable,

@@ -36,9 +36,7 @@ export interface GoneAnswers extends Suspicion {
   readonly askedAt: string;
 }
 
-/**
- * A statement's values: account, stream, sweep, moment of asking; then numbers, statuses, words by column.
- */
+/** A statement's values: account, stream, sweep, moment of asking; columns of numbers, statuses and words. */
 export function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
   return [
     accountId,
@@ -57,7 +55,7 @@ interface Suspicion {
   readonly sweepId: string;
 }
 
-/** Keeps the answers to questions for rows that are held. The rows are marked later, at the sweep's end. */
+/** Keeps the answers to questions for rows that are held. This marks no row: the sweep's end does. */
 export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
