@@ -1,5 +1,5 @@
-// A worker says that it is alive, in a row of its own, after a round in which it looked for work: one that hangs, or that
-// cannot reach the queue, falls silent.
+// A worker notes that it is alive, in a row of its own, after each round in which it looked for work. A
+// worker that hangs, or cannot reach the queue, falls silent.
 
 import type pg from 'pg';
 import {
@@ -9,7 +9,7 @@ import {
   type WorkerReach,
 } from '../src/warehouse/health/workers.ts';
 
-/** Who beats, and what it can do at the moment beside the accounts that it serves. */
+/** The worker that beats, and its reach at the moment beside the accounts that it serves. */
 export interface Heart extends WorkerIdentity {
   readonly reach: () => Omit<WorkerReach, 'accountIds'>;
 }
@@ -20,7 +20,7 @@ export class Heartbeat {
   readonly #pool: pg.Pool;
   readonly #heart: Heart;
   readonly #clock: () => number;
-  /** What was said last, and when: a change is said at once. */
+  /** The state noted last, and when: a change is noted at once. */
   #said = '';
   #saidAt = Number.NEGATIVE_INFINITY;
   #beating: Promise<void> = Promise.resolve();
@@ -33,7 +33,7 @@ export class Heartbeat {
     this.#clock = clock;
   }
 
-  /** Beats, unless the same was said a moment ago. */
+  /** Notes the worker's state, unless the same was noted a moment ago. */
   async beat(accountIds: readonly string[]): Promise<void> {
     const {reach, ...identity} = this.#heart;
     const now = {...reach(), accountIds};
@@ -46,7 +46,7 @@ export class Heartbeat {
     this.#saidAt = this.#clock();
   }
 
-  /** Takes the row away: a worker that stopped is missed by nobody. Where the database is away, the row grows old. */
+  /** Removes the row: a worker that stopped is not missed. Where the database is away, the row grows old. */
   async stop(): Promise<void> {
     this.#hasStopped = true;
     await this.#beating.catch(() => {});

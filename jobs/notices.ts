@@ -1,8 +1,9 @@
-// A notice of Postgres wakes the poller, and no more. Any login may send notices, as many as it likes, with any text: no
-// grant of Postgres forbids it. So a payload is a hint that counts only when it is an account served here, and hints
-// gather in a set while one look is under way: neither memory nor the queue grows with the number of notices.
+// A notice of Postgres wakes the poller, and no more. Any login may send any number of notices with any text:
+// no grant of Postgres forbids it. So a payload is a hint that counts only when it is an account served here,
+// and hints gather in a set while one look is under way: neither memory nor the queue grows with the number
+// of notices.
 
-/** What a notice may wake. */
+/** The look that a notice may wake, for the accounts served here. */
 interface Wakes {
   readonly isServed: (accountId: string) => boolean;
   /** Looks for what is due of these accounts; never two at once. */

@@ -4,7 +4,7 @@ import {listOverdueSchedules} from '../src/warehouse/sweeps/schedules.ts';
 
 const lookMs = 30_000;
 
-/** Tells once of each schedule that does not run, and again when it has run meanwhile and stands still once more. */
+/** Logs each overdue schedule once, and again when it has run meanwhile and is overdue once more. */
 export class OverdueSchedules {
   readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
   #told: ReadonlySet<string> = new Set();
@@ -14,7 +14,7 @@ export class OverdueSchedules {
     this.#deps = deps;
   }
 
-  /** Looks, where the last look is half a minute ago. */
+  /** Looks, unless the last look is less than half a minute ago. */
   async tell(accountIds: readonly string[]): Promise<void> {
     const {pool, log} = this.#deps;
     if (performance.now() - this.#lookedAt < lookMs) return;

@@ -1,5 +1,5 @@
-// The poller makes the queue a matter of speed and no more: every two seconds it finds by the rows alone what should be
-// under way, and wakes a worker for it, whatever the queue has forgotten.
+// The poller makes the queue a matter of speed and no more: every two seconds it finds by the rows alone the
+// work that is due, and wakes a worker for it, even where the queue has forgotten it.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {FatalError, NoRoomError} from '../src/base/errors.ts';
@@ -14,11 +14,11 @@ interface Times {
 const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
 
 /**
- * Goes round until told to stop. A round that fails is tried again; the first and the last of them are told.
+ * Goes round until told to stop. A failed round is tried again; an outage is logged at its start and end.
  * @param round - looks once for what is due, and wakes workers for it
- * @returns rejects when no round has succeeded for a minute: somebody must look after the queue or the warehouse, and a
- *   supervisor may start the process anew; never resolves. A warehouse that has no room is waited for: a new process
- *   would find no more
+ * @returns rejects when no round has succeeded for a minute: a person must look after the queue or the
+ *   warehouse, and a supervisor may start the process anew; never resolves. A warehouse that has no room is
+ *   waited for: a new process would find no more
  */
 export function poll(
   round: () => Promise<void>,
@@ -49,7 +49,7 @@ export function poll(
     }
   };
   const broken = loop().catch((error: unknown): Promise<never> => {
-    // After a stop there is nobody left to tell.
+    // After a stop the failure has no listener left.
     if (signal.aborted) return new Promise<never>(() => {});
     throw error;
   });

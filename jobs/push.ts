@@ -7,10 +7,10 @@ export const payloadSchema = z.object({accountId: z.string().regex(/^\d+$/)});
 
 /** Retries are counted in the rows, so the queue makes none and keeps nothing. */
 const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as const;
-/** Wake-ups within so long count as one. A worker that died keeps its queue job for a minute: that keeps out no later one. */
+/** Wake-ups within so long count as one. A dead worker's queue job stays a minute; later ones still count. */
 const wakeAgainMs = 250;
 
-/** Carries what is due of one account. Running it twice, or in two places, sends nothing twice. */
+/** Carries the due changes of one account. Running it twice, or in two places, sends nothing twice. */
 export async function run(deps: PushDeps, accountId: string, signal: AbortSignal): Promise<void> {
   const counts = await pushAccount(deps, accountId, signal);
   const carried = Object.values(counts).reduce((sum, count) => sum + count, 0);
@@ -20,8 +20,9 @@ export async function run(deps: PushDeps, accountId: string, signal: AbortSignal
 }
 
 /**
- * Wakes a worker for each account that has changes to carry. A wake-up that counts as one which a worker is at already
- * follows it: what was committed after its last look is not left to the poller. A wake-up too many finds nothing due.
+ * Wakes a worker for each account that has changes to carry. A wake-up that counts as one with a running job
+ * follows it: a change committed after that job's last look is not left to the poller. A wake-up too many
+ * finds nothing due.
  */
 export async function wake(queue: WakeQueue, accountIds: readonly string[]): Promise<void> {
   if (accountIds.length === 0) return;

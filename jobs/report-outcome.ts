@@ -1,5 +1,5 @@
-// The row has recorded what happened to the sweep; the queue is told nothing but that the job was taken. So this is
-// the one place that turns results into what an operator reads.
+// The row has recorded the sweep's outcome; the queue is told only that the job was taken. So this is the one
+// place that turns results into log lines for an operator.
 
 import {AccessError} from '../src/base/errors.ts';
 import type {Logger} from '../src/base/log.ts';
@@ -16,7 +16,7 @@ export function reportOutcome(log: Logger, sweepId: string, result: SweepResult)
     const level = delayMs === 0 ? 'info' : 'warn';
     log[level]({sweepId, delayMs, reason: error.message}, 'the sweep waits and goes on');
   } else if (result.error instanceof AccessError) {
-    // All that was under way of the account ends so; the account's own line says it once.
+    // All sweeps under way of the account end so; the account's own line says it once.
     log.debug({sweepId, reason: result.error.message}, 'the sweep failed: its account is refused');
   } else {
     const {name, message} = result.error;

@@ -3,15 +3,15 @@ import type pg from 'pg';
 import type {Logger} from '../src/base/log.ts';
 import {listAccounts} from '../src/warehouse/accounts/accounts.ts';
 
-/** Numbers of accounts, or what reads them: then an account that is added is served within seconds. */
+/** Numbers of accounts, or a function that reads them, so that an added account is served within seconds. */
 export type AccountIds = readonly string[] | (() => Promise<readonly string[]>);
 
-/** Who is served by this process, and what has become of those who no longer are. */
+/** The accounts that this process serves, with one log line for each that it no longer serves. */
 export class ServedAccounts {
   readonly #accountIds: AccountIds;
   readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
   readonly #served = new Set<string>();
-  /** Of two looks at once the later would tell what the earlier has told. */
+  /** With two looks at once, the later would log again the lines of the earlier. */
   readonly #oneByOne = new PQueue({concurrency: 1});
 
   constructor(accountIds: AccountIds, deps: {readonly pool: pg.Pool; readonly log: Logger}) {
@@ -19,7 +19,7 @@ export class ServedAccounts {
     this.#deps = deps;
   }
 
-  /** Reads who is served now. Of an account that is not any more, one line says why. */
+  /** Reads the accounts to serve now. For each account that is served no longer, one line says why. */
   async look(): Promise<readonly string[]> {
     return await this.#oneByOne.add(async () => {
       const accountIds = typeof this.#accountIds === 'function' ? await this.#accountIds() : this.#accountIds;
@@ -41,7 +41,7 @@ export class ServedAccounts {
     return this.#served.has(accountId);
   }
 
-  /** Whether an account is served; one that is not known is looked for once more. */
+  /** Whether an account is served; an unknown account is looked for once more. */
   async serves(accountId: string): Promise<boolean> {
     return this.#served.has(accountId) || (await this.look()).includes(accountId);
   }
@@ -53,7 +53,7 @@ export class ServedAccounts {
       const facts = {account: name, reason: stateReason};
       if (state === 'stopped') log.error(facts, 'the account is stopped; the others go on');
       else if (state === 'paused') log.info(facts, 'the account is paused');
-      // Nobody asked for it: a person sealed its token with another key.
+      // Neither stopped nor paused: a person sealed its token with another key.
       else
         log.warn(
           {account: name},

@@ -20,9 +20,9 @@ export async function run(deps: SweepDeps, sweepId: string, signal: AbortSignal)
 }
 
 /**
- * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue job of a worker that
- * died holding it stays locked for a minute, and must not keep the next one out. A wake-up too many finds nothing due.
- * Windows and single records come before full sweeps, however many of those wait.
+ * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue job of a
+ * worker that died holding it stays locked for a minute, and must not keep the next one out. A wake-up too
+ * many finds nothing due. Windows and single records come before full sweeps, however many of those wait.
  */
 export async function wake(queue: WakeQueue, due: readonly Sweep[]): Promise<void> {
   if (due.length === 0) return;

@@ -24,20 +24,20 @@ export interface Workers {
   readonly broken: Promise<never>;
   /** Looks at once for what is due, instead of at the poller's next round. */
   wakeDue(): Promise<void>;
-  /** Takes no more work, gives back what is under way, and returns within a few seconds whatever the queue does. */
+  /** Takes no more work, gives back work under way, and returns within seconds even if the queue hangs. */
   stop(): Promise<void>;
 }
 
-/** What this process looks after. */
+/** The work that this process does. */
 export interface WorkerOptions {
   readonly accountIds: AccountIds;
-  /** Whether their schedules and the changes made here, too, or only the sweeps that are asked for. */
+  /** Whether to keep schedules and carry changes as well, or only to run the sweeps that are asked for. */
   readonly keepsSchedules: boolean;
-  /** Says that it is alive; left out of what ends by itself. */
+  /** Notes that the process is alive; left out of processes that end by themselves. */
   readonly heart?: Heart;
 }
 
-/** What a part of a worker works with. */
+/** The parts that the functions of a worker share. */
 interface WorkerContext {
   readonly deps: SweepDeps & PushDeps;
   readonly sweeps: WakeQueue;
@@ -50,13 +50,13 @@ interface WorkerContext {
 const sweepsAtOnce = 8;
 /** Accounts whose changes are carried at once. */
 const pushesAtOnce = 8;
-/** Of all workers together: an account that is slow, or large, leaves room for the others. */
+/** Of all workers together: a slow or large account leaves room for the others. */
 const sweepsPerAccount = 2;
 const readyMs = 10_000;
 const stopMs = 5_000;
 
 /**
- * Starts working on what the queue says, and polls for what is due: the rows know, the queue may forget.
+ * Starts working on the queue's jobs, and polls for due work: the rows know it, the queue may forget.
  * @throws {FatalError} the queue does not answer: a worker made then would receive nothing for ever
  */
 export async function startWorkers(
@@ -99,7 +99,7 @@ export async function startWorkers(
     throw error;
   });
   if (options.keepsSchedules) {
-    // A change is carried as soon as it is committed; a lost notice is made good by the next round.
+    // A change is carried as soon as it is committed; the next round makes up for a lost notice.
     const isServed = (accountId: string) => context.accounts.knows(accountId);
     const onNotice = handleNotices({
       isServed,
@@ -122,15 +122,15 @@ export async function startWorkers(
   const {outage} = backend;
   return {
     broken: poll(() => goRound().catch(explain), {outage, signal}),
-    // A queue that takes nothing just now is no reason to end: the next round tries again.
+    // A queue that takes no jobs just now is no reason to end: the next round tries again.
     wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
     stop,
   };
 }
 
 /**
- * BullMQ on Postgres remembers that the first connection failed, and then does nothing, without a word; on Redis it
- * waits.
+ * BullMQ on Postgres remembers that the first connection failed, and then does nothing, without a word; on
+ * Redis it waits.
  */
 async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]): Promise<void> {
   const late = new AbortController();
@@ -154,7 +154,7 @@ async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]
 async function handleSweep(context: WorkerContext, payload: unknown): Promise<void> {
   const {deps, accounts, signal} = context;
   const {sweepId, accountId} = sweep.payloadSchema.parse(payload);
-  // Another process knows its token, and the poller wakes it.
+  // Another process has the key of the account's token, and the poller wakes it.
   if (signal.aborted || !(await accounts.serves(accountId))) return;
   const result = await sweep.run(deps, sweepId, signal);
   if (signal.aborted || result.outcome === 'not-due') return;

@@ -1,6 +1,6 @@
-// The queue wakes workers. It is in Redis when the address of one is given, else in the warehouse's Postgres; everything else
-// is the same for both. A backend is reached once before BullMQ sees it: a queue built while Postgres is down stays dead
-// without a word, and one built while Redis is down waits for ever.
+// The queue wakes workers. It is in Redis when an address of Redis is given, else in the warehouse's
+// Postgres; all else is the same for both. A backend is reached once before BullMQ sees it: a queue built
+// while Postgres is down stays dead without a word, and one built while Redis is down waits for ever.
 
 import {
   createPostgresBackend,
@@ -21,7 +21,7 @@ import type {WakeQueue, WakeWorker} from './wake-queue.ts';
 
 export interface QueueBackend {
   readonly kind: 'redis' | 'postgres';
-  /** Tells an operator when it goes and when it is back; whoever works with it says how that went. */
+  /** Logs when the backend goes and when it is back; its users report each failure and success. */
   readonly outage: Outage;
   makeQueue(name: string): WakeQueue;
   makeWorker(name: string, processor: Processor, options: {readonly concurrency: number}): WakeWorker;
@@ -81,8 +81,8 @@ async function openPostgres(connectionString: string, log: Logger): Promise<Queu
 }
 
 /**
- * Connections for one part of the queue, one of which it keeps to listen. BullMQ takes some out without a listener for
- * errors: one that broke just then would end the process.
+ * Connections for one part of the queue, which keeps one of them to listen. BullMQ takes some out without a
+ * listener for errors: a connection that broke just then would end the process.
  */
 function openQueuePool(connectionString: string): PgPool {
   const pool = new pg.Pool({
@@ -93,7 +93,7 @@ function openQueuePool(connectionString: string): PgPool {
     max: 5,
   });
   pool.on('connect', (client) => client.on('error', () => {}));
-  // BullMQ has types of its own for what it uses of the driver.
+  // BullMQ has types of its own for the parts of the driver that it uses.
   const seen: unknown = pool;
   if (!isPgPool(seen)) throw new TypeError('the queue: expected the driver that BullMQ knows');
   return seen;
@@ -110,10 +110,10 @@ function endWith<T extends WakeWorker>(part: T, pool: PgPool): T {
   });
 }
 
-/** A long lock and many stalls allowed: what may not happen twice is guarded by the row's fence, not by the queue. */
+/** A long lock and many stalls allowed: the row's fence, not the queue, guards against doing work twice. */
 const workerOptions = {lockDuration: 60_000, maxStalledCount: 1_000, stalledInterval: 15_000, drainDelay: 5};
 
-/** BullMQ reports lost connections as events, each connection for itself; without a listener they would end the process. */
+/** BullMQ reports each lost connection as an event; without a listener the event would end the process. */
 function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(
   part: T,
   outage: Outage,

@@ -1,19 +1,19 @@
-// The queue, or the warehouse, goes away: half a dozen connections notice, again and again. An operator is told once when
-// it goes and once when it is back.
+// When the queue or the warehouse goes away, half a dozen connections notice, again and again. An operator is
+// told once when it goes and once when it is back.
 
 import type {Logger} from '../../src/base/log.ts';
 
-/** So long nothing may fail before all is called well again: connections come back one after the other. */
+/** The time without a failure before all is called well again: connections come back one after the other. */
 const quietMs = 10_000;
 
-/** Knows since when something fails. */
+/** Remembers since when calls fail. */
 export class Outage {
   readonly #log: Logger;
   readonly #now: () => number;
   /** Null: all is well. */
   #failing: {readonly since: number; lastAt: number; wellAgainAt: number | null} | null = null;
 
-  /** @param now - milliseconds of a clock that nobody sets */
+  /** @param now - milliseconds of a clock that is never set */
   constructor(log: Logger, now: () => number = () => performance.now()) {
     this.#log = log;
     this.#now = now;

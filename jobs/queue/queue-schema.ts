@@ -1,4 +1,4 @@
-// The tables of the queue, where it is in Postgres: made by the owner of the warehouse, used by workers.
+// The tables of the queue, when it is in Postgres: the owner of the warehouse makes them, workers use them.
 
 import {LATEST_SCHEMA_VERSION, runMigrations} from 'bullmq';
 import pg from 'pg';
@@ -10,17 +10,17 @@ export const schema = 'bullmq';
 const connectTimeoutMs = 5_000;
 
 /**
- * Makes what is missing or old. A dedicated session: the lock and the transaction of a migration must share one.
- * @throws {FatalError} something is missing, and we may not make it
+ * Makes missing or old tables. A dedicated session: a migration's lock and its transaction must share one.
+ * @throws {FatalError} a part is missing, and we may not make it
  */
 export async function migrateQueue(connectionString: string): Promise<void> {
   const client = new pg.Client({connectionString, connectionTimeoutMillis: connectTimeoutMs});
   client.on('error', () => {});
   await client.connect();
   try {
-    // A worker may use the schema, but not make it: `IF NOT EXISTS` is refused, be it there or not.
+    // A worker may use the schema, but not make it: `IF NOT EXISTS` is refused even where it exists.
     if (await isReady(client)) return;
-    // Two that start at once would grant on the same objects. The lock ends with the session.
+    // Two processes that start at once would grant on the same objects. The lock ends with the session.
     await client.query(`SELECT pg_advisory_lock(720368547, hashtext('${schema}'))`);
     if (await isReady(client)) return;
     await runMigrations(client, schema);
@@ -52,7 +52,7 @@ async function isReady(client: pg.Client): Promise<boolean> {
   }
 }
 
-/** BullMQ makes the sequence of a queue with the first job of it; a worker may not. */
+/** BullMQ makes the sequence of a queue with its first job; a worker may not make it. */
 async function makeSequences(client: pg.Client): Promise<void> {
   await client.query(`SET search_path = ${schema}, pg_temp`);
   for (const queue of Object.values(queueNames)) await client.query('SELECT next_job_id($1)', [queue]);

@@ -1,4 +1,4 @@
-// A Redis is asked once before BullMQ sees it: whether it is there, takes what is written, and keeps it.
+// A Redis is asked once before BullMQ sees it: whether it answers, takes writes, and keeps them.
 
 import {randomUUID} from 'node:crypto';
 import {Redis} from 'ioredis';
@@ -8,7 +8,7 @@ const connectTimeoutMs = 5_000;
 /** The keys of one Redis may belong to several installations. */
 export const prefix = 'fieldmirror';
 
-/** What Redis, or the network, says, and the next step. */
+/** Errors of Redis or the network, each with its next step. */
 const mends: readonly (readonly [RegExp, string])[] = [
   [/^OOM/, 'it is full: raise its maxmemory (CONFIG SET maxmemory), or remove keys of others'],
   [/^READONLY/, 'it is a replica: point REDIS_URL at the primary'],
@@ -23,14 +23,14 @@ const mends: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Asks a Redis for what loses queue jobs: no append-only file, or an eviction policy.
+ * Asks a Redis for settings that lose queue jobs: no append-only file, or an eviction policy.
  * @returns one sentence a problem, each with its mend
  * @throws {FatalError} it cannot be reached, refuses us, or takes nothing
  */
 export async function inspectRedis(url: string): Promise<{problems: string[]}> {
   const {redis, database, place} = openOnce(url);
   let broken: Error | undefined;
-  // What broke a connection comes as an event; the call that waits for it learns only that it is closed.
+  // The cause of a broken connection comes as an event; the waiting call learns only that it is closed.
   redis.on('error', (error: Error) => (broken ??= error));
   try {
     await redis.connect();
@@ -44,7 +44,7 @@ export async function inspectRedis(url: string): Promise<{problems: string[]}> {
   }
 }
 
-/** A connection that does not try again. Its database is chosen by hand: a wrong one would be an error that nobody awaits. */
+/** A connection without retries. We select its database by hand: a wrong one would be an unawaited error. */
 function openOnce(url: string): {readonly redis: Redis; readonly database: number; readonly place: string} {
   const address = new URL(url);
   const place = address.host;
