@@ -1,6 +1,6 @@
-// What was true of a record, and when. Ticks count the events at the adversary: its changes and its answers.
+// The true history of a record. Ticks count the events at the adversary: its changes and its answers.
 
-/** From one tick on, and up to another that is no more part of it; null: to this day. */
+/** From one tick on, up to another that is no more part of it; null: to this day. */
 export interface Span {
   readonly from: number;
   readonly to: number | null;
@@ -11,7 +11,7 @@ export interface Note {
   readonly note: string;
 }
 
-/** What the record said from a tick on, until the next version. */
+/** The content of the record from a tick on, until the next version. */
 export interface Version {
   readonly tick: number;
   readonly name: string;
@@ -20,9 +20,9 @@ export interface Version {
 
 export interface RecordHistory {
   readonly number: string;
-  /** When it existed; more than one where it was deleted and came back. */
+  /** The spans in which it existed; more than one where it was deleted and came back. */
   readonly lives: readonly Span[];
-  /** When it existed and no list showed it. */
+  /** The spans in which it existed and no list showed it. */
   readonly hidings: readonly Span[];
   /** In order of their ticks. */
   readonly versions: readonly Version[];

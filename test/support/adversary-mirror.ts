@@ -1,5 +1,5 @@
-// A warehouse that mirrors an adversary, and one sweep of it judged by the checker. Knows nothing of the test runner: the
-// torture uses it too.
+// A warehouse that mirrors an adversary, and one sweep of it judged by the checker. It does not know the test
+// runner: the torture uses it too.
 
 import type pg from 'pg';
 import {createTransport} from '../../src/api/http/transport.ts';
@@ -14,7 +14,7 @@ import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {HeldRow} from './sweep-checker.ts';
 
-/** What a sweep left behind in its own row. */
+/** The result of a sweep in its own row. */
 export interface SweepRow {
   readonly sweepId: string;
   readonly reasons: readonly string[];
@@ -41,7 +41,7 @@ export async function openMirror(place: {
   readonly service: {readonly url: string; readonly token: string};
 }): Promise<Mirror> {
   const {databaseUrl, pageReader, service} = place;
-  // Thousands of sweeps are not about what survives a power cut.
+  // Thousands of sweeps need not survive a power cut.
   const pool = openPool(`${databaseUrl}?options=-c%20synchronous_commit%3Doff`, {
     max: 4,
     applicationName: 'adversary',

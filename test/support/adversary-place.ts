@@ -6,7 +6,7 @@ import {openWorld} from './world.ts';
 export interface ScriptPlace {
   readonly script: JobScript;
   readonly world: TestWorld;
-  /** Sweeps the jobs once more, at once even if it was postponed. */
+  /** Sweeps the jobs once more, at once even after a postponement. */
   sweep(): ReturnType<TestWorld['sweep']>;
   /** Numbers of the live rows, in order. */
   live(): Promise<number[]>;
@@ -56,7 +56,7 @@ export function range(first: number, last: number): number[] {
   return Array.from({length: last - first + 1}, (_, at) => first + at);
 }
 
-/** Numbers in pages of so many. */
+/** Numbers in pages of this size. */
 export function inPages(numbers: readonly number[], size: number): number[][] {
   const count = Math.ceil(numbers.length / size);
   return Array.from({length: count}, (_, at) => numbers.slice(at * size, (at + 1) * size));

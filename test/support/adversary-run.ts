@@ -1,4 +1,4 @@
-// Many sweeps of one warehouse while its adversary goes on, each of them judged.
+// Many sweeps of one warehouse while its adversary goes on, each one judged.
 
 import {Random} from '../../src/service/business/random.ts';
 import type {PageReader} from '../../src/sync/load/page-reader.ts';
@@ -12,7 +12,7 @@ import {type CheckedSweep, findViolations, type HeldRow} from './sweep-checker.t
 
 /** Enough for one warehouse to live through all that can happen to it. */
 export const sweepsPerWorld = 56;
-/** A sweep that is postponed ends by itself after fewer. */
+/** More than the tries that a postponed sweep has before it ends by itself. */
 const maxTries = 20;
 /** More than the breaker lets through. */
 const massacre = 55;
@@ -24,7 +24,7 @@ interface Run {
   readonly mirror: Mirror;
   readonly random: Random;
   readonly tally: Tally;
-  /** When the last sweep began that was not stopped. */
+  /** The tick at which the last sweep began that was not stopped. */
   wentOnAt: number;
 }
 
@@ -62,7 +62,7 @@ export async function runWorld(world: {
   }
 }
 
-/** What happens between two sweeps, and what mood the next one meets. */
+/** The events between two sweeps, and the adversary's mood for the next one. */
 function liveOn({adversary, random}: Run, isAnythingHeld: boolean): void {
   adversary.isQuiet = false;
   const calm = {...adversary.settings.rates, spite: 0};
@@ -70,12 +70,12 @@ function liveOn({adversary, random}: Run, isAnythingHeld: boolean): void {
   if (adversary.aliveCount > tooMany) adversary.deleteMany(random.integer(20, 40));
   if (adversary.aliveCount > massacre + 5 && random.isTrue(0.03)) adversary.deleteMany(massacre);
   if (adversary.settings.rates.spite > 0 && random.isTrue(0.5)) adversary.bury();
-  // To one who holds nothing, an account that shows nothing is an empty one.
+  // With no row held, an account that shows nothing counts as an empty one.
   adversary.isBlank = random.isTrue(0.02) && isAnythingHeld;
   adversary.isQuiet = random.isTrue(0.25);
 }
 
-/** @returns what is held afterwards */
+/** @returns the rows held afterwards */
 async function sweepOnce(
   run: Run,
   {before, name}: {readonly before: HeldRow[]; readonly name: string},
@@ -95,7 +95,7 @@ async function sweepOnce(
     tally.violations.push(`${name}: ${kind} of ${number}: ${story}`);
   if (adversary.isBlank && sweep.state === 'certified')
     tally.violations.push(`${name}: certified, though the service showed nothing`);
-  // Nobody is there to approve: what was deleted at once comes back, and life goes on.
+  // No person is there to approve: the records deleted at once come back, and life goes on.
   if (sweep.state === 'stopped') adversary.restoreSince(run.wentOnAt);
   else run.wentOnAt = from;
   return after;
@@ -114,7 +114,7 @@ function stateOf(result: SweepResult): CheckedSweep['state'] {
   throw new Error(`expected a full sweep that ends, got ${JSON.stringify(result)}`);
 }
 
-/** Every row that is marked deleted, and no other, has a tombstone that says why. */
+/** Every row marked deleted, and no other, has a tombstone with its reason. */
 async function checkEvidence({mirror, tally, adversary}: Run, rows: readonly HeldRow[]): Promise<void> {
   const marked = rows.filter((row) => row.isDeleted).map((row) => row.number);
   const {rows: tombstones} = await mirror.pool.query<{number: string; status: number | null}>(

@@ -1,5 +1,5 @@
-// A list of jobs of which a test says page by page what each pass over it shows, and which record the service knows by
-// its number: for a movement of the list that must come exactly so.
+// A list of jobs for a movement of the list that must come exactly so: a test says page by page what each
+// pass over it shows, and which records the service knows by their number.
 
 import type {ServerResponse} from 'node:http';
 import {job, list, scriptService} from './scripted-service.ts';
@@ -12,7 +12,7 @@ export interface Question {
 }
 
 export interface JobScript {
-  /** Pages of numbers, as the pass that reads everything sees them; past the end there is nothing. */
+  /** Pages of numbers, as the pass with all fields sees them; past the end there is nothing. */
   pages: readonly (readonly number[])[];
   /** The same for the pass that asks for keys; null: as `pages`. */
   keys: readonly (readonly number[])[] | null;
@@ -20,7 +20,7 @@ export interface JobScript {
   known: readonly number[] | null;
   /** More XML of a record, for the question that it answers. */
   more: (number: number, question: Question) => string;
-  /** Answers in its own way where it returns true. */
+  /** Returns true where it has answered the question itself. */
   twist: (question: Question, response: ServerResponse) => boolean;
   /** Every question so far. */
   readonly questions: Question[];
@@ -51,7 +51,7 @@ export async function scriptJobs(pages: readonly (readonly number[])[]): Promise
   return script;
 }
 
-/** Answers with a status and a body, as whoever stands between may. */
+/** Answers with a status and a body, as any server between may. */
 export function refuse(
   response: ServerResponse,
   status: number,

@@ -6,7 +6,7 @@ import type {Version} from './adversary-history.ts';
 import type {Settings} from './adversary-settings.ts';
 import {list} from './scripted-service.ts';
 
-/** A request that was answered; `keys` is a page of which only some fields were asked. */
+/** A request that was answered; `keys` is a page of which only some fields were requested. */
 export interface Asked {
   readonly kind: 'page' | 'keys' | 'record';
   /** Of the page, or of the record. */
@@ -19,7 +19,7 @@ export interface Asked {
 export interface AdversaryService {
   readonly url: string;
   readonly token: string;
-  /** The requests since it was last called. */
+  /** The requests since its last call. */
   takeAsked(): Asked[];
   close(): Promise<void>;
 }
@@ -104,7 +104,7 @@ class Pages {
   }
 
   one(standing: Standing): string {
-    // One customer comes under the name of the list, see docs/service.md "Envelopes".
+    // A single customer comes under the name of the list, see docs/service.md "Envelopes".
     const root = this.#resource === 'customers' ? 'customers' : items[this.#resource];
     return `<?xml version="1.0" encoding="UTF-8"?>\n<${root}>${this.#fields(standing)}</${root}>\n`;
   }

@@ -5,7 +5,7 @@ export interface Rates {
   readonly insert: number;
   readonly delete: number;
   readonly update: number;
-  /** A record says again what it said before. */
+  /** A record gets its earlier content again. */
   readonly undo: number;
   /** A deleted record comes back under its number. */
   readonly restore: number;
@@ -15,7 +15,7 @@ export interface Rates {
   readonly burn: number;
   /** A number is given out, and its record appears later than its successors. */
   readonly late: number;
-  /** What would be missed just now is moved: the newest record to page 1, or what follows a page forward into it. */
+  /** Moves records so that they are missed: the newest to page 1, or others forward into a page just read. */
   readonly spite: number;
   /** The answer is a 503. */
   readonly fault: number;
@@ -28,7 +28,7 @@ export interface Settings {
   /** By last change: records changed in the same second stand in another order each time. */
   readonly hasTies: boolean;
   readonly pageSize: number;
-  /** How many there are at the start. */
+  /** The number of records at the start. */
   readonly records: number;
   readonly rates: Rates;
   /** The longest gap of numbers that an insert leaves. */
@@ -48,7 +48,7 @@ const usual: Rates = {
   fault: 0,
 };
 
-/** From what a real account does in a busy hour to what none does. */
+/** From a busy hour of a real account to more than any real account does. */
 const moods: readonly {readonly rates: Rates; readonly hasTies: boolean; readonly burnt: number}[] = [
   {rates: usual, hasTies: false, burnt: 3},
   {
@@ -75,7 +75,7 @@ const sizes = [3, 10, 30, 60, 90, 120, 150] as const;
 /** Seeds after which every order, page size and mood has come once. */
 export const seedsPerRound = orders.length * pageSizes.length * moods.length;
 
-/** What a seed means: any `seedsPerRound` seeds in a row are every order and page size in every mood. */
+/** The settings of a seed: any `seedsPerRound` seeds in a row are every order and page size in every mood. */
 export function settingsOf(seed: number): Settings {
   const random = new Random(String(seed), 'settings', 0);
   const mood = at(moods, Math.floor(seed / 9));

@@ -1,14 +1,14 @@
 import type {Asked} from './adversary-service.ts';
 import type {CheckedSweep} from './sweep-checker.ts';
 
-/** What became of some sweeps. */
+/** The results of some sweeps. */
 export interface Tally {
   sweeps: number;
   readonly states: Record<CheckedSweep['state'], number>;
-  /** Why sweeps were not certified, numbers left out, with how often. */
+  /** The reasons why sweeps were not certified, numbers left out, with their counts. */
   readonly reasons: Map<string, number>;
   readonly requests: Record<Asked['kind'], number>;
-  /** Each with the seed and the sweep that it happened in. */
+  /** Each with its seed and its sweep. */
   readonly violations: string[];
 }
 
@@ -31,7 +31,7 @@ export function addTally(sum: Tally, more: Tally): void {
   sum.violations.push(...more.violations);
 }
 
-/** Counts why a sweep was not certified: one reason, whatever numbers are in it. */
+/** Counts the reason of a sweep that was not certified: one kind, whatever numbers are in it. */
 export function countReason(tally: Tally, reason: string, count = 1): void {
   const kind = reason.replaceAll(/\d[\d,.]*/g, 'N');
   tally.reasons.set(kind, (tally.reasons.get(kind) ?? 0) + count);

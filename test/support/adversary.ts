@@ -1,5 +1,6 @@
-// A list that moves while it is read: before every answer it may insert, delete, edit, hide and bring back, by a random
-// source that a seed determines. It remembers all of it, so that afterwards anybody can ask what was true and when.
+// A list that moves while it is read: before every answer it may insert, delete, edit, hide and bring back,
+// by a random source that a seed determines. It remembers every event, so that a checker can look up what was
+// true at any tick.
 
 import {createHash, type Hash} from 'node:crypto';
 import {Random} from '../../src/service/business/random.ts';
@@ -27,14 +28,14 @@ interface Kept {
   isHidden: boolean;
 }
 
-/** Of a clock of whole seconds: this many ticks show the same time of change. */
+/** A clock of whole seconds: this many ticks show the same time of change. */
 const ticksPerSecond = 8;
 
 export class Adversary {
   readonly settings: Settings;
-  /** Nothing changes while true, whoever asks. */
+  /** No record changes while true. */
   isQuiet = false;
-  /** Shows and knows nothing while true, as to an employee who may see nothing. */
+  /** Shows and knows nothing while true, as to an employee without any rights. */
   isBlank = false;
   readonly #random: Random;
   readonly #records = new Map<number, Kept>();
@@ -59,7 +60,7 @@ export class Adversary {
     return this.#alive().length;
   }
 
-  /** The truth so far. */
+  /** The true histories so far. */
   histories(): RecordHistory[] {
     return [...this.#records.values()].map(({number, lives, hidings, versions}) => ({
       number: String(number),
@@ -69,7 +70,7 @@ export class Adversary {
     }));
   }
 
-  /** The same for two adversaries to which the same happened in the same order. */
+  /** The same for two adversaries with the same events in the same order. */
   fingerprint(): string {
     return this.#events.copy().digest('hex');
   }
@@ -90,7 +91,7 @@ export class Adversary {
     return record?.isAlive === true && !this.isBlank ? record : null;
   }
 
-  /** Changes what the rates make it change; called before every answer. */
+  /** Makes changes at these rates; called before every answer. */
   mutate(rates: Rates = this.settings.rates): void {
     if (this.isQuiet) return;
     const random = this.#random;
@@ -106,7 +107,7 @@ export class Adversary {
     if (random.isTrue(rates.hide)) this.#unhide(this.#pick(this.#alive().filter((kept) => kept.isHidden)));
   }
 
-  /** Whether the next answer is none. */
+  /** Whether the next request fails. */
   isFailing(): boolean {
     return !this.isQuiet && this.#random.isTrue(this.settings.rates.fault);
   }
@@ -124,7 +125,7 @@ export class Adversary {
     this.#bear(this.#nextNumber());
   }
 
-  /** Puts a new record where spite finds it: at the end of a list by change, first on the last page of one by number. */
+  /** Inserts a record where spite finds it: last by change, or first on the last page of a list by number. */
   bury(): void {
     this.insert();
     if (this.settings.order === 'changed')
@@ -132,12 +133,12 @@ export class Adversary {
     else while (this.aliveCount % this.settings.pageSize !== 1) this.insert();
   }
 
-  /** Deletes so many records, whichever chance picks. */
+  /** Deletes so many records, picked by chance. */
   deleteMany(count: number): void {
     for (let at = 0; at < count; at++) this.#delete(this.#pick(this.#alive()));
   }
 
-  /** Brings back what was deleted after a tick. */
+  /** Brings back the records deleted after a tick. */
   restoreSince(tick: number): void {
     for (const record of this.#dead()) if ((record.lives.at(-1)?.to ?? 0) > tick) this.#restore(record);
   }
@@ -190,7 +191,7 @@ export class Adversary {
     this.#become(record, {tick, name, notes: this.#editNotes(record.version.notes)});
   }
 
-  /** Says again what it said before: bytes that were known once. */
+  /** Repeats the record's earlier content: bytes that were known once. */
   #undo(record: Kept | null): void {
     const earlier = record?.versions.at(-2);
     if (record === null || earlier === undefined) return;

@@ -12,14 +12,14 @@ export interface Ended {
 export interface Running {
   readonly process: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Resolves with what matches, as soon as the output so far does. */
+  /** Resolves with the match, as soon as the output so far has one. */
   prints(pattern: RegExp): Promise<string>;
 }
 
 /** The program, to be run by Node. */
 export const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
-/** @param env - the whole of what the command sees, beside PATH */
+/** @param env - the whole environment of the command, beside PATH */
 export function startCommand(args: readonly string[], env: Readonly<Record<string, string>>): Running {
   const child = spawn(process.execPath, [main, ...args], {
     env: {PATH: process.env.PATH ?? '', ...env},

@@ -1,4 +1,4 @@
-// Compares what the service holds with what the warehouse holds, field by field.
+// Compares the service's records with the warehouse's rows, field by field.
 
 import type {Stream} from '../../src/streams/stream.ts';
 import type {Queryable} from '../../src/warehouse/postgres/database.ts';
@@ -13,9 +13,9 @@ interface HeldRow {
 const secretName = /pass|token|secret|salt|digest|api_?key/i;
 
 interface Options {
-  /** The rows as history says they stood then; those of now when not given. */
+  /** The instant whose rows history gives; without it, the rows of now. */
   readonly moment?: string | undefined;
-  /** Told of a row or a record by its number, null for a row that has none: whether it is not compared. */
+  /** Whether a row or record is left out of the comparison, by its number; null for a row without one. */
   readonly leavesOut?: (table: string, number: string | null) => boolean;
 }
 
@@ -33,7 +33,7 @@ export async function findDifferences(
     !leavesOut(table.name, number ?? null);
   const compare = async (table: MirrorTable, found: readonly TrueRecord[]) => {
     const [key = ''] = table.key;
-    // What is known by two numbers bears that of its parent first.
+    // A key of two columns begins with the parent's number.
     const owner = table.key.length > 1 ? stream.table : table;
     const rows = await readRows(client, table, moment ?? null);
     return compareSets(table, {
@@ -63,7 +63,7 @@ function compareSets(
   const byKey = new Map(rows.map((row) => [row.columns.get(key), row]));
   if (rows.length !== records.length)
     differences.push(`${table.name}: ${rows.length} rows, ${records.length} records`);
-  // What is known by two numbers together is counted.
+  // Rows with a key of two columns are only counted.
   if (table.key.length > 1) return differences;
   for (const record of records) {
     const number = record.fields.get(key) ?? '';
@@ -93,7 +93,7 @@ function compareFields(
 
 function isSame(column: Column | undefined, sent: string | null, held: unknown): boolean {
   if (sent === null) return held === null || held === undefined;
-  // Of an empty element that is no text there is nothing to keep.
+  // An empty element that is no text is kept as null.
   if (column !== undefined && column.type !== 'text' && sent === '') return held === null;
   if (column?.type === 'instant') return Date.parse(String(held)) === Date.parse(sent);
   if (column?.type === 'float') return Number(held) === Number(sent);

@@ -1,12 +1,12 @@
-// A TCP line between two programs of this machine, on which anything can happen: the only way to delay, cut or lose
-// bytes without rights on the network. What goes through is not understood; a test says which bytes are struck.
+// A TCP line between two programs of this machine that can delay, cut or lose bytes: the only way without
+// rights on the network. The line does not understand the bytes; a test says which ones are struck.
 
 import {createServer, type Server, Socket} from 'node:net';
 import {setTimeout as wait} from 'node:timers/promises';
 
-/** What happens to a connection from the struck bytes on; `forwarded` says how many of them still arrive. */
+/** The fate of a connection from the struck bytes on; `forwarded` says how many of them still arrive. */
 export type Trouble =
-  /** What comes within so long, either way, waits until then; the order is kept. */
+  /** Bytes that come within so long, either way, wait until then; the order is kept. */
   | {readonly kind: 'delay'; readonly ms: number}
   /** Nothing more arrives on either side, and the connection stays open for so long. */
   | {readonly kind: 'drop'; readonly ms: number}
@@ -18,17 +18,17 @@ export type Trouble =
   | {readonly kind: 'half-close'}
   /** The answer comes byte by byte, for so many bytes. */
   | {readonly kind: 'drip'; readonly bytes: number; readonly everyMs: number}
-  /** Answers come as over a line that carries so much. */
+  /** Answers come as over a line of this bandwidth. */
   | {readonly kind: 'slow'; readonly bytesASecond: number}
   /** The request arrives; with the first byte of the answer the client is reset. */
   | {readonly kind: 'lose-reply'};
 
 export type TroubleKind = Trouble['kind'];
 
-/** Decides what happens to some bytes from the client; null lets them pass. */
+/** Decides the fate of some bytes from the client; null lets them pass. */
 export type Draw = (chunk: Buffer) => Trouble | null;
 
-/** Of a slow line, at once. */
+/** The size of one piece on a slow line. */
 const pieceBytes = 1_024;
 
 export interface FaultyLine {
@@ -36,7 +36,7 @@ export interface FaultyLine {
   readonly port: number;
   /** How often each trouble struck. */
   readonly struck: Readonly<Record<TroubleKind, number>>;
-  /** From now on everything passes, or troubles are drawn again. What is held back arrives or is reset. */
+  /** From now on everything passes, or troubles are drawn again. Bytes held back arrive or are reset. */
   setDraw(draw: Draw | null): void;
   /** Refuses connections and resets those that are open, until it comes up. */
   goDown(): Promise<void>;
@@ -115,7 +115,7 @@ class Line implements FaultyLine {
   }
 }
 
-/** One connection through the line. Each way has its own queue, so that what waits keeps its order. */
+/** One connection through the line. Each way has its own queue, so that waiting bytes keep their order. */
 class Link {
   readonly #client: Socket;
   readonly #server: Socket;
@@ -123,7 +123,7 @@ class Link {
   readonly #patience = new AbortController();
   readonly #toServer = new Turns();
   readonly #toClient = new Turns();
-  /** What the answer meets. */
+  /** The trouble that strikes the answer. */
   #trouble: Trouble | null = null;
   #isSilent = false;
   #delayedUntil = 0;
@@ -142,7 +142,7 @@ class Link {
     this.#server.on('close', () => this.#toClient.take(async () => this.#leaveClient()));
   }
 
-  /** What is held back goes on; a connection that has lost bytes is reset. */
+  /** Lets bytes held back go on; a connection that has lost bytes is reset. */
   release(): void {
     if (this.#isSilent) this.reset();
     this.#patience.abort();
@@ -226,7 +226,7 @@ class Link {
   }
 }
 
-/** One thing after the other. */
+/** Runs steps one after the other. */
 class Turns {
   #last: Promise<void> = Promise.resolve();
 

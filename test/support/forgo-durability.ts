@@ -1,8 +1,8 @@
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 
 /**
- * No test is about a power cut, and a thousand databases are made and dropped: none of them waits for the disk.
- * @param url - any database of the cluster, as one who may change its settings
+ * No test is about a power cut, and tests make and drop a thousand databases: none of them waits for the disk.
+ * @param url - any database of the cluster, with a login that may change its settings
  */
 export async function forgoDurability(url: string): Promise<void> {
   const pool = openPool(url, {max: 1, applicationName: 'test set-up'});

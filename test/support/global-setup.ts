@@ -1,4 +1,4 @@
-// Runs once before all tests: starts what they share, and says what they cannot have.
+// Runs once before all tests: starts the servers that they share, and says which ones are missing.
 
 import type {TestProject} from 'vitest/node';
 import {isInstalled} from './redis-server.ts';

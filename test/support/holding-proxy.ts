@@ -1,4 +1,4 @@
-// Stands between us and a service: requests go through, and the answers to some of them are kept back.
+// Stands between us and a service: requests go through, and answers to some of them are kept back.
 
 import {createServer, request as forward} from 'node:http';
 import {buffer} from 'node:stream/consumers';
@@ -7,7 +7,7 @@ export interface HoldingProxy {
   readonly url: string;
   /** Resolves when the service has answered the first request whose answer is kept back. */
   readonly held: Promise<void>;
-  /** From now on nothing is kept back; what was, is lost. */
+  /** From now on all answers pass; the ones kept back are lost. */
   letThrough(): void;
   close(): Promise<void>;
 }

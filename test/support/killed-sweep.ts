@@ -1,4 +1,4 @@
-// One sweep whose worker dies at a named step, on its way from a list that is held to the list as it is now.
+// One sweep whose worker dies at a named step, while it brings a held list up to the list as it is now.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
@@ -18,25 +18,25 @@ export interface KilledSweep {
   readonly databaseUrl: string;
   readonly redisUrl: string | null;
   readonly service: {readonly url: string; readonly token: string};
-  /** How many workers there are; the one that dies is replaced when it was the only one. */
+  /** The number of workers; the one that dies is replaced when it was the only one. */
   readonly workers: 1 | 2;
-  /** Null: nobody dies. */
+  /** Null: no worker dies. */
   readonly dies: {readonly at: SweepStep; readonly time: number; readonly file: string} | null;
 }
 
-/** What a sweep left behind: no instants, no numbers of its own, so that two of them can be compared. */
+/** The state that a sweep leaves: no instants, no numbers of its own, so that two can be compared. */
 export interface Left {
   readonly state: string;
   readonly rows: readonly string[];
   readonly versions: readonly string[];
   readonly tombstones: readonly string[];
   readonly absent: readonly string[];
-  /** What one sweep under way remembers, which nobody needs afterwards. */
+  /** Sightings kept for a sweep under way, useless afterwards. */
   readonly sightings: number;
   readonly hasDied: boolean;
 }
 
-/** What differs between two sweeps that did the same. */
+/** Columns that differ between two sweeps that did the same. */
 const passing = [
   'row_id',
   '_first_seen_at',
@@ -52,7 +52,7 @@ const lookEveryMs = 50;
 const longestMs = 60_000;
 const workerFile = join(import.meta.dirname, 'sweep-worker.ts');
 
-/** Carries one full sweep of jobs to its end by processes, one of which dies. */
+/** Carries one full sweep of jobs to its end with worker processes, one of which dies. */
 export async function carryKilled(killed: KilledSweep): Promise<Left> {
   const {databaseUrl, redisUrl, service, dies} = killed;
   const pool = openPool(databaseUrl, {max: 2, applicationName: 'killed sweep'});
@@ -80,7 +80,7 @@ export async function carryKilled(killed: KilledSweep): Promise<Left> {
 
 function startWorker(work: Work): ChildProcess {
   return spawn(process.execPath, [workerFile], {
-    // Compiling is most of what a worker does that soon dies.
+    // Compiling is most of the work of a process that soon dies.
     env: {
       PATH: process.env.PATH ?? '',
       NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),

@@ -7,7 +7,7 @@ import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import type {SetUp} from './set-up.ts';
 
-/** A Postgres that nobody else uses, and its folder. */
+/** A Postgres for one set-up alone, and its folder. */
 export interface OwnPostgres {
   readonly home: string;
   readonly postgres: EmbeddedPostgres;
@@ -15,7 +15,7 @@ export interface OwnPostgres {
 
 /**
  * Starts a Postgres for as long as a set-up lasts; then it is stopped, and its folder removed.
- * @param use - what it is for, in the name of its folder
+ * @param use - its purpose, in the name of its folder
  */
 export async function startPostgres(setUp: SetUp, use: string): Promise<OwnPostgres> {
   const home = await setUp.step(

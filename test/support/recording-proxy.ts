@@ -1,4 +1,4 @@
-// Stands between us and a service, and keeps what went through, byte for byte.
+// Stands between us and a service, and keeps the traffic byte for byte.
 
 import {createServer, request as forward} from 'node:http';
 import {buffer} from 'node:stream/consumers';
@@ -13,7 +13,7 @@ export interface Recorded {
 
 export interface RecordingProxy {
   readonly url: string;
-  /** The writing requests since it was last called. */
+  /** The writing requests since its last call. */
   takeWrites(): Recorded[];
   close(): Promise<void>;
 }

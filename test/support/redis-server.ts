@@ -10,7 +10,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-/** A redis-server of one's own, to be stopped, started again and set up badly. */
+/** A separate redis-server, to be stopped, started again and set up badly. */
 export async function startServer(
   options: readonly string[] = ['--appendonly', 'yes'],
   fixedPort?: number,

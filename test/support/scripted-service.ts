@@ -1,4 +1,4 @@
-// A service that answers exactly what a test wants: for what the reference service would never say.
+// A service that answers exactly as a test wants: for answers that the reference service never gives.
 
 import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
 
@@ -50,7 +50,7 @@ export function list(name: string, records: readonly string[]): string {
   return `${head}<${name} type="array">\n${records.map((record) => `  ${record}\n`).join('')}</${name}>\n`;
 }
 
-/** A job with what a job cannot be without, and more. */
+/** A job with its required fields, and more. */
 export function job(number: number | string, more = ''): string {
   return `<job><id type="integer">${Number(number) + 1_000_000}</id><job-number type="integer">${number}</job-number><name>Job ${number}</name>${more}</job>`;
 }

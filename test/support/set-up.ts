@@ -1,15 +1,15 @@
 /**
- * What a test, a torture or a benchmark starts before its own work, step by step. Everything is ended in the reverse
- * order, whether the work is over or a later step fails.
+ * The things that a test, a torture or a benchmark starts before its own work, step by step. All of them are
+ * ended in the reverse order, whether the work is over or a later step fails.
  */
 export class SetUp {
   readonly #ends: (() => Promise<unknown>)[] = [];
 
   /**
    * Does the next step.
-   * @param name - what is being done, as in `making the warehouse template`
-   * @param end - ends or removes what the step began
-   * @returns what the step began
+   * @param name - the work of the step, as in `making the warehouse template`
+   * @param end - ends or removes the thing that the step began
+   * @returns the thing that the step began
    * @throws {Error} the name and the cause, when the step fails; nothing stays begun
    */
   async step<T>(
@@ -28,8 +28,8 @@ export class SetUp {
   }
 
   /**
-   * Ends everything that was begun, the last first. What cannot be ended keeps nothing else from it.
-   * @throws {AggregateError} what could not be ended
+   * Ends everything that was begun, the last first. A failure to end one thing keeps no other from its end.
+   * @throws {AggregateError} the things that could not be ended
    */
   async end(): Promise<void> {
     const left = await this.#endAll();

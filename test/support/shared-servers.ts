@@ -1,4 +1,5 @@
-// What all tests share: one Postgres with two databases to copy from, and a Redis. Each test makes databases of its own.
+// The servers of all tests: one Postgres with two databases to copy from, and a Redis. Each test has its own
+// databases.
 
 import {seedBusiness} from '../../src/service/business.ts';
 import {forgoDurability} from './forgo-durability.ts';
@@ -8,7 +9,7 @@ import type {TestRedis} from './redis-server.ts';
 import type {SetUp} from './set-up.ts';
 
 export interface SharedServers {
-  /** The cluster, as one who may create databases. */
+  /** The cluster, with a login that may create databases. */
   readonly postgresUrl: string;
   readonly warehouseTemplate: string;
   readonly businessTemplate: string;
@@ -16,7 +17,7 @@ export interface SharedServers {
   readonly redisUrl: string | null;
 }
 
-/** How each of them is made. */
+/** The makers of its databases and its Redis. */
 export interface Makers {
   /** Makes a migrated, empty warehouse of an empty database. */
   warehouse(url: string): Promise<unknown>;

@@ -1,4 +1,4 @@
-// Runs the command line with its output in a pipe, as a shell does, before a reader that takes its time.
+// Runs the command line with its output in a pipe, as a shell does, before a slow reader.
 
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
@@ -10,13 +10,13 @@ import {type Ended, main} from './command.ts';
 const slowly = '| dd bs=512 status=none 3>&-';
 
 export interface Pipe {
-  /** Where the shell sends the output. */
+  /** The target to which the shell sends the output. */
   readonly into?: string;
   /** The command is told to stop when the reader has passed this on. */
   readonly stopsAt?: string;
 }
 
-/** @returns how the command ended, not its reader, and what the reader passed on */
+/** @returns how the command ended, not its reader, and the text that the reader passed on */
 export async function runIntoPipe(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-// Compares what a sweep left in the warehouse with what was true while it ran. It knows nothing of how sweeps work: only
+// Compares the warehouse after a sweep with the truth while it ran. It does not know how sweeps work: only
 // what they promise.
 
 import {
@@ -32,12 +32,12 @@ export interface CheckedSweep {
  * - `stale`: certified, and a row is older than the start of the sweep; or any sweep wrote such a row
  * - `ghost`: certified, and the record of a live row was gone before the sweep began
  * - `children`: the notes of a row are not those of the version that it shows
- * - `invented`: a row shows what its record never said
+ * - `invented`: a row shows content that its record never had
  */
 export interface Violation {
   readonly kind: 'false delete' | 'marked' | 'missing' | 'stale' | 'ghost' | 'children' | 'invented';
   readonly number: string;
-  /** What was true and what is held, in one line. */
+  /** The truth and the held row, in one line. */
   readonly story: string;
 }
 
@@ -64,7 +64,7 @@ const rules: readonly Rule[] = [
  * Finds every broken promise of one sweep.
  * @param histories - of every record that ever was
  * @param held - all rows of the stream, before the sweep and after it
- * @returns empty when the sweep kept what it promises
+ * @returns empty when the sweep kept its promises
  */
 export function findViolations(
   histories: readonly RecordHistory[],
@@ -102,7 +102,7 @@ function isMarkedInVain(judged: Case): boolean {
 function isMissing(judged: Case): boolean {
   const {sweep, history, before, row} = judged;
   if (sweep.state !== 'certified' || !existed(judged) || row?.isDeleted === false) return false;
-  // What no list shows can be known only if it was held before.
+  // A record that no list shows can be known only if it was held before.
   return isListedThroughout(history, sweep.from, sweep.to) || before?.isDeleted === false;
 }
 

@@ -1,5 +1,5 @@
-// A worker in a process of its own that ends itself as by kill -9 when a sweep comes by a named step. What it is to do
-// stands in the environment variable WORK, as JSON.
+// A worker in a process of its own that ends itself as by kill -9 when a sweep reaches a named step. Its
+// orders stand in the environment variable WORK, as JSON.
 
 import {openSync} from 'node:fs';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
@@ -19,7 +19,7 @@ export interface Work {
   readonly service: {readonly url: string; readonly token: string};
   readonly timeZone: string;
   readonly leaseMs: number;
-  /** Null: it lives. The file is made by whoever dies first, so that one death is all. */
+  /** Null: it lives. The first worker to die makes the file, so that only one dies. */
   readonly dies: {readonly at: SweepStep; readonly time: number; readonly file: string} | null;
 }
 
@@ -38,7 +38,7 @@ async function onStep(step: SweepStep): Promise<void> {
     return;
   }
   process.kill(process.pid, 'SIGKILL');
-  // The signal arrives at once, but not before the next line.
+  // The signal arrives at once, but not before the next line runs.
   await new Promise(() => {});
 }
 

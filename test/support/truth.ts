@@ -1,5 +1,5 @@
-// What the service holds, read without any of our own reading: fetched page by page from the service in the observed
-// dialect, parsed by another parser. Tests compare the warehouse with it.
+// The records of the service, read without our own reader: fetched page by page from the service in the
+// observed dialect, parsed by another parser. Tests compare the warehouse with them.
 
 import {XMLParser} from 'fast-xml-parser';
 import {request} from 'undici';

@@ -26,7 +26,7 @@ export const timeZone = 'America/New_York';
  */
 const pageReader = new PageReader();
 
-/** A running reference service and what it takes to reach it. */
+/** A running reference service, with its address and token. */
 export interface TestService {
   readonly url: string;
   readonly token: string;

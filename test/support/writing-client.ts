@@ -1,5 +1,5 @@
-// Somebody else who works at the service: every operation of the specification, where the product has a client for reads
-// and composes a write from its change.
+// Another client that works at the service: every operation of the specification, where the product has a
+// client for reads and composes a write from its change.
 
 import type {Transport} from '../../src/api/http/transport.ts';
 import {type Client, createClient} from '../../src/api/resources/client.ts';
@@ -73,7 +73,7 @@ export function createWritingClient(transport: Transport) {
   };
 }
 
-/** What a record that hangs on another is known by: its parent's number and its own id. */
+/** The key of a nested record: its parent's number and its own id. */
 export interface NestedKey {
   readonly parentNumber: string;
   readonly id: string;
@@ -117,7 +117,7 @@ const kinds: Partial<Record<FieldType, FieldKind>> = {
   boolean: 'boolean',
 };
 
-/** What the service lets its clients write of a resource. */
+/** The fields of a resource that the service lets its clients write. */
 export function writableOf(element: Resource): WritableFields {
   const resource = Object.values(resources).find((known) => known.element === element);
   if (resource === undefined) throw new TypeError(`the service has no ${element}`);

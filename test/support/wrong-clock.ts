@@ -1,5 +1,6 @@
-// Loaded before a program (`node --import`), it makes the clock of the process wrong by CLOCK_OFF_MS; SIGUSR2 makes it jump
-// forth by CLOCK_JUMP_MS, and back the next time. What measures spans of time is left alone, as a wrong clock leaves it.
+// Loaded before a program (`node --import`), it sets the clock of the process wrong by CLOCK_OFF_MS; SIGUSR2
+// makes it jump forth by CLOCK_JUMP_MS, and back the next time. Clocks for spans of time stay right, as they
+// do with a wrong clock.
 
 const RightDate = Date;
 const offMs = Number(process.env.CLOCK_OFF_MS ?? 0);

@@ -1,4 +1,4 @@
-// Somebody's programs that write the warehouse with plain SQL, and remember what was committed.
+// Programs of an author that write the warehouse with plain SQL, and remember their commits.
 
 import type pg from 'pg';
 import type {Random} from '../../../src/service/business/random.ts';
@@ -8,19 +8,19 @@ import type {Intent, Value, Values} from './history.ts';
 interface Thing {
   readonly table: string;
   readonly rowId: string;
-  /** Stands in the content of what was created, and says whose effect it is. */
+  /** Stands in the content of a created row, and says whose effect it is. */
   readonly tag: number;
-  /** Null: it was at the service before. */
+  /** Null: the row was at the service before. */
   readonly createdBy: string | null;
   readonly parent: Thing | null;
   hasChildren: boolean;
   isDeleted: boolean;
   assigned: readonly string[];
-  /** As it was created. */
+  /** The content at its creation. */
   readonly content: Readonly<Record<string, string>>;
 }
 
-/** What was there before: of one customer. */
+/** One customer's rows from before. */
 export interface Estate {
   readonly rows: readonly {readonly table: string; readonly rowId: string}[];
   readonly employeeIds: readonly string[];
@@ -47,10 +47,10 @@ const deletable = new Set(['customers', 'customer_notes', 'jobs', 'job_notes', '
 
 let lastTag = 0;
 
-/** Writes what hangs on one customer, more or less, step by step. */
+/** Writes rows of one customer, more or less, step by step. */
 export class Author {
   readonly intents: Intent[] = [];
-  /** What the warehouse said to statements that it refused. */
+  /** The warehouse's words for statements that it refused. */
   readonly refusals: string[] = [];
   readonly #pool: pg.Pool;
   readonly #random: Random;
@@ -67,7 +67,7 @@ export class Author {
       tag: 0,
       createdBy: null,
       parent: null,
-      // What hangs on it is not this author's to delete.
+      // Children from before are not this author's to delete.
       hasChildren: row.table === 'customers' || row.table === 'jobs',
       isDeleted: false,
       assigned: [],
@@ -113,7 +113,7 @@ export class Author {
   async #create(client: pg.ClientBase, table: string): Promise<void> {
     const parent = parents[table] === undefined ? null : this.#pick(({table: of}) => of === parents[table]);
     if (parents[table] !== undefined && parent === null) return;
-    // Sometimes the same once more: two records are wanted, and two must be.
+    // Sometimes the same content again: two records are wanted, and two must be there.
     const twin = this.#random.isTrue(0.12)
       ? this.#pick((thing) => thing.table === table && thing.parent === parent && thing.tag > 0)
       : null;
@@ -220,7 +220,7 @@ export class Author {
     const {table, rowId, createdBy} = thing;
     await this.#write(client, `DELETE FROM warehouse.${table} WHERE row_id = $1`, [rowId]);
     thing.isDeleted = true;
-    // What the service never knew goes with its create, and there is no change.
+    // A row that the service never knew goes with its create, and there is no change.
     const changeId = (await readLastChange(client)) || createdBy;
     if (changeId !== null)
       this.#note({changeId, operation: 'delete', table, rowId, key: null, fields: {}, saw: {}});
@@ -272,7 +272,7 @@ async function readLastChange(client: pg.ClientBase): Promise<string> {
   return rows[0]?.id ?? '';
 }
 
-/** Content as the checker knows it: the tag in a text, or behind the point of the hours. */
+/** Content as the checker knows it: the tag in a text, or in the decimals of the hours. */
 export function keyOf(fields: Values): string | null {
   const {number_of_hours: hours} = fields;
   if (typeof hours === 'string') return `#${Number(Number(hours).toFixed(6).slice(2))}`;

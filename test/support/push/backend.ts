@@ -1,4 +1,4 @@
-// What stands behind the mischief: a service that answers requests, in this process or over HTTP.
+// A service behind the mischief, which answers requests in this process or over HTTP.
 
 import {request as send} from 'undici';
 
@@ -8,7 +8,7 @@ export interface Asked {
   readonly path: string;
   readonly authorization: string;
   readonly body: Buffer;
-  /** False: somebody else at the service did it. */
+  /** False: another client of the service sent it. */
   readonly isOurs?: boolean;
 }
 

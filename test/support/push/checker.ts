@@ -1,5 +1,5 @@
-// Compares what authors wanted with what became of it. Pure, and without any knowledge of how changes are carried: only of
-// what is promised.
+// Compares the wishes of authors with their outcome. Pure, and without any knowledge of how changes are
+// carried: only of the product's promises.
 
 import {Facts, groupBy, isTakenBack, tell} from './facts.ts';
 import {findLostChanges, findLostValues, findSilentLosers, findSilentOverwrites} from './find-lost.ts';
@@ -8,13 +8,13 @@ import {type Effect, type FinalChange, type History, normal, type Value} from '.
 /**
  * - `lost`: acknowledged, and neither effective nor reported
  * - `duplicated`: an effect more often than it was wanted
- * - `unexpected`: an effect that nobody wanted, or had taken back
+ * - `unexpected`: an effect that no author wanted, or that its author had taken back
  * - `phantomDelete`: a row is marked deleted, and its record lives
- * - `unreported`: it failed, and nothing tells a person why
+ * - `unreported`: a change failed, and no reason tells a person why
  * - `diverged`: warehouse and service differ when all is quiet
  * - `leaked`: a secret where none should be
  * - `unrecorded`: a value lost against another, and no conflict keeps it
- * - `leftToPerson`: waits for a person, as it says; no fault
+ * - `leftToPerson`: a change waits for a person, as it says; no fault
  */
 export const counters = [
   'lost',
@@ -91,7 +91,7 @@ function findDuplicatedUpdates(facts: Facts): string[] {
   }
   return [...done].flatMap(([name, {count, effect, field}]) => {
     const value = normal(effect.fields[field]);
-    // What an author saw is sent, too, where it moves with what was wanted.
+    // A value that the author saw is sent, too, where its field moves with a wanted one.
     const wanted = facts
       .intentsOfRecord(effect)
       .filter((intent) =>
@@ -121,7 +121,7 @@ function findUnexpected(facts: Facts, effect: Effect): string[] {
       ? []
       : [`${name}: nobody wanted it`];
   return Object.entries(fields).flatMap(([field, value]) => {
-    // What moves with a field, such as the rest of an address, is sent as the author saw it.
+    // A field that moves with another, such as the rest of an address, is sent as the author saw it.
     const known = intents
       .flatMap((intent) => [intent.fields, intent.saw])
       .some((values) => field in values && normal(values[field]) === normal(value));
@@ -131,7 +131,7 @@ function findUnexpected(facts: Facts, effect: Effect): string[] {
   });
 }
 
-/** The service held it before, and a conflict that shows it was decided for the warehouse: a block moves as one. */
+/** Whether the service held it before, and a conflict was decided for the warehouse: a block moves as one. */
 function isPutBack(
   facts: Facts,
   {table, number}: Effect,

@@ -1,5 +1,5 @@
-// Records that both sides edit, in any order, under any rules: whatever happened, both hold the same in the end, and what
-// lost against something else is kept. Nothing fails here.
+// Records that both sides edit, in any order, under any rules: in the end both hold the same, and a value
+// that lost against another is kept. Nothing fails here.
 
 import type pg from 'pg';
 import {createLogger} from '../../../src/base/log.ts';
@@ -19,7 +19,7 @@ import {sweepStream} from './sweeping.ts';
 import {listViolations} from './tally.ts';
 import {certain} from './weather.ts';
 
-/** So many records share a warehouse; each is one history. */
+/** The number of records in a warehouse; each is one history. */
 export const historiesPerWorld = 500;
 const rounds = 3;
 const mostRounds = 20;
@@ -103,7 +103,7 @@ export async function runConvergence(world: {
   }
 }
 
-/** A rule for every field, as somebody would set them. */
+/** A rule for every field, drawn as a person might set it. */
 async function drawRules({pool, random}: Place): Promise<void> {
   for (const [table, names] of Object.entries(fields))
     for (const name of names)
@@ -189,7 +189,7 @@ async function editHere(
   });
 }
 
-/** A person decides some of what waits for one. */
+/** A person decides some of the changes in conflict. */
 async function decide({pool, random}: Place, share: number): Promise<void> {
   const {rows} = await pool.query<{change_id: string}>(
     `SELECT change_id FROM sync.changes WHERE state = 'conflict' ORDER BY change_id`,

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type {Estate} from './author.ts';
 
-/** A customer, its job, what hangs on that, and a task. */
+/** A customer, its job, the job's records, and a task. */
 export async function readEstates(pool: pg.Pool): Promise<Estate[]> {
   const employees = await pool.query<{id: string}>(
     'SELECT id FROM warehouse.employees WHERE active ORDER BY id LIMIT 4',

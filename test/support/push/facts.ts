@@ -64,13 +64,13 @@ export class Facts {
   }
 }
 
-/** The author deleted the row, or wrote back what had been there. */
+/** Whether the author deleted the row, or wrote back the earlier value. */
 export function isTakenBack(facts: Facts, change: FinalChange): boolean {
   const own = facts.intentsOf(change);
   if (facts.intentsOfRow(change).some(({operation}) => operation === 'delete')) return true;
   const last: Record<string, Value> = Object.assign({}, ...own.map(({fields}) => fields));
   const first: Record<string, Value> = Object.assign({}, ...[...own].reverse().map(({saw}) => saw));
-  // Or wrote what the service held by then.
+  // Or wrote the value that the service held by then.
   const effects = facts.effectsOf(change.table, change.number ?? '');
   const isHeld = (field: string, value: Value) =>
     effects.some(({fields, before}) =>

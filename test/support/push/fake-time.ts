@@ -3,14 +3,14 @@ import pg from 'pg';
 const tables = ['customers', 'customer_notes', 'jobs', 'job_notes', 'time_entries', 'job_charges', 'tasks'];
 
 /**
- * Lets time pass by moving everything that happened back, for the product goes by the clock of the database. What arrives
- * late at the service arrives.
- * @param shiftService - the same for what the service remembers; where it cannot, its records look younger than they are
+ * Lets time pass by moving all past instants back, for the product goes by the clock of the database. Late
+ * requests that are due by then arrive at the service.
+ * @param shiftService - moves the service's instants, too; without it its records look younger than they are
  */
 export async function letTimePass(
   place: {
     readonly pool: pg.Pool;
-    /** What holds requests back that arrive late. */
+    /** Holds back the requests that arrive late. */
     readonly mischief: {pass(seconds: number): Promise<void>};
     readonly shiftService?: (seconds: number) => void;
   },
@@ -20,7 +20,7 @@ export async function letTimePass(
   await mischief.pass(seconds);
   shiftService?.(seconds);
   const back = `interval '${seconds} seconds'`;
-  // No trigger: nobody wrote anything.
+  // No trigger: no author wrote anything.
   for (const table of tables)
     await runInTurn(
       pool,
@@ -37,7 +37,7 @@ export async function letTimePass(
   );
 }
 
-/** Rows are taken in no order here, so somebody else's transaction can be in the way. */
+/** Rows are taken in no order here, so that another transaction can be in the way. */
 async function runInTurn(pool: pg.Pool, sql: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const client = await pool.connect();
@@ -53,7 +53,7 @@ async function runInTurn(pool: pg.Pool, sql: string): Promise<void> {
   }
 }
 
-/** Seconds until something is due or a lease runs out; null when nothing will be. */
+/** Seconds until a change is due or a lease runs out; null when there is neither. */
 export async function readNextDue(pool: pg.Pool): Promise<number | null> {
   const {rows} = await pool.query<{seconds: number | null}>(
     `SELECT greatest(0, ceil(extract(epoch FROM min(CASE WHEN state = 'sending' THEN lease_until ELSE greatest(due_at, lease_until) END) - now())))::integer AS seconds

@@ -1,4 +1,4 @@
-// What is left when all is quiet, as the checker takes it.
+// The state when all is quiet, as the checker takes it.
 
 import pg from 'pg';
 import {allStreams, allWrites} from '../../../src/streams/all.ts';
@@ -26,7 +26,7 @@ export async function readConflicts(pool: pg.Pool): Promise<FinalConflict[]> {
   return rows;
 }
 
-/** Every row that can be written to, with the fields that can. */
+/** Every row of the tables that authors can write, with the fields that they can. */
 export async function readFinalRows(pool: pg.Pool): Promise<FinalRow[]> {
   const all: FinalRow[] = [];
   for (const {table, key} of writes) {
@@ -49,7 +49,7 @@ export async function readFinalRows(pool: pg.Pool): Promise<FinalRow[]> {
   return all;
 }
 
-/** Every live record, read by another reader than ours. */
+/** Every live record, read by a reader other than ours. */
 export async function readRecords(service: {
   readonly url: string;
   readonly token: string;
@@ -80,7 +80,7 @@ function toRecords(tableName: string, {fields, embedded}: TrueRecord): FinalReco
   return [{table: tableName, number: fields.get(known.key) ?? '', fields: values}];
 }
 
-/** The journal's entries, with the fields that can be wanted. */
+/** The journal's entries, with the fields that authors can want. */
 export function toEffects(journal: readonly JournalEntry[]): Effect[] {
   return journal.flatMap((entry) => {
     const table = tableOf(entry);
@@ -103,7 +103,7 @@ function tableOf({resource, path}: JournalEntry): string {
   return path.startsWith('/customers/') ? 'customer_notes' : 'job_notes';
 }
 
-/** Where a secret stands in what is kept of changes. */
+/** Places where a secret stands in the tables of changes or in the log. */
 export async function findCanaries(
   pool: pg.Pool,
   secrets: readonly string[],

@@ -1,9 +1,9 @@
-// What somebody wanted and is not there: changes, values of an author, values of the service.
+// Finds losses: wanted changes, values of an author and values of the service that are not there.
 
 import {type Facts, isOver, isTakenBack, tell} from './facts.ts';
 import {type FinalChange, type Intent, normal} from './history.ts';
 
-/** Each change acknowledged is there, came to rest or says whom it waits for, and did what it says. */
+/** Each acknowledged change is there, came to rest or says whom it waits for, and did as it says. */
 export function findLostChanges(facts: Facts): string[] {
   const missing = facts.history.intents.filter(({changeId}) => facts.change(changeId) === undefined);
   const owners = new Map<string, string>();
@@ -26,14 +26,14 @@ export function findLostChanges(facts: Facts): string[] {
   return found;
 }
 
-/** It waits for a person, or for a change that does. */
+/** Whether a change waits for a person, or for another change that does. */
 function isLeftToPerson(facts: Facts, {state, waitsFor}: FinalChange): boolean {
   if (state === 'conflict' || state === 'held') return true;
   const first = waitsFor === null ? undefined : facts.change(waitsFor);
   return first !== undefined && (first.state === 'rejected' || isLeftToPerson(facts, first));
 }
 
-/** The last value wanted of a field is what the service holds. Where others wrote it, too, conflicts are judged instead. */
+/** The service holds each last wanted value. Where others wrote the field, too, conflicts are judged instead. */
 export function findLostValues(facts: Facts): string[] {
   const last = new Map<string, {readonly intent: Intent; readonly field: string}>();
   for (const intent of facts.history.intents)
@@ -62,7 +62,7 @@ export function findLostValues(facts: Facts): string[] {
   });
 }
 
-/** What we wrote over at the service was seen by the author, or a conflict keeps it. */
+/** A value of the service that we overwrote was seen by the author, or a conflict keeps it. */
 export function findSilentOverwrites(facts: Facts): string[] {
   return facts.history.effects.flatMap((effect) => {
     if (effect.operation !== 'update' || !effect.isOurs) return [];
@@ -87,7 +87,7 @@ export function findSilentOverwrites(facts: Facts): string[] {
   });
 }
 
-/** What an author wanted last in a settled change reached the service, or a conflict keeps it. */
+/** The last wanted values of a settled change reached the service, or a conflict keeps them. */
 export function findSilentLosers(facts: Facts): string[] {
   return facts.changes.flatMap((change) => {
     const {state, operation, table, number} = change;
@@ -107,7 +107,7 @@ export function findSilentLosers(facts: Facts): string[] {
           conflict.field === field &&
           normal(conflict.warehouseValue) === normal(value),
       );
-      // The service held it already, or held it all along.
+      // The service held the value already, or held it all along.
       const isThere =
         effects.some((effect) => holds(effect.fields) || holds(effect.before)) || saw.some(holds);
       return isThere || isKept ? [] : [`${tell(change)}: ${field} = ${normal(value)} never arrived`];

@@ -1,18 +1,18 @@
-// What happened to changes, from the author's commit to the end, as plain data: what the checker judges.
+// The history of changes, from the author's commit to the end, as plain data for the checker.
 
 export type Value = string | null | readonly string[];
 export type Values = Readonly<Record<string, Value>>;
 
-/** One statement of an author that was committed. Several can be one change. */
+/** One committed statement of an author. Several can be one change. */
 export interface Intent {
   readonly changeId: string;
   readonly operation: 'create' | 'update' | 'delete';
   readonly table: string;
   readonly rowId: string;
-  /** Of a create: what tells its content from that of others. Twins share it. */
+  /** Of a create: tells its content from that of others. Twins share it. */
   readonly key: string | null;
   readonly fields: Values;
-  /** What the author saw in these fields. */
+  /** The values of these fields that the author saw. */
   readonly saw: Values;
 }
 
@@ -23,9 +23,9 @@ export interface Effect {
   readonly number: string;
   readonly key: string | null;
   readonly fields: Values;
-  /** What the fields held before; empty where the service does not tell. */
+  /** The earlier values of the fields; empty where the service does not tell. */
   readonly before: Values;
-  /** False: somebody else did it at the service. */
+  /** False: another client of the service did it. */
   readonly isOurs: boolean;
 }
 
@@ -75,7 +75,7 @@ export interface History {
   readonly rows: readonly FinalRow[];
   /** Live records. */
   readonly records: readonly FinalRecord[];
-  /** Where a secret was found that should be nowhere. */
+  /** Places with a secret that should be nowhere. */
   readonly canaryHits: readonly string[];
 }
 

@@ -9,7 +9,7 @@ const clockFile = pathToFileURL(join(import.meta.dirname, '..', 'wrong-clock.ts'
 const workerFile = join(import.meta.dirname, 'push-worker.ts');
 
 /**
- * Carries what is due in a process of its own.
+ * Carries due changes in a process of its own.
  * @param clockOffMs - how far that process' clock is from ours
  * @returns whether it was killed on the way
  */
@@ -18,7 +18,7 @@ export async function carryAndDie(work: Work, clockOffMs = 0): Promise<boolean> 
   return signal === 'SIGKILL';
 }
 
-/** The same, and leaves the process to the caller. */
+/** Does the same, and leaves the process to the caller. */
 export function carryElsewhere(work: Work, clockOffMs = 0): ChildProcess {
   return spawn(process.execPath, ['--import', clockFile, workerFile], {
     env: {

@@ -1,5 +1,5 @@
-// One worker of the product in this process, which can die and stall at every step. Dead, it loses its connections to the
-// database and to the service, as a killed process does.
+// One worker of the product in this process, which can die and stall at every step. A dead worker loses its
+// connections to the database and to the service, as a killed process does.
 
 import type pg from 'pg';
 import {createTransport, type Transport} from '../../../src/api/http/transport.ts';
@@ -17,23 +17,23 @@ export interface WorkerPlace {
   readonly service: {readonly url: string; readonly token: string};
   readonly timeZone: string;
   readonly log: Logger;
-  /** Rewrites the product's statements: a mutant. */
+  /** Rewrites the product's statements, to make a mutant. */
   readonly rewrite?: ((sql: string) => string) | undefined;
-  /** Seconds that have passed in the laboratory, beside those of the machine: what a lease is measured by. */
+  /** Seconds that have passed in the laboratory, beside those of the machine: they measure a lease. */
   readonly passedSeconds?: (() => number) | undefined;
-  /** Told of every step that any change comes by. */
+  /** Called at every step of every change. */
   readonly onStep?: () => Promise<void>;
-  /** How often the database has ended every session: who had one then need not know how to go on, but the next worker. */
+  /** How often the database ended all sessions: a worker that had one then may fail, the next must not. */
   readonly countOutages?: () => number;
 }
 
-/** How likely each step of each change is the worker's last, or one at which it stalls. */
+/** The chance that a step of a change is the worker's last, or that the worker stalls there. */
 export interface Frailty {
   readonly death: number;
   readonly stall: number;
 }
 
-/** Not within a transaction: what it locks would stop everybody, time included. */
+/** Steps outside transactions: a lock held through a stall would stop all others, time included. */
 const stallSteps: ReadonlySet<PushStep> = new Set([
   'claimed',
   'read',
@@ -45,7 +45,7 @@ const stallSteps: ReadonlySet<PushStep> = new Set([
   'looked',
 ]);
 
-/** Ends every session of a worker, as a Postgres does that is restarted. */
+/** Ends every session of a worker, as a restart of Postgres does. */
 export async function endSessions(databaseUrl: string, name = 'lab worker%'): Promise<void> {
   const killer = openPool(databaseUrl, {max: 1, applicationName: 'killer'});
   await killer.query(
@@ -70,7 +70,7 @@ export class LabWorker {
   readonly #stalled: (() => void)[] = [];
   #firstStall = Promise.withResolvers<'stalled'>();
   #running: Promise<'ended'> | null = null;
-  /** Who stalled once, stalls no more. */
+  /** After one stall a worker stalls no more. */
   #isAwake = false;
   readonly #outagesBefore: number | undefined;
   isDead = false;
@@ -91,14 +91,14 @@ export class LabWorker {
     });
   }
 
-  /** Carries what is due, until nothing is, or it died, or some of it stalls; the rest then goes on. */
+  /** Carries due changes until none is due, the worker dies, or one stalls; the rest then goes on. */
   async work(): Promise<'ended' | 'stalled'> {
     this.#firstStall = Promise.withResolvers();
     this.#running = this.#carry();
     return await Promise.race([this.#running, this.#firstStall.promise]);
   }
 
-  /** What stalls goes on, to its end. */
+  /** Lets stalled changes go on to their end. */
   async wake(): Promise<void> {
     this.#isAwake = true;
     for (const wake of this.#stalled.splice(0)) wake();
@@ -143,7 +143,7 @@ export class LabWorker {
 
   async #die(): Promise<void> {
     this.isDead = true;
-    // Nor does it connect again.
+    // A dead worker does not connect again either.
     this.#pool.options.connectionString = nowhere;
     await this.#transport.close();
     await endSessions(this.#place.databaseUrl, this.#name);

@@ -9,7 +9,7 @@ import {addTally, emptyTally, type Tally} from './tally.ts';
 
 type World = Parameters<typeof runWorld>[0];
 
-/** Lives through one world. */
+/** Runs one world. */
 export async function live(
   pageReader: PageReader,
   world: Partial<World> & Pick<World, 'seed'>,
@@ -28,7 +28,7 @@ export async function live(
   }
 }
 
-/** Lives through the worlds of some seeds, from 1, two at once. */
+/** Runs the worlds of some seeds, from 1, two at once. */
 export async function liveAll(
   pageReader: PageReader,
   {worlds, ...more}: Partial<World> & {readonly worlds: number},

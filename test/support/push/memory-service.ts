@@ -1,5 +1,5 @@
-// The service of the specification in memory, in the observed dialect: what thousands of runs can afford. It reads and
-// writes documents with the reference service's own code; what it knows of business is only what a client can trip over.
+// The service of the specification in memory, in the observed dialect, for thousands of runs. It reads and
+// writes documents with the reference service's own code; of business it knows only the traps for a client.
 
 import {AccountTime} from '../../../src/service/account-time.ts';
 import {Refusal, unknownRecord} from '../../../src/service/refusal.ts';
@@ -34,7 +34,7 @@ const nested: Readonly<Record<string, Resource>> = {
   job_charges: jobCharges,
 };
 
-/** The clock of a service, and what it tells of it. */
+/** The clock of a service, as its records and its answers show it. */
 export interface ServiceClock {
   /** Seconds that the moments of its records are ahead of this machine's clock. */
   readonly records: number;
@@ -44,7 +44,7 @@ export interface ServiceClock {
 
 export const rightClock: ServiceClock = {records: 0, date: () => 0};
 
-/** What a path means: a list or one record, under an owner or not. */
+/** The meaning of a path: a list or one record, under an owner or not. */
 interface Place {
   readonly resource: Resource;
   readonly owner: Stored | null;
@@ -53,9 +53,9 @@ interface Place {
 
 export class MemoryService {
   readonly store: MemoryStore;
-  /** Another one may be given: from then on the old one is refused. */
+  /** May be replaced: from then on the old one is refused. */
   token: string;
-  /** What it makes of a value that it was sent, without a word. */
+  /** The value that the service stores, without a word, for the one it was sent. */
   misread: (field: string, value: string) => string = (_, value) => value;
   readonly #time: AccountTime;
   readonly #writer: XmlWriter;
@@ -64,7 +64,7 @@ export class MemoryService {
   readonly #clock: ServiceClock;
 
   /**
-   * @param options.pageSize - small ones make it likely that what is looked for is not on the first page
+   * @param options.pageSize - a small one makes it likely that a wanted record is not on the first page
    * @param options.showsEmbed - false where only lists embed related data
    */
   constructor(options: {
@@ -172,7 +172,7 @@ export class MemoryService {
     if (number !== null) throw new Refusal(405, 'POST is not allowed here.');
     const made = this.store.create(resource, {changes, employeeIds: employeeIds ?? [], owner}, by);
     const answer = toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(made, new Set()), null));
-    // As with the reference service, only charges are created without a word where they are.
+    // As with the reference service, only a created charge gets no Location.
     if (resource === jobCharges) return answer;
     const base = resource === jobs ? '/jobs' : path.replace(/\.xml$/, '');
     return {...answer, headers: {...answer.headers, location: `${base}/${made.fields[resource.key]}.xml`}};

@@ -30,7 +30,7 @@ export interface JournalEntry {
   readonly number: string;
   readonly kind: 'create' | 'update' | 'delete';
   readonly changed: Readonly<Record<string, string | null | readonly string[]>>;
-  /** What the changed fields held. */
+  /** The earlier values of the changed fields. */
   readonly before: Readonly<Record<string, string | null | readonly string[]>>;
   readonly isOurs: boolean;
 }
@@ -39,7 +39,7 @@ export type By = Pick<JournalEntry, 'method' | 'path' | 'isOurs'>;
 
 interface Wanted {
   readonly changes: Readonly<Record<string, string | null>>;
-  /** Null: not mentioned. */
+  /** Null: the request does not mention them. */
   readonly employeeIds: readonly string[] | null;
 }
 
@@ -66,7 +66,7 @@ export class MemoryStore {
     this.#now = now;
   }
 
-  /** A live record by the number in its path. @param owner - it must belong to */
+  /** A live record by the number in its path. @param owner - the record must belong to it */
   find(resource: Resource, number: string, owner: Stored | null = null): Stored | null {
     const record = this.#records.get(resource.table)?.get(number);
     if (record === undefined || record.isDeleted) return null;
@@ -116,7 +116,7 @@ export class MemoryStore {
     return record;
   }
 
-  /** A request that changes nothing has no effect. */
+  /** A request that changes no value has no effect. */
   update(record: Stored, {changes, employeeIds}: Wanted, by: By): void {
     const differs = Object.entries(changes).filter(
       ([name, value]) => (record.fields[name] ?? null) !== value,
@@ -144,7 +144,7 @@ export class MemoryStore {
     if (record.resource === customers) for (const job of this.list(jobs, record)) this.delete(job, by);
   }
 
-  /** Whatever happened, happened so much earlier. */
+  /** Moves all instants back by so many seconds. */
   shift(seconds: number): void {
     for (const table of this.#records.values())
       for (const {fields} of table.values())
@@ -153,7 +153,7 @@ export class MemoryStore {
             `${new Date(Date.parse(fields[name] ?? '') - seconds * 1000).toISOString().slice(0, 19)}Z`;
   }
 
-  /** With what is asked for, as it stands in documents. */
+  /** The record with the requested associations, in document form. */
   embed(record: Stored, include: ReadonlySet<string>): Node {
     const branches: Branch[] = [];
     const {resource} = record;

@@ -1,12 +1,12 @@
-// The line between a client and a service, on which anything can happen to a request: seeded, so that the same request of
-// the same seed meets the same fate in whatever order requests come.
+// The line between a client and a service, on which any fate can strike a request: seeded, so that the same
+// request of the same seed meets the same fate in whatever order requests come.
 
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
 import {Random} from '../../../src/service/business/random.ts';
 import type {Answer, Asked, Backend} from './backend.ts';
 
-/** What can happen to a writing request. */
+/** The fates of a writing request. */
 export const writeFates = [
   'pass',
   /** The service does it, and the answer is lost. */
@@ -15,16 +15,16 @@ export const writeFates = [
   'cut',
   /** The service does it, and says 500. */
   'fail',
-  /** It arrives after the client was told that the connection broke: up to `latestSeconds` later. */
+  /** The request arrives after the client's connection broke: up to `latestSeconds` later. */
   'late',
-  /** It never arrives, and the connection breaks. */
+  /** The request never arrives, and the connection breaks. */
   'drop',
-  /** A gateway's page, and nothing arrives. */
+  /** The answer is a gateway's page; the request never arrives. */
   'gateway',
   /** The service says for certain that it did nothing. */
   'busy',
   'throttled',
-  /** Done, and the answer does not say what. */
+  /** Done, and the answer does not show the record. */
   'empty',
   'no-content',
   'located',
@@ -34,7 +34,7 @@ export type WriteFate = (typeof writeFates)[number];
 
 export type WriteOdds = Readonly<Record<WriteFate, number>>;
 
-/** As long as a service takes to commit at the most: less than the quarantine by a good deal. */
+/** The longest time that a service takes to commit: less than the quarantine by a good deal. */
 export const latestSeconds = 300;
 
 interface Held {
@@ -85,7 +85,7 @@ export class Mischief {
   async comeUp(): Promise<void> {
     if (this.#server !== null) return;
     const server = createServer((request, response) => {
-      // The service's own, or none: this machine's clock is not its.
+      // The service's own date, or none: its clock is not this machine's.
       response.sendDate = false;
       this.#take(request, response).catch(() => request.socket.destroy());
     });
@@ -98,7 +98,7 @@ export class Mischief {
     this.#server = server;
   }
 
-  /** Until it comes up again every connection is refused before its first byte. */
+  /** Refuses every connection before its first byte until it comes up again. */
   async goDown(): Promise<void> {
     const server = this.#server;
     this.#server = null;
@@ -106,7 +106,7 @@ export class Mischief {
     await new Promise((done) => server?.close(done) ?? done(null));
   }
 
-  /** What arrives late and is due by then, arrives. */
+  /** Delivers the late requests that are due by then. */
   async pass(seconds: number): Promise<void> {
     this.#seconds += seconds;
     const due = this.#held
@@ -183,7 +183,7 @@ const gatewayPage: Answer = {
   body: Buffer.from('<html><body><h1>503 Service Unavailable</h1></body></html>'),
 };
 
-/** Tells what the service said in one way or another; a refusal stays one, lest a rejected change look done. */
+/** Distorts the service's answer; a refusal stays a refusal, lest a rejected change look done. */
 function garble(
   response: ServerResponse,
   answer: Answer,
@@ -206,7 +206,7 @@ function send(response: ServerResponse, {status, headers, body}: Answer): void {
   response.end(body);
 }
 
-/** At any byte of head or body. */
+/** Cuts the answer at any byte of head or body. */
 function cut(response: ServerResponse, {status, headers, body}: Answer, random: Random): void {
   const lines = Object.entries({...headers, 'content-length': String(body.length)}).map(
     ([name, value]) => `${name}: ${value}\r\n`,

@@ -4,13 +4,13 @@ import type pg from 'pg';
 
 export interface Mutant {
   readonly name: string;
-  /** What the checker must say of it. */
+  /** The checker's verdict that it must get. */
   readonly found: RegExp;
   /** Rewrites a statement of the product. */
   readonly rewrite?: (sql: string) => string;
   /** Done to the database before anything. */
   readonly prepare?: (pool: pg.Pool) => Promise<void>;
-  /** Its leases are not looked at when a request's turn comes: for its workers no time has passed. */
+  /** Skips the look at the lease when a request's turn comes: for its workers no time has passed. */
   readonly isTimeless?: boolean;
   /** Done to the database between rounds. */
   readonly meddle?: (pool: pg.Pool) => Promise<void>;
@@ -20,10 +20,10 @@ const meddle = (sql: string) => async (pool: pg.Pool) => {
   await pool.query(sql);
 };
 
-/** Where the database itself would refuse what a mutant does: here the checker must notice. */
+/** Lets a mutant do what the database itself would refuse: here the checker must notice. */
 const letAnyState = meddle('ALTER TABLE sync.changes DISABLE TRIGGER check_update');
 
-/** Who lost a change goes on with it: no fence, no state, no lease is asked for. */
+/** A worker that lost a change goes on with it: no fence, state or lease is checked. */
 const noFence: Mutant = {
   name: 'no fence',
   prepare: letAnyState,
@@ -50,7 +50,7 @@ const blindRetry: Mutant = {
   ),
 };
 
-/** What was sent counts as done; nobody reads it back. */
+/** A sent change counts as done; no worker reads it back. */
 const noReadBack: Mutant = {
   name: 'no read-back',
   found: /: (lost|diverged): /,
@@ -59,7 +59,7 @@ const noReadBack: Mutant = {
   ),
 };
 
-/** What is in doubt is given up without a word to anybody. */
+/** A change in doubt is given up without a word to anybody. */
 const silentLoss: Mutant = {
   name: 'silent loss',
   prepare: letAnyState,
@@ -69,7 +69,7 @@ const silentLoss: Mutant = {
   ),
 };
 
-/** The first look decides: what is not there by then is sent again. */
+/** The first look decides: a record missing by then is sent again. */
 const noQuarantine: Mutant = {
   name: 'no quarantine',
   found: /: duplicated: /,
@@ -78,7 +78,7 @@ const noQuarantine: Mutant = {
   ),
 };
 
-/** A record that looks older than the sending by our clock is taken for somebody else's, and the create is sent again. */
+/** A record older than the sending by our clock counts as foreign, and the create is sent again. */
 const ownClock: Mutant = {
   name: 'our clock for the service’s',
   found: /: duplicated: /,
@@ -86,7 +86,7 @@ const ownClock: Mutant = {
     sql.replace('AS "isKnown"', `OR created_at < $3::timestamptz - interval '2 minutes' AS "isKnown"`),
 };
 
-/** A request goes out when its turn comes, whoever has the change by then. */
+/** A request goes out when its turn comes, though another worker may have the change by then. */
 const noLookAtTheTurn: Mutant = {name: 'no look at the turn', found: /: duplicated: /, isTimeless: true};
 
 export const mutants: readonly Mutant[] = [

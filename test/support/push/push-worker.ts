@@ -1,5 +1,5 @@
-// A worker in a process of its own that ends itself as by kill -9, or stops until it is continued, when a change comes by
-// a named step. What it is to do stands in the environment variable WORK, as JSON.
+// A worker in a process of its own that ends itself as by kill -9, or stops until it is continued, when a
+// change reaches a named step. Its orders stand in the environment variable WORK, as JSON.
 
 import {setImmediate} from 'node:timers/promises';
 import {createTransport} from '../../../src/api/http/transport.ts';
@@ -40,7 +40,7 @@ async function onStep(step: PushStep): Promise<void> {
   if (step !== diesAt || isOver) return;
   isOver = true;
   process.kill(process.pid, signal);
-  // The signal arrives at once, but not before the next line.
+  // The signal arrives at once, but not before the next line runs.
   await (signal === 'SIGKILL' ? new Promise(() => {}) : setImmediate());
 }
 

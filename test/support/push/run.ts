@@ -1,5 +1,5 @@
-// Authors who write, workers that die and stall, a line that loses things: one warehouse lives through a number of runs,
-// then all is healed, and what is left is judged. Knows nothing of the test runner: the torture uses it too.
+// Authors who write, workers that die and stall, a line that loses things: one warehouse lives through many
+// runs, is healed, and is judged. The module does not know the test runner: the torture uses it too.
 
 import type pg from 'pg';
 import {createLogger} from '../../../src/base/log.ts';
@@ -28,17 +28,17 @@ import {sweepStream} from './sweeping.ts';
 import {emptyTally, listViolations, type Tally} from './tally.ts';
 import {storm, type Weather} from './weather.ts';
 
-/** So many authors share a warehouse, each with a customer of its own. */
+/** The number of authors that share a warehouse, each with a customer of its own. */
 export const runsPerWorld = 100;
 const rounds = 7;
-/** In which processes of their own may carry, where a test has them. */
+/** Rounds in which separate processes may carry changes, where a test has them. */
 const roundsOfOthers = 4;
 const mostRounds = 40;
-/** Whoever sleeps by then wakes: others have had the time to settle everything. */
+/** The carry at which every sleeper wakes: others have had the time to settle everything. */
 const latestWaking = 25;
-/** Longer than the quarantine: who stops for so long wakes when others have settled everything. */
+/** Longer than the quarantine: a worker that stops for so long wakes when others have settled everything. */
 const longStopSeconds = 1_000;
-/** An outage comes when changes have come by so many steps in its round, at the most. */
+/** The latest step of a round, counted over all changes, at which its outage comes. */
 const latestOutageStep = 150;
 
 interface World {
@@ -145,7 +145,7 @@ class Life {
     await this.#letTimePass(random.pick([1, 3, 12, 45, 120, 240, longStopSeconds]));
   }
 
-  /** The line is mended, nobody dies any more, and all that can come to rest does. */
+  /** Mends the line, lets no worker die any more, and brings to rest all that can be. */
   async heal(): Promise<void> {
     this.#mischief.isHealed = true;
     Object.assign(this.#frailty, {death: 0, stall: 0});
@@ -157,7 +157,7 @@ class Life {
       if (seconds === null && this.#stalled.length === 0) break;
       await this.#letTimePass(Math.min(Math.max(seconds ?? 0, 20 * round), 900));
     }
-    // What was begun before ends as of its beginning; only what begins now says how it is now.
+    // The first pass ends sweeps begun earlier, which show an earlier state; the second shows that of now.
     await this.#sweepAll();
     await this.#sweepAll();
   }
@@ -202,7 +202,7 @@ class Life {
     else await carry(this.#place());
   }
 
-  /** One or two workers, beside those that still stall from before, some of which sleep on. */
+  /** Runs one or two workers, beside those that still stall from before, some of which sleep on. */
   async #carry(count: number): Promise<void> {
     const stalled = this.#stalled.splice(0);
     const sleepOn = this.#carries++ < latestWaking ? stalled.filter(() => this.#random.isTrue(0.8)) : [];
@@ -240,7 +240,7 @@ class Life {
     const {seed, mutant} = this.#world;
     const place = {
       ...this.#place(),
-      // Without the scrubber's help: what is handed to a logger is looked through.
+      // No secrets are scrubbed: the log lines are searched for them.
       log: createLogger({
         level: 'debug',
         secrets: [],

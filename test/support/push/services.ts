@@ -1,4 +1,4 @@
-// What the runs push to.
+// The services that the runs push to.
 
 import type pg from 'pg';
 import {Random} from '../../../src/service/business/random.ts';
@@ -12,7 +12,7 @@ export interface LabService {
   readonly backend: Backend;
   /** Every effect since it was opened. */
   readJournal(): Promise<readonly JournalEntry[]>;
-  /** Makes everything that it remembers older; null where it cannot. */
+  /** Makes all its instants older; null where the service cannot. */
   readonly shift: ((seconds: number) => void) | null;
   close(): Promise<void>;
 }
@@ -22,14 +22,14 @@ const by = {method: 'POST', path: '', isOurs: false};
 /** Seconds by which a service's clock is off ours: a little, a lot, a day, either way. */
 const skews = [0, 0, -30, 300, -300, 7_200, -7_200, 86_400, -86_400] as const;
 
-/** A service whose clock is off, and which now and then, or never, says what it shows. */
+/** A service whose clock is off, and whose answers always, mostly or never have a `Date`. */
 function drawClock(random: Random): ServiceClock {
   const skew = random.pick(skews);
   const silence = random.pick([0, 0.3, 1] as const);
   return {records: skew, date: () => (random.isTrue(silence) ? null : skew)};
 }
 
-/** One in memory, with a customer, a job with a note, and a task for every run. */
+/** A service in memory, with a customer, a job with a note, and a task for every run. */
 export async function openMemoryService({
   seed,
   runs,
@@ -38,7 +38,7 @@ export async function openMemoryService({
   readonly runs: number;
 }): Promise<LabService & {readonly service: MemoryService}> {
   const random = new Random(String(seed), 'service', 0);
-  // Small pages: what is looked for is seldom on the first one.
+  // Small pages: a wanted record is seldom on the first one.
   const service = new MemoryService({
     token: `canary-${seed}-not-to-be-seen`,
     timeZone: 'America/New_York',

@@ -1,7 +1,7 @@
 import {type Counter, counters, type Verdict} from './checker.ts';
 import {type WriteFate, writeFates} from './mischief.ts';
 
-/** What a number of runs came to. */
+/** The results of a number of runs. */
 export interface Tally {
   runs: number;
   changes: number;
@@ -55,7 +55,7 @@ export function addTally(sum: Tally, more: Tally): void {
   sum.violations.push(...more.violations);
 }
 
-/** One line a case, but for what waits for a person. */
+/** One line a case, except for changes that wait for a person. */
 export function listViolations(verdict: Verdict, name: string): string[] {
   const faults = counters.filter(
     (counter): counter is Exclude<Counter, 'leftToPerson'> => counter !== 'leftToPerson',

@@ -1,6 +1,6 @@
 import type {WriteOdds} from './mischief.ts';
 
-/** How bad it is. */
+/** The odds of every trouble in a run. */
 export interface Weather {
   readonly odds: WriteOdds;
   readonly readTrouble: number;
@@ -10,7 +10,7 @@ export interface Weather {
   readonly outage: number;
 }
 
-/** Everything happens, and most requests arrive all the same. */
+/** Every trouble happens, and most requests arrive all the same. */
 export const storm: Weather = {
   odds: {
     pass: 55,
@@ -32,7 +32,7 @@ export const storm: Weather = {
   outage: 0.25,
 };
 
-/** Nothing happens to any request. */
+/** No trouble strikes any request. */
 export const certain: WriteOdds = {
   ...storm.odds,
   ...{lose: 0, cut: 0, fail: 0, late: 0, drop: 0, gateway: 0, busy: 0, throttled: 0},
