@@ -1,6 +1,6 @@
-// npm run bench:accounts [-- --accounts 200] [-- --runs 3]: whether one account that is slow and one that refuses its
-// token keep the others waiting. Two worker processes sweep all four streams of every account, once with all of them
-// well and once with these two, in turn; what counts is the ratio. It reports; it asserts nothing.
+// npm run bench:accounts [-- --accounts 200] [-- --runs 3]: whether one slow account and one that refuses its
+// token keep the others waiting. Two worker processes sweep all four streams of every account, once with all
+// accounts well and once with these two, in turn; the ratio is what counts. It reports; it asserts nothing.
 
 import {randomBytes} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
@@ -25,7 +25,7 @@ import {SetUp} from '../test/support/set-up.ts';
 /** One whole pass over all accounts. */
 interface Pass {
   readonly seconds: number;
-  /** The larger of the two workers, at its largest. */
+  /** The larger of the two workers' peaks. */
   readonly peakMegabytes: number;
   readonly slowRequests: number;
   readonly refusedRequests: number;
@@ -48,7 +48,7 @@ const {postgres} = await startPostgres(setUp, 'bench');
 const server = await setUp.step('starting the service', serveAccounts, (started) => started.close());
 try {
   const rows: (string | number)[][] = [];
-  // Once for nothing: the compile cache, the files of Postgres.
+  // One run to warm up: the compile cache, the files of Postgres.
   await measure(postgres, server, 'warm');
   for (let run = 1; run <= runs; run++) {
     const well = await measure(postgres, server, `well_${run}`);
@@ -115,7 +115,7 @@ async function measure(
   }
 }
 
-/** Rows with sealed tokens and a due sweep of every stream, paused until all workers are there. */
+/** Adds accounts with sealed tokens and a due sweep of every stream, paused until all workers are there. */
 async function addAccounts(pool: pg.Pool, server: AccountServer): Promise<void> {
   if (key === undefined) throw new Error('no key');
   for (let number = 1; number <= accountCount; number++) {
@@ -143,7 +143,7 @@ async function waitForOthers(pool: pg.Pool): Promise<void> {
   }
 }
 
-/** Of Linux only; elsewhere nothing is told. */
+/** Linux only; NaN elsewhere. */
 async function readPeak({process: child}: Running): Promise<number> {
   const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) / 1024;

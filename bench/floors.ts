@@ -1,4 +1,4 @@
-// What no loader can beat: reading the bytes as XML at all, and Postgres taking the same rows by COPY.
+// Floors that no loader can beat: reading the bytes as XML at all, and Postgres taking the same rows by COPY.
 
 import {once} from 'node:events';
 import {createReadStream, createWriteStream} from 'node:fs';
@@ -10,7 +10,7 @@ import {from as copyFrom, to as copyTo} from 'pg-copy-streams';
 import {SaxesParser} from 'saxes';
 import type {MirrorTable} from '../src/warehouse/rows/mirror-table.ts';
 
-/** Seconds to run the pages through the XML parser, with nothing listening but what it takes to see every event. */
+/** Seconds to run the pages through the XML parser, listening only as far as it takes to see every event. */
 export async function tokenise(files: readonly string[]): Promise<number> {
   let seconds = 0;
   let events = 0;
@@ -42,9 +42,9 @@ export async function copyOut(
 }
 
 /**
- * Seconds to take the same rows into empty tables with the same indexes, a table at a time. No trigger runs: nobody edits
- * anything, and no loader could be faster than one without them.
- * @param client - as one who may switch triggers off
+ * Seconds to take the same rows into empty tables with the same indexes, a table at a time. No trigger runs:
+ * the rows are no edits, and no loader could be faster than one without triggers.
+ * @param client - a login that may switch triggers off
  */
 export async function copyIn(
   client: pg.ClientBase,

@@ -50,10 +50,10 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
   const files = await listPages(folder);
   const databaseUrl = await migratedDatabase(postgres, `warehouse_${count}`);
   const server = await serve(folder);
-  // Once for nothing: a new Postgres makes its log files with its first load, a used one has them.
+  // One load to warm up: a new Postgres makes its log files with its first load, a used one has them.
   await sweep(await migratedDatabase(postgres, `warm_${count}`), server.url);
   const first = await sweep(databaseUrl, server.url);
-  // As autovacuum does within a minute: what it writes is not the sweep's.
+  // As autovacuum does within a minute: its writes are not the sweep's.
   await vacuum(databaseUrl);
   const unchanged = await sweep(databaseUrl, server.url);
   server.process.kill();

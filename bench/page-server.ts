@@ -1,5 +1,5 @@
-// Serves prepared pages, and pages of their keys, in a process of its own: what it costs is not on the account of what is
-// measured. Single jobs it does not know: the numbers between those of its pages are gaps.
+// Serves prepared pages, and pages of their keys, in a process of its own: its cost is kept out of the
+// measurement. It knows no single jobs: the numbers between those of its pages are gaps.
 
 import {createReadStream, readFileSync, statSync} from 'node:fs';
 import {createServer} from 'node:http';
@@ -31,7 +31,7 @@ server.listen(0, '127.0.0.1', () => {
 });
 process.on('disconnect', () => process.exit(0));
 
-/** The numbers of a page and nothing else; made once, and kept. */
+/** The numbers of a page and nothing else; made once, then kept. */
 function keyPageOf(file: string): string {
   const made = keyPages.get(file) ?? makeKeyPage(readFileSync(file, 'utf8'));
   keyPages.set(file, made);

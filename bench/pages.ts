@@ -1,4 +1,4 @@
-// Pages to measure with: what the reference service answers, kept as files, so that rendering them is not measured.
+// Pages to measure with: answers of the reference service, kept as files, so that rendering is not measured.
 
 import {existsSync} from 'node:fs';
 import {mkdir, readdir, rename, rm, writeFile} from 'node:fs/promises';
@@ -16,7 +16,7 @@ const timeZone = 'America/New_York';
 const jobsPerCustomer = 6;
 
 /**
- * @param jobCount - how many jobs, with everything embedded that the stream asks for
+ * @param jobCount - the number of jobs, with everything embedded that the stream asks for
  * @param databaseUrl - an empty database for the service that renders them
  * @returns the folder that holds them: 1.xml, 2.xml, …
  */

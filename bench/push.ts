@@ -129,7 +129,7 @@ async function readNumbers(pool: pg.Pool): Promise<string[]> {
   return rows.map(({number}) => number);
 }
 
-/** The same three requests as a change makes, so many at once. */
+/** The three requests of a change, so many at once. */
 async function renameBare(transport: Transport, numbers: readonly string[]): Promise<void> {
   const left = [...numbers];
   const query = {include: jobs.include.join(',')};
@@ -156,7 +156,7 @@ async function rateOf(count: number, work: () => Promise<void>): Promise<number>
   return (count * 1000) / (performance.now() - startedAt);
 }
 
-/** Milliseconds for one change, the median of some. */
+/** Milliseconds for one change: the median of these changes. */
 async function latencyOf(
   pool: pg.Pool,
   numbers: readonly string[],
@@ -172,7 +172,7 @@ async function latencyOf(
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
 }
 
-/** A third is held by a person, a third backs off, a third waits for another. */
+/** A person holds a third, a third backs off, a third waits for another change. */
 async function makeWaiting(pool: pg.Pool, accountId: string): Promise<void> {
   await pool.query(
     `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base, state, due_at, waits_for)

@@ -1,4 +1,4 @@
-// One full sweep of the jobs, as the product does it, in a process of its own, so that its memory can be told.
+// One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured.
 
 import {createTransport} from '../src/api/http/transport.ts';
 import {createClient} from '../src/api/resources/client.ts';
@@ -48,7 +48,7 @@ await pageReader.close();
 await pool.end();
 process.exit();
 
-/** Rows that exist only since a transaction: of the warehouse, and superseded versions in history. */
+/** Rows written since a transaction began: in the warehouse, and superseded versions in history. */
 async function countWritten(transaction: string): Promise<{warehouse: number; history: number}> {
   const count = async (schema: string, prefix: string) => {
     const counts = allTables.map(

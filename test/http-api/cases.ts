@@ -1,6 +1,6 @@
-// Every change once, as it is asked for at the HTTP API and as SQL says it.
+// Every kind of change once: the request to the HTTP API, and the same in SQL.
 
-/** One change, asked for at the HTTP API and said in SQL; $1 is the account. */
+/** One change as a request to the HTTP API and in SQL; $1 is the account. */
 export interface Case {
   readonly ask: Readonly<Record<string, unknown>> & {readonly table: string; readonly operation: string};
   readonly sql: readonly string[];

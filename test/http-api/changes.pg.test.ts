@@ -1,4 +1,4 @@
-// Whatever the HTTP API can change, it changes as plain SQL does: same change, same row, same refusal.
+// The HTTP API changes the warehouse just as plain SQL does: same change, same row, same refusal.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
@@ -56,7 +56,7 @@ async function runSql(
   }
 }
 
-/** All that an account holds, without the numbers and times that no two can share. */
+/** All rows of an account, without the numbers and times that no two accounts can share. */
 async function readAccount(pool: pg.Pool, accountId: string): Promise<unknown> {
   const tables = [
     'customers',

@@ -1,5 +1,5 @@
-// Whatever a stranger puts into a parameter, a page token or a field: an answer or a problem in words, never a 500.
-// Addresses and parameters are those of the document, so a new one is tried by itself.
+// Any input of a stranger in a parameter, a page token or a field gets an answer or a problem in words, never
+// a 500. Addresses and parameters come from the document, so that a new one is tried without any edit here.
 
 import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -74,7 +74,7 @@ const tokens = fc.oneof(
 );
 const values = fc.oneof(instants, numbers, texts, tokens);
 
-/** A token for the right list is refused for its contents, or read; one for another list is refused before that. */
+/** A token for the right list is refused for its contents, or read; one for another list is refused first. */
 const requests = fc.oneof(
   fc.record({list: fc.nat(), pairs: fc.array(fc.tuple(fc.nat(), values), {maxLength: 3})}),
   fc.record({list: fc.nat(), pairs: fc.tuple(fc.tuple(fc.nat(), instants))}),

@@ -1,4 +1,4 @@
-// What a stranger may send. It is refused with a reason, and the warehouse is as it was.
+// Hostile requests of a stranger are refused with a reason, and leave the warehouse as it was.
 
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {openPlace, type Place} from './place.ts';
@@ -21,7 +21,7 @@ const entry = (fields: unknown) => ({
 });
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
-/** What is sent, and where the first flaw is said to be. */
+/** Each body that is sent, and the place that is named for its first flaw. */
 const flawed: readonly (readonly [string, unknown, string])[] = [
   ['nothing', undefined, ''],
   ['null', 'null', ''],

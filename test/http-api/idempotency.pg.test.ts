@@ -1,4 +1,4 @@
-// One request, however often it comes, has one effect.
+// One request has one effect, however often it comes.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {openPlace, type Place} from './place.ts';

@@ -1,4 +1,4 @@
-// Who comes in by the HTTP API, and what is told to who does not.
+// The keys that open the HTTP API, and the answers to callers without one.
 
 import {once} from 'node:events';
 import {connect, createServer} from 'node:net';

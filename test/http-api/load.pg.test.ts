@@ -1,4 +1,4 @@
-// One caller may keep itself waiting, and no other.
+// One caller may keep itself waiting, but no other caller.
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-/** Does something while another transaction holds a lock, and lets go of it then. */
+/** Does some work while another transaction holds a lock, and then lets the lock go. */
 async function whileLocked<T>(
   statement: string,
   work: (letGo: () => Promise<void>) => Promise<T>,

@@ -1,4 +1,4 @@
-// The document says what the HTTP API does: every answer is what it promises, every request that it allows is read.
+// The document describes the HTTP API: every answer is as it promises, every request that it allows is read.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {z} from 'zod';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-/** The schema with what it refers to in place; the document has no circles. */
+/** The schema with its references put in place; the document has no circles. */
 function resolve(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(resolve);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -35,7 +35,7 @@ function lookUp(ref: string): Json {
 
 const schemaOf = (schema: Json) => z.fromJSONSchema(closeObjects(resolve(schema)));
 
-/** A field that the document does not know must not be there. */
+/** Forbids fields that the document does not know. */
 function closeObjects(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(closeObjects);
   if (typeof schema !== 'object' || schema === null) return schema;

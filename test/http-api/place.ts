@@ -12,7 +12,7 @@ import {createDatabase} from '../support/postgres.ts';
 
 export const timeZone = 'America/New_York';
 
-/** What came back. */
+/** An answer of the HTTP API. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -29,22 +29,22 @@ export interface Call {
 export interface Place {
   readonly url: string;
   readonly databaseUrl: string;
-  /** The test's own. */
+  /** The pool of the test. */
   readonly pool: pg.Pool;
-  /** What the HTTP API writes with. */
+  /** The pool with which the HTTP API writes. */
   readonly writes: pg.Pool;
   readonly account: Account;
   readonly stranger: Account;
   /** Opens `account`, to write; `reader` to read; `strange` opens `stranger`. */
   readonly keys: {readonly writer: string; readonly reader: string; readonly strange: string};
-  /** Lines of the log, at its most talkative. */
+  /** Lines of the log, at its most verbose level. */
   readonly logged: string[];
   get(path: string, call?: Call): Promise<Answer>;
   post(body: unknown, call?: Call): Promise<Answer>;
   close(): Promise<void>;
 }
 
-/** Customers 1 to 3, jobs 11 and 12 of customer 1 with employees 501 and 502, and one of each thing that hangs on them. */
+/** Customers 1 to 3, jobs 11 and 12 of customer 1 with employees 501 and 502, and one child of each kind. */
 export const rowsOfService = [
   `INSERT INTO warehouse.employees (account_id, employee_number, id, name, _sweep_id) VALUES ($1, 1, 501, 'Ann', 1), ($1, 2, 502, 'Bob', 1)`,
   `INSERT INTO warehouse.customers (account_id, customer_number, id, name, phone_number, service_city, _sweep_id)

@@ -1,4 +1,4 @@
-// What is read at the HTTP API: rows of one account, each once, and nothing of anybody else.
+// The HTTP API reads the rows of one account, each once, and no row of another account.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {packPlace} from '../../src/http-api/page-token.ts';

@@ -3,11 +3,11 @@
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import {list, scriptService} from '../support/scripted-service.ts';
 
-/** What an account does other than to answer at once: by its path. */
+/** The behaviour of an account, by its path, where it does not just answer at once. */
 export interface Manner {
   /** Answers 401 to everything. */
   readonly isRefusing?: boolean;
-  /** The token that is taken, where it is no longer the first one. */
+  /** The valid token, where it is no longer the first one. */
   readonly token?: string;
   /** Called before each answer; the answer waits for it. */
   readonly before?: (request: {readonly path: string; readonly page: number}) => Promise<void>;
@@ -69,7 +69,7 @@ async function answer(exchange: Exchange): Promise<void> {
   }
   const name = file.replace(/\.xml$/, '');
   const element = elements[name];
-  // Nobody knows a record that no list holds.
+  // A record that no list holds is unknown.
   if (element === undefined || record !== undefined) {
     response.statusCode = 400;
     response.end('<errors><error>Invalid job.</error></errors>');

@@ -1,4 +1,4 @@
-// A token that is refused, replaced, damaged or unknown concerns its account, and no other.
+// A token that is refused, replaced, damaged or unknown affects its own account only.
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
@@ -39,7 +39,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
       reason: expect.stringMatching(words),
     });
     expect(told(/failed/)).toEqual([]);
-    // Two sweeps may have been under way, each with one question in flight; nothing is asked again and again.
+    // Two sweeps may have been under way, each with one request in flight; none is repeated again and again.
     expect(many.server.asked.get('bad')).toBeLessThan(10);
   });
 

@@ -1,4 +1,5 @@
-// The queue in Postgres: a connection that breaks in the middle of a question is told to whoever asked, and ends no process.
+// The queue in Postgres: when a connection breaks in the middle of a question, the asker is told, and no
+// process ends.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';

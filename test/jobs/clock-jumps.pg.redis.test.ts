@@ -1,5 +1,5 @@
-// The clock of a worker jumps a day ahead and back while it works: schedules go on coming round, and none comes oftener than
-// its row says.
+// The clock of a worker jumps a day ahead and back while it works: schedules keep coming round, and none
+// comes more often than its row says.
 
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
@@ -52,6 +52,6 @@ test.each(backends)('with the queue on %s', {timeout: 180_000}, async (backend) 
       .poll(async () => (await count()).least, {timeout: 60_000, message: jump})
       .toBeGreaterThan(least + 1);
   }
-  // The first sweep of each may have been asked for before.
+  // The first sweep of each schedule may have been requested before.
   expect((await count()).most).toBeLessThanOrEqual((performance.now() - startedAt) / everyMs + 3);
 });

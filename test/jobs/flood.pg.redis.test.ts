@@ -1,4 +1,4 @@
-// Any login with CONNECT may send notices, and no grant can keep it from that: so they must cost next to nothing.
+// Any login with CONNECT may send notices, and no grant can stop it: so notices must cost next to nothing.
 
 import pg from 'pg';
 import {afterEach, expect, inject, test} from 'vitest';
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** The same backend; counts what is put on the queue of pushes. */
+/** The same backend, which counts the jobs put on the queue of pushes. */
 function countPushes(backend: QueueBackend): QueueBackend & {readonly puts: () => number} {
   let puts = 0;
   const makeQueue: QueueBackend['makeQueue'] = (name) => {
@@ -51,7 +51,7 @@ test.each(backends)('a flood of notices keeps no change waiting, with the queue 
   const stranger = new pg.Client(world.databaseUrl);
   await stranger.connect();
   closers.push(() => stranger.end());
-  // Accounts that are not there, the one that is, and the channels of the queue itself.
+  // Unknown accounts, the one that exists, and the channels of the queue itself.
   for (const statement of [
     `SELECT pg_notify('fieldmirror_due', (1000 + n)::text) FROM generate_series(1, ${notices}) AS n`,
     `SELECT pg_notify('fieldmirror_due', repeat('x', 7000) || n) FROM generate_series(1, 500) AS n`,
@@ -69,6 +69,6 @@ test.each(backends)('a flood of notices keeps no change waiting, with the queue 
   } finally {
     author.release();
   }
-  // The change itself, and the poller's own rounds: what was made up is looked for here, and never reaches the queue.
+  // The change itself, and the poller's own rounds: made-up accounts never reach the queue.
   expect(backend.puts()).toBeLessThan(20);
 });

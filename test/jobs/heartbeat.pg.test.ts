@@ -1,4 +1,4 @@
-// A worker that goes on says so, again and again: one that is alive is never taken for dead.
+// A worker that goes on notes it again and again: a live worker is never taken for dead.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, expect, inject, test} from 'vitest';
@@ -27,7 +27,7 @@ beforeEach(async () => {
   const reach = () => ({keyIds: [], given: null});
   heartbeat = new Heartbeat(pool, {workerId, host: 'h', pid: 1, version: '0', reach}, () => nowMs);
   await heartbeat.beat(['1']);
-  // As if it had said so a while ago.
+  // As if it had noted so a while ago.
   await pool.query(`UPDATE sync.workers SET seen_at = now() - interval '5 minutes'`);
 });
 

@@ -1,4 +1,4 @@
-// Many accounts at one worker: each is served as if it were alone, whatever becomes of the others.
+// Many accounts at one worker: each is served as if it were alone, whatever happens to the others.
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';

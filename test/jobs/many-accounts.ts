@@ -24,7 +24,7 @@ export interface ManyAccounts {
   readonly server: AccountServer;
   readonly pool: pg.Pool;
   readonly deps: SweepDeps;
-  /** Lines of the log, as they were written. */
+  /** Lines of the log, as written. */
   readonly lines: {readonly msg: string; readonly [name: string]: unknown}[];
   /** Adds an account whose token is sealed in the warehouse, or seals another token for it. */
   add(name: string, token?: string): Promise<Account>;

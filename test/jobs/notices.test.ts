@@ -1,4 +1,4 @@
-// A notice may come from any login, with any text, as often as it likes.
+// Any login may send a notice, with any text, as often as it likes.
 
 import {setImmediate as turn} from 'node:timers/promises';
 import {expect, test} from 'vitest';

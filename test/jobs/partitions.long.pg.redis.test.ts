@@ -1,5 +1,5 @@
-// One part is out of reach while the others answer: the queue, the service, the warehouse, and each two of them. What was
-// wanted meanwhile arrives once when the line is back.
+// One part is out of reach while the others answer: the queue, the service, the warehouse, and each two of
+// them. Changes made meanwhile arrive once when the line is back.
 
 import {afterEach, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
@@ -55,7 +55,7 @@ test.skipIf(inject('redisUrl') === null)(
     const options = {accountIds: [account.accountId], keepsSchedules: true};
     const workers = await startWorkers({...world, leaseMs: 2_000, settle}, backend, options);
     closers.push(workers.stop);
-    // Past every line.
+    // A connection past every line.
     const author = openPool(database.url, {max: 1, applicationName: 'author'});
     closers.push(() => author.end());
     for (const [at, cut] of cuts.entries()) {
@@ -64,7 +64,7 @@ test.skipIf(inject('redisUrl') === null)(
       await author.query(`UPDATE warehouse.customers SET fax = 'cut ${at}' WHERE customer_number = 1`);
       for (const name of cut) await lines[name].comeUp();
       const states = async () => {
-        // What was tried meanwhile waits for its next try, and not longer than this test.
+        // Changes tried meanwhile wait for their next try, but not longer than this test.
         await author.query(
           `UPDATE sync.changes SET due_at = now() WHERE due_at > now() + interval '1 second'`,
         );

@@ -5,7 +5,7 @@ import {NoRoomError, RetryableError} from '../../src/base/errors.ts';
 import {createLogger} from '../../src/base/log.ts';
 
 const outage = new Outage(createLogger({level: 'silent', secrets: []}));
-/** Every failed round is one too many, unless it is none that counts. */
+/** Any failed round is one too many, unless failures do not count. */
 const times = {roundMs: 0, outOfReachMs: -1};
 
 test('a warehouse that is out of reach for too long ends the process', async () => {

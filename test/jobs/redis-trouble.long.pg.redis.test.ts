@@ -1,4 +1,4 @@
-// Redis is full, or goes away for a while: changes wait, none is lost, and an operator reads of it once.
+// Redis is full, or goes away for a while: changes wait, none is lost, and an operator is told once.
 
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
@@ -64,7 +64,7 @@ describe.skipIf(!isInstalled())(
 const outOfReach = expect.stringMatching(/^the queue or the warehouse is out of reach/);
 const backAgain = expect.stringMatching(/^the queue and the warehouse are within reach again/);
 
-/** A mirrored account, and workers that keep it; `told` is what an operator reads of the queue. */
+/** A mirrored account, and its workers; `told` gives the lines about the queue that an operator reads. */
 async function work(): Promise<{world: TestWorld; told: () => string[]}> {
   const service = await openService();
   const world = await openWorld(service);
@@ -88,7 +88,7 @@ async function expectDone({pool}: TestWorld, count: number): Promise<void> {
   await expect.poll(states, {timeout: 60_000}).toEqual([{state: 'done', count}]);
 }
 
-/** From now on it takes nothing. */
+/** From now on Redis takes no writes. */
 async function fill(): Promise<void> {
   await configure('1');
 }

@@ -1,4 +1,5 @@
-// The queue is a bell: whatever it forgets, doubles or delays, the rows decide, and every due sweep comes to its end.
+// The queue is a bell: whatever it forgets, doubles or delays, the rows decide, and every due sweep comes to
+// its end.
 
 import {connect, createServer} from 'node:net';
 import {Redis} from 'ioredis';
@@ -218,7 +219,7 @@ describe('a queue that is down when the workers start', () => {
   });
 });
 
-/** A way to a Postgres that can be cut. */
+/** A relay to a Postgres that can be cut. */
 async function openRelay(url: string): Promise<{readonly url: string; close(): Promise<void>}> {
   const target = new URL(url);
   const server = createServer((socket) => {

@@ -1,4 +1,4 @@
-// What holds the queue, and what holds the truth, go away while changes are carried: nothing is lost, nothing is sent twice.
+// The queue, or the warehouse, goes away while changes are carried: no change is lost, none is sent twice.
 
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -47,7 +47,7 @@ async function open(database?: TestDatabase): Promise<TestWorld> {
   return world;
 }
 
-/** Workers that look again soon for what is in doubt: nothing is late here. */
+/** Workers that soon look again for changes in doubt: no request is late here. */
 async function work(world: TestWorld, redisUrl: string | null): Promise<void> {
   const {databaseUrl, log, account} = world;
   const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
@@ -57,7 +57,7 @@ async function work(world: TestWorld, redisUrl: string | null): Promise<void> {
   closers.push(workers.stop);
 }
 
-/** Some have reached the service, and others have not. */
+/** Some changes have reached the service, and others have not. */
 async function areUnderWay(): Promise<void> {
   const count = () => writes.push(...proxy.takeWrites());
   await expect.poll(count, {timeout: 30_000, interval: 5}).toBeGreaterThan(10);

@@ -1,5 +1,5 @@
-// One statement of plain SQL for everything that can be written: what reaches the service is the specification's request,
-// byte for byte, and what the service made of it is in the warehouse without another sweep.
+// One statement of plain SQL for every kind of write: the service gets the specification's request, byte for
+// byte, and its answer is in the warehouse without another sweep.
 
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
@@ -13,11 +13,11 @@ const head = '<?xml version="1.0" encoding="UTF-8"?>\n';
 
 interface Case {
   readonly what: string;
-  /** May hold names of numbers that earlier cases brought: {customer}. */
+  /** May hold names of the numbers from earlier cases: {customer}. */
   readonly sql: string;
   readonly request: string;
   readonly body?: string;
-  /** What the warehouse then says, by a query of one value. */
+  /** A query of one value, and the value that the warehouse then gives. */
   readonly shows: readonly [string, string];
   /** The number of the record goes by this name from then on. */
   readonly keeps?: string;

@@ -1,7 +1,7 @@
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 
 /**
- * No test is about a power cut, and tests make and drop a thousand databases: none of them waits for the disk.
+ * No test is about a power cut, and tests make and drop a thousand databases: none waits for the disk.
  * @param url - any database of the cluster, with a login that may change its settings
  */
 export async function forgoDurability(url: string): Promise<void> {

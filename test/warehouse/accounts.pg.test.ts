@@ -35,7 +35,7 @@ async function request(stream: string, accountId = world.account.accountId): Pro
   return (await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'command'})).sweepId;
 }
 
-/** Until a statement waits for another one's transaction. */
+/** Waits until a statement waits for the transaction of another. */
 async function waitForLock(): Promise<void> {
   const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   await expect.poll(async () => (await world.pool.query(waiting)).rowCount).toBe(1);

@@ -1,4 +1,4 @@
-// Authors are bound to accounts: they see and write these alone.
+// Authors are bound to accounts: they see and write only these.
 
 import {randomBytes} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';

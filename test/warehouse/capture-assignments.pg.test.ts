@@ -35,7 +35,7 @@ const change = (fields: string[], base: string[], state = 'pending') => ({
   base: {employee_ids: base},
   state,
 });
-/** `id`, then `-` when it is marked deleted, then `*` when it is pending. */
+/** The `id`, then `-` when it is marked deleted, then `*` when it is pending. */
 const links = async () => {
   const rows = await world.author(
     `SELECT employee_id || CASE WHEN _deleted_at IS NOT NULL THEN '-' ELSE '' END || CASE WHEN _pending THEN '*' ELSE '' END AS link

@@ -1,4 +1,4 @@
-// What people decide of changes, and what the end of a change leaves of the others.
+// People's decisions on changes, and the effect of a change's end on the others.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {type CaptureWorld, claim, openCaptureWorld, send} from './capture-world.ts';

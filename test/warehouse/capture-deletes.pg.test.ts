@@ -138,7 +138,7 @@ describe('a row that the service never knew', () => {
       number: null,
       waits_for: create?.change_id,
     });
-    // It came to nothing: then there is nothing to delete.
+    // The create failed: then there is nothing to delete.
     const end = state === 'conflict' ? 'cancelled' : 'rejected';
     await world.author(`SELECT sync.close_change($1, $2, 'no')`, [create?.change_id, end]);
     expect(await left()).toEqual([0, 0, 0, 0]);

@@ -1,4 +1,4 @@
-// Rows that hang on rows which the service does not know yet.
+// Rows under parents that the service does not know yet.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 beforeEach(() => world.empty());
 
-/** A value of each type: as SQL has it, before and after an edit, and as a change keeps it. */
+/** A value of each type: in SQL before and after an edit, and in a change. */
 const samples: Readonly<Record<Column['type'], {before: string; after: string; text: string}>> = {
   text: {before: 'old', after: "n'ew\n", text: "n'ew\n"},
   integer: {before: '7', after: '9007199254740993', text: '9007199254740993'},
@@ -46,12 +46,12 @@ const readOnly = allTables.map((table) => {
   const columns = table.columns.filter(
     ({name}) => !writable.some((one) => one.writes === writes && one.rule.name === name),
   );
-  // What a new row hangs on is given with it.
+  // A new row may be given its parent's number.
   const refusedInNew = columns.filter(({name}) => writes && name !== writes.parent?.numberColumn);
   return {name: table.name, table, columns, refusedInNew};
 });
 
-/** A row of a table that the service sent, with what it hangs on. */
+/** A row of a table that the service sent, with its parents. */
 async function sent(table: MirrorTable, values: Readonly<Record<string, string>> = {}): Promise<string> {
   const parents = {customer_number: '3', job_number: '4'};
   await world.sent('customers', {customer_number: '3'});
@@ -61,7 +61,7 @@ async function sent(table: MirrorTable, values: Readonly<Record<string, string>>
   return await world.sent(table.name, {...held, ...key, ...values});
 }
 
-/** What an author gives to a new row, beside its fields. */
+/** The parent that an author gives to a new row, beside its fields. */
 async function parentOf(table: MirrorTable): Promise<Record<string, string>> {
   const parent = allWrites.find((writes) => writes.table.name === table.name)?.parent;
   if (!parent) return {};

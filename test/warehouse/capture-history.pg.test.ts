@@ -1,4 +1,4 @@
-// Who changed what, and when, as history tells it.
+// The author and the time of each edit, as history tells them.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';

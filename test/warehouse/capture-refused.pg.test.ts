@@ -1,4 +1,4 @@
-// What becomes of a change that the service refused, and of what stood on it.
+// The fate of a change that the service refused, and of the changes that build on it.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';

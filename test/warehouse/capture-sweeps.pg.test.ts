@@ -1,4 +1,4 @@
-// What sweeps bring while changes are on their way.
+// The effect of sweeps while changes are on their way.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';

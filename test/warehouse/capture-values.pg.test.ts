@@ -12,7 +12,7 @@ beforeEach(() => world.empty());
 
 const inZone = (zone: string) => world.author('UPDATE sync.accounts SET time_zone = $1', [zone]);
 
-/** What a refused statement must have left. */
+/** Expects no trace of a refused statement. */
 async function expectNothing(): Promise<void> {
   expect(await world.changes()).toEqual([]);
   const tables = ['customers', 'jobs', 'job_charges', 'time_entries', 'tasks'];
@@ -22,7 +22,7 @@ async function expectNothing(): Promise<void> {
   );
 }
 
-/** Tries a value in a new row and in an old one, each beside a row that is fine. */
+/** Tries a value in a new row and in an old one, each beside a valid row. */
 async function expectRefused(
   table: string,
   {column, value}: {column: string; value: unknown},

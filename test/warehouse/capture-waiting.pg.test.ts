@@ -1,4 +1,4 @@
-// How people learn what became of a change.
+// How people learn the outcome of a change.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
@@ -77,7 +77,7 @@ describe('wait', () => {
 });
 
 describe('a notice', () => {
-  /** Listens while something is done, up to a notice of the listener's own. */
+  /** Listens during some work, up to a notice of the listener's own. */
   async function noticesOf(work: () => Promise<unknown>): Promise<[string, unknown][]> {
     const notices: [string, unknown][] = [];
     const listener = await world.pool.connect();

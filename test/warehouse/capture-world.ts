@@ -22,7 +22,7 @@ export interface CaptureWorld {
   sweep(text: string, values?: unknown[]): Promise<Row[]>;
   /** Puts a row there that the service sent. @returns its row_id */
   sent(table: string, values: Values): Promise<string>;
-  /** The changes, the first first: only what is asked for. */
+  /** The changes in their order, with these columns only. */
   changes(columns?: string): Promise<Row[]>;
   /** One row by its row_id. */
   row(table: string, rowId: unknown, columns?: string): Promise<Row | undefined>;
@@ -63,7 +63,7 @@ export async function openCaptureWorld(zone = timeZone): Promise<CaptureWorld> {
       const warehouse = allTables.flatMap(({name}) => [`warehouse.${name}`, `history.past_${name}`]);
       const others = ['sync.changes', 'sync.known_records', 'history.edits'];
       const removals = [...warehouse, ...others].map((name) => `DELETE FROM ${name}`);
-      // No trigger is asked, and nothing waits for a file to be made, as with TRUNCATE.
+      // No trigger runs, and no file has to be made, as with TRUNCATE.
       await author(`BEGIN; SET LOCAL session_replication_role = 'replica'; ${removals.join('; ')}; COMMIT;
                     DELETE FROM sync.attempts; DELETE FROM sync.alterations; DELETE FROM sync.conflicts`);
     },
@@ -84,18 +84,18 @@ const samples = {
   secret: '',
 };
 
-/** What the service takes no new row of a table without, as a change keeps it. */
+/** The fields without which the service takes no new row of a table, with values as a change keeps them. */
 export function neededBy({writable}: Pick<MirrorTable, 'writable'>): Record<string, string> {
   const needed = writable.filter(({isRequired, onCreate}) => isRequired === true && onCreate);
   return Object.fromEntries(needed.map(({name, kind}) => [name, samples[kind]]));
 }
 
-/** What a worker does to have a change, and to have sent it. */
+/** The statements with which a worker claims a change, and marks it as sent. */
 export const claim = `UPDATE sync.changes SET fence = fence + 1, lease_until = now() + interval '1 minute' WHERE change_id = $1`;
 export const send = `UPDATE sync.changes SET state = 'sending', sends = sends + 1, sent_at = now(), fence = fence + 1,
                             lease_until = now() + interval '1 minute' WHERE change_id = $1`;
 
-/** Several statements in one text have a result each. */
+/** Returns the last result: several statements in one text have one each. */
 function lastOf(result: pg.QueryResult | pg.QueryResult[]): pg.QueryResult {
   if (!Array.isArray(result)) return result;
   const last = result.at(-1);

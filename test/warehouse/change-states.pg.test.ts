@@ -1,4 +1,5 @@
-// The states of a change: the database keeps to the drawing of its life, and so does the document that shows it.
+// The states of a change: the database follows the drawing of its life, and so does the document that shows
+// it.
 
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -14,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-/** All that a change needs in any state. */
+/** All values that a change needs in any state. */
 const put = (state: ChangeState) => `
   UPDATE sync.changes SET state = '${state}', number = 7, reason = 'why', sends = 1, sent_at = now(), lease_until = now(),
          settled_at = CASE WHEN '${state}' IN ('done', 'rejected', 'cancelled') THEN now() END`;
@@ -22,11 +23,11 @@ const add = (state: ChangeState) => `
   INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base, state, reason, sends, sent_at, lease_until, settled_at)
   VALUES (${world.accountId}, 'tasks', 99, 'update', 99, '{"name": "x"}', '{}', '${state}', 'why', 1, now(), now(),
           CASE WHEN '${state}' IN ('done', 'rejected', 'cancelled') THEN now() END)`;
-/** Where a test begins: no trigger is asked. */
+/** Puts a change into the state from which a test begins; no trigger runs. */
 const force = (state: ChangeState) =>
   `SET LOCAL session_replication_role = 'replica'; ${put(state)}; SET LOCAL session_replication_role = 'origin'`;
 
-/** Runs a statement on a change that is in some state, and takes both back. */
+/** Runs a statement on a change in some state, and takes both back. */
 async function attempt(statement: string, before = ''): Promise<readonly Record<string, unknown>[]> {
   const client = await world.pool.connect();
   try {

@@ -14,7 +14,7 @@ function systemError(code: string, facts: object = {}): Error {
   return Object.assign(new Error(`connect ${code}`), {code, ...facts});
 }
 
-/** Everything that a log could print of an error. */
+/** Every text of an error that a log could print. */
 function printAll(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return `${error.stack} ${JSON.stringify(error)} ${JSON.stringify(Object.entries(error))} ${printAll(error.cause)}`;

@@ -143,7 +143,7 @@ describe('a transaction', () => {
     const swap = (...order: [number, number]) =>
       inTransaction(world.pool, async (client) => {
         runs++;
-        // Run again, the loser first waits for the winner: otherwise a second deadlock would be a matter of luck.
+        // Run again, the loser first waits for the winner: else luck would decide on a second deadlock.
         const [first, second] = runs <= 2 ? order : [order[1], order[0]];
         const append = (id: number) =>
           client.query(`UPDATE public.notes SET text = text || 'x' WHERE id = $1`, [id]);
@@ -168,12 +168,12 @@ describe('a transaction', () => {
   });
 });
 
-/** Unlike `once` of node:events, an 'error' before it is no failure: here it is expected. */
+/** Unlike `once` of node:events, it does not fail on an 'error' before the event: one is expected here. */
 function heard(emitter: EventEmitter, event: string): Promise<void> {
   return new Promise((resolve) => emitter.once(event, () => resolve()));
 }
 
-/** Lets everybody through once so many have come; later ones at once. */
+/** Lets all callers through once so many have come; later ones at once. */
 function barrier(parties: number): () => Promise<void> {
   let come = 0;
   const {promise, resolve} = Promise.withResolvers<void>();

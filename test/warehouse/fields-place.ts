@@ -26,7 +26,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** A field of jobs that no column takes. */
+/** A field of jobs without a column. */
 export function seen(field: string, type: string | null = 'text', more: Partial<SeenField> = {}): SeenField {
   return {table: 'jobs', field, column: null, type, isTyped: true, ...more};
 }

@@ -1,4 +1,4 @@
-// Whatever an author puts into a statement, what they write is an author's: it becomes a change, or is refused.
+// Whatever stands in an author's statement, its writes are an author's: they become a change, or are refused.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
@@ -25,7 +25,7 @@ async function tryAsAuthor(text: string): Promise<boolean> {
     await client.query('COMMIT');
     return false;
   } catch (error) {
-    // Refused on purpose, not by a fault of ours.
+    // Refused on purpose, not for an error of the test.
     expect(String(error)).toMatch(/only a worker may set it|Fieldmirror's own|permission denied/);
     await client.query('ROLLBACK');
     return true;
@@ -34,7 +34,7 @@ async function tryAsAuthor(text: string): Promise<boolean> {
   }
 }
 
-/** All that an author could have left behind, and by whom history says that it was written. */
+/** All rows that an author could have left, with the writer that history names. */
 const left = async (table: string) => ({
   rows: await world.author(`SELECT * FROM warehouse.${table} ORDER BY row_id`),
   past: await world.author(`SELECT * FROM history.past_${table} ORDER BY row_id`),

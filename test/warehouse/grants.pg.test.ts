@@ -1,5 +1,5 @@
-// Every right that was given, to anybody, on anything of ours: what written-grants.ts says, and nothing else. A new table,
-// column or function is named by these tests until somebody has written down who may do what with it.
+// Every right that was granted, to any role, on any object of ours: the rights in written-grants.ts, and no
+// others. These tests name a new table, column or function until a person has written down its rights there.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-// The owner's own rights are none that somebody gave, and functions of an extension are not ours.
+// The owner's own rights are not granted by anyone, and functions of an extension are not ours.
 const granted = `
   WITH ours AS (SELECT oid, nspname, nspacl, nspowner FROM pg_namespace WHERE nspname IN ('warehouse', 'history', 'mart', 'sync')),
   given AS (

@@ -1,4 +1,4 @@
-// Every warehouse table has all that its history needs: a table that is added, or gets a column, without it fails here.
+// Every warehouse table has all that its history needs: a new table or column without it fails here.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
@@ -123,7 +123,7 @@ describe('a row that comes inside another record', () => {
         `UPDATE warehouse.${child.table.name} SET attributes = '{"edited":"yes"}' WHERE account_id = 88`,
       );
       const known = await query('SELECT account_id, number FROM sync.known_records ORDER BY 1, 2');
-      // What many records share makes all of them unknown.
+      // An edit of a row that many records share makes all of them unknown.
       const others = child.isOwned ? [{account_id: '88', number: '2'}] : [];
       expect(known).toEqual([...others, {account_id: '89', number: '1'}]);
     },

@@ -1,4 +1,4 @@
-// Random writes by sweeps and by anybody else. Whatever happens, the versions of a row tile its time, and the rows of a
+// Random writes by sweeps and by others. In the end the versions of a row tile its time, and the rows of a
 // moment are those that a look at that moment saw.
 
 import fc from 'fast-check';
@@ -83,7 +83,7 @@ async function runBoth({early, late}: {early: readonly Write[]; late: readonly W
   });
 }
 
-/** The rows from a number on: for most writes up to three of them. */
+/** Carries out one write, on the rows from a number on: mostly up to three. */
 async function carryOut(client: pg.PoolClient, one: Write): Promise<void> {
   const isSweep = one.kind === 'sweep' || one.kind === 'mark';
   await client.query(`SELECT set_config('fieldmirror.writer', $1, true)`, [isSweep ? 'sweep' : '']);
@@ -107,7 +107,7 @@ async function sweep(client: pg.PoolClient, {from, name}: {from: number; name: s
   await loadRows(client, machines, rows, {accountId: '1', sweepId: '3'});
 }
 
-/** Takes a row out and puts it in again under its old row_id, as somebody who restores a table does; or is refused. */
+/** Takes a row out and puts it back under its old row_id, as a restore of the table does; or is refused. */
 async function restart(client: pg.PoolClient): Promise<void> {
   const columns = 'row_id, account_id, machine_number, name';
   await client.query('SAVEPOINT restart');
@@ -151,7 +151,7 @@ async function expectTiling(): Promise<void> {
   expect(rows).toEqual([]);
 }
 
-/** At the very moment at which one version gives way to the next, the next one holds, and it alone. */
+/** At the moment at which one version gives way to the next, only the next one holds. */
 async function expectOneAtBoundaries(): Promise<void> {
   const {rows} = await world.pool.query(
     `SELECT version.row_id, version.valid_from, count(*) FROM history.machines AS version

@@ -26,7 +26,7 @@ async function sweep(rows: readonly ReturnType<typeof machine>[], sweepId: strin
 
 const query = async (text: string, values: unknown[] = []) => (await world.pool.query(text, values)).rows;
 
-/** The versions of one machine, the oldest first: name, sweep, whether a hash is held, who else wrote it. */
+/** The versions of one machine, the oldest first: name, sweep, whether a hash is held, any other writer. */
 async function versions(number = '1'): Promise<unknown[][]> {
   const rows = await query(
     `SELECT name, _sweep_id AS sweep, _hash IS NOT NULL AS "hasHash", written_by AS by, valid_to IS NULL AS "isCurrent"
@@ -184,7 +184,7 @@ describe('what somebody else writes', () => {
   });
 
   test('is kept though they may not write history themselves', async () => {
-    // Roles are the whole cluster's.
+    // Roles belong to the whole cluster.
     const role = `erp_${randomBytes(6).toString('hex')}`;
     await query(`CREATE ROLE ${role}`);
     await query(`GRANT USAGE ON SCHEMA warehouse TO ${role}`);
@@ -265,12 +265,12 @@ describe('two transactions on one row', () => {
   });
 });
 
-/** Runs something in two transactions, of which the first began before the second. */
+/** Runs some work in two transactions, of which the first began before the second. */
 async function interleave(work: (early: pg.PoolClient, late: pg.PoolClient) => Promise<void>): Promise<void> {
   const early = await world.pool.connect();
   const late = await world.pool.connect();
   try {
-    // now() is the time of the first statement after BEGIN arrives, not of the first that writes.
+    // now() is the time at which the first statement after BEGIN arrives, not the first that writes.
     await early.query('BEGIN; SELECT now()');
     await late.query('BEGIN; SELECT now()');
     await work(early, late);

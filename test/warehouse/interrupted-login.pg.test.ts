@@ -1,4 +1,5 @@
-// Postgres logs the text of a statement that fails. That of sync.set_employee_login bears a password, so it never fails.
+// Postgres logs the text of a failed statement. That of sync.set_employee_login bears a password, so it never
+// fails.
 
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';

@@ -189,7 +189,7 @@ describe('two transactions', () => {
     const rows = (name: string) => Array.from({length: 50}, (_, at) => machine(String(at + 1), {name}));
     await load(rows('before'));
     const {accountId} = world.account;
-    // Not by inTransaction: it would run again what lost a deadlock.
+    // Not by inTransaction: it would run the loser of a deadlock again.
     const loadOnce = async (given: readonly EncodedRow[]) => {
       const client = await world.pool.connect();
       await client.query('BEGIN');
@@ -222,7 +222,7 @@ describe('two transactions', () => {
   });
 });
 
-/** Until Postgres says that the connection waits for a lock. */
+/** Waits until Postgres says that the connection waits for a lock. */
 async function untilBlocked(client: pg.PoolClient & {processID?: number}): Promise<void> {
   for (;;) {
     const {rows} = await world.pool.query('SELECT cardinality(pg_blocking_pids($1)) AS blockers', [

@@ -1,5 +1,5 @@
-// A hundred thousand changes that wait: what is due is found by an index, also while a transaction of somebody else stays
-// open and keeps every old version alive.
+// A hundred thousand waiting changes: an index finds the due ones, even while another transaction stays open
+// and keeps every old version alive.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {claimChanges, listAccountsWithDueChanges} from '../../src/warehouse/changes/claim-changes.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
   service = await openService();
   world = await openWorld(service);
   await world.sweep('customers');
-  // A third is held by a person, a third backs off, a third waits for another; nobody edited anything for them.
+  // A person holds a third, a third backs off, a third waits for another change; no edit made them.
   await world.pool.query(
     `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base, state, due_at, waits_for)
      SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}',
@@ -31,7 +31,7 @@ afterAll(async () => {
   await service.close();
 });
 
-/** How often sync.changes was read from one end to the other, and how many of its rows were fetched by an index. */
+/** The number of scans of sync.changes from end to end, and of its rows fetched by an index. */
 async function readsOf(work: (client: Queryable) => Promise<unknown>) {
   const client = await world.pool.connect();
   try {

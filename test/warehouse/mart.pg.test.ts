@@ -1,4 +1,4 @@
-// What the views of mart show: the records that the service has, to whoever may read them, whatever was promoted.
+// The views of mart show the service's records to every permitted role, whatever fields were promoted.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
@@ -36,7 +36,7 @@ async function promoteEveryType(table: string): Promise<void> {
     );
 }
 
-/** Reads as a role does, in a transaction that is rolled back. */
+/** Reads as a role, in a transaction that is rolled back. */
 async function readAs(role: string, text: string): Promise<pg.QueryResult> {
   const client = await world.pool.connect();
   try {

@@ -1,4 +1,4 @@
-// What is stuck is one connection, never the pool: even where the pool has no other.
+// A hang takes one connection, never the pool: even where the pool has no other.
 
 import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 test('a server process that is stopped (SIGSTOP) costs one transaction; its connection is not used again', async () => {
-  // The client gives up 15 s after the server should have, and once more for the rollback.
+  // The client gives up 15 s after the server's limit, and once more for the rollback.
   const pool = openPool(database.url, {max: 1, applicationName: 'test stopped', statementTimeoutMs: 100});
   let pid = 0;
   try {

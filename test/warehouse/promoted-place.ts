@@ -46,7 +46,7 @@ export async function addJob(number: number, attributes: object, account = accou
   ]);
 }
 
-/** As a person would. */
+/** Promotes a field, as a person does. */
 export async function promote(field: string, name: string | null, account?: string) {
   await pool.query(
     `UPDATE sync.fields SET promoted_as = $2

@@ -1,4 +1,4 @@
-// What a promotion leaves alone, and when it is refused.
+// The limits of a promotion: the things that it leaves alone, and the cases in which it is refused.
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {rememberFields} from '../../src/warehouse/fields/fields.ts';

@@ -1,4 +1,4 @@
-// What each of the three roles may do.
+// The rights of each of the three roles, tried out.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';

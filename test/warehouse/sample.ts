@@ -24,7 +24,7 @@ export const machines = mirrorTable('machines', {
   ],
 });
 
-/** Children of machines, known by two columns. */
+/** Children of machines, with a key of two columns. */
 export const parts = mirrorTable('machine_parts', {
   comment: 'Parts, for tests.',
   key: ['machine_number', 'code'],
@@ -65,7 +65,7 @@ export async function openWorld(options: {readonly keepsHistory?: boolean} = {})
   return {url: database.url, pool, account, close};
 }
 
-/** Of a table in tests; real ones come by migration. */
+/** Makes a table for tests; real ones come by migration. */
 async function createTable(pool: pg.Pool, table: MirrorTable): Promise<void> {
   const types = {
     text: 'text',
@@ -90,7 +90,7 @@ export function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest().subarray(0, 16);
 }
 
-/** A row of a table; what is not given is null. */
+/** A row of a table; fields not given are null. */
 export function rowOf(
   table: MirrorTable,
   fields: Readonly<Record<string, string | null>>,

@@ -1,4 +1,5 @@
-// Functions and triggers are brought in line with the files under migrations/functions, whatever a database had before.
+// Functions and triggers are brought in line with the files under migrations/functions, whatever was there
+// before.
 
 import {cp, mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -27,7 +28,7 @@ afterEach(async () => {
 
 const sorted = (rights: string) =>
   `(SELECT array_agg(entry::text ORDER BY entry::text) FROM unnest(${rights}) AS entry)`;
-/** Definitions, grants and comments of all that is source. */
+/** Definitions, grants and comments of all functions, triggers and views. */
 const everything = `
   SELECT p.oid::regprocedure::text AS name, pg_get_functiondef(p.oid) AS text, ${sorted('p.proacl')} AS rights, obj_description(p.oid, 'pg_proc') AS comment
     FROM pg_proc AS p WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)

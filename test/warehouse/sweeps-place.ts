@@ -1,5 +1,5 @@
-// Sweeps of one account, none at the start of each test of the file that imports this, and short words for what is done
-// with them.
+// Sweeps of one account, none at the start of each test of the file that imports this, and short functions to
+// work with them.
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
 import {inTransaction} from '../../src/warehouse/postgres/database.ts';
@@ -52,7 +52,7 @@ export async function claim(sweepId: string): Promise<Sweep> {
   return sweep;
 }
 
-/** As if its worker had been silent for longer than the lease. */
+/** Acts as if the sweep's worker had been silent for longer than the lease. */
 export async function expire(sweepId: string): Promise<void> {
   await world.pool.query(
     `UPDATE sync.sweeps SET lease_until = now() - interval '1 second' WHERE sweep_id = $1`,

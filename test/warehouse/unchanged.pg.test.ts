@@ -1,4 +1,4 @@
-// What a batch leaves as it is, and what it says is no longer there.
+// The rows that a batch leaves as they are, and the ones that it reports as gone.
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/warehouse/postgres/database.ts';
@@ -25,7 +25,7 @@ describe('what is unchanged', () => {
     await load(rows);
     await inTransaction(world.pool, async (client) => {
       await loadRows(client, machines, rows, {accountId: world.account.accountId, sweepId: '2'});
-      // Whoever writes, or locks a row, is given a transaction number; and WAL comes of nothing else here.
+      // A transaction that writes or locks a row gets a number; WAL comes of nothing else here.
       const {rows: used} = await client.query('SELECT pg_current_xact_id_if_assigned() AS id');
       expect(used).toEqual([{id: null}]);
     });
@@ -37,7 +37,7 @@ describe('what is unchanged', () => {
     await world.pool.query('VACUUM warehouse.machines');
     const before = await readWal();
     for (let repeated = 0; repeated < 20; repeated++) await load(rows, '2');
-    // Other tests write to the same cluster, so the least of several looks counts.
+    // Other tests write to the same cluster, so that the least of several looks counts.
     let least = await walSince(before);
     for (let look = 0; look < 20 && least > 0; look++) {
       const start = await readWal();

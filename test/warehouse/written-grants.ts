@@ -1,6 +1,6 @@
-// Who may do what with what: every right that a role was given, written down by hand.
+// Every right that a role was given on any object, written down by hand.
 
-/** What may be done, under the name of what it may be done with. */
+/** Rights by the name of their object. */
 export type Rights = Readonly<Record<string, string>>;
 
 const tables = [
@@ -18,7 +18,7 @@ const tables = [
   'tax_entities',
   'time_entries',
 ];
-/** What hangs on nothing: its author says no parent. */
+/** The columns that an author writes beside the fields; a table without a parent has none. */
 export const written: Readonly<Record<string, readonly string[]>> = {
   customer_notes: ['parent_row_id', 'customer_number'],
   customers: [],
@@ -32,7 +32,7 @@ export const written: Readonly<Record<string, readonly string[]>> = {
 };
 const all = (rights: string, ...names: readonly string[]): Rights =>
   Object.fromEntries(names.map((name) => [name, rights]));
-/** The form for each table, whose name stands for the star. */
+/** The form for each table, whose name replaces the star. */
 export const each = (form: string) => tables.map((name) => form.replace('*', name));
 
 const read = 'SELECT';

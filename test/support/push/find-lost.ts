@@ -33,7 +33,7 @@ function isLeftToPerson(facts: Facts, {state, waitsFor}: FinalChange): boolean {
   return first !== undefined && (first.state === 'rejected' || isLeftToPerson(facts, first));
 }
 
-/** The service holds each last wanted value. Where others wrote the field, too, conflicts are judged instead. */
+/** The service holds each last wanted value. Where others wrote the field, too, conflicts are judged. */
 export function findLostValues(facts: Facts): string[] {
   const last = new Map<string, {readonly intent: Intent; readonly field: string}>();
   for (const intent of facts.history.intents)
