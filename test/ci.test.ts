@@ -1,5 +1,5 @@
-// What the project says of itself can be run: each command to measure or to torture with that README and docs name, and
-// each that there is, is run by .ci/run, if only a little.
+// The project's own claims can be run: .ci/run calls, if only a little, each measuring or torture command
+// that README and docs name, and each that exists.
 
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -14,7 +14,7 @@ const documents = [
     .map((name) => `docs/${name}`),
 ];
 
-/** `bench`, `bench:push`, `torture sweeps`, … as they are called in a text. */
+/** `bench`, `bench:push`, `torture sweeps`, … as a text calls them. */
 function commandsIn(text: string): Set<string> {
   const calls = text.matchAll(/npm run (?:-s )?(bench[:\w]*|torture -- \w+)/g);
   return new Set([...calls].map(([, name = '']) => name.replace(' -- ', ' ')));

@@ -1,4 +1,4 @@
-// The repository stands alone: what comments and documents cite is in it.
+// The repository stands alone: it holds all that its comments and documents cite.
 
 import {execFileSync} from 'node:child_process';
 import {existsSync, readFileSync} from 'node:fs';

@@ -7,13 +7,13 @@ import {expect, test} from 'vitest';
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const faultCount = 75;
-/** Of what the product does not have yet. */
+/** Faults of parts that the product does not have yet. */
 const withoutProduct = [73, 74];
 
 interface Row {
   readonly number: number;
   readonly how: string;
-  /** Path and title of each. */
+  /** Path and title of each test. */
   readonly tests: readonly (readonly [string, string])[];
 }
 
@@ -32,7 +32,7 @@ const rows: readonly Row[] = read('docs/faults.md')
     return [{number: Number(number), how, tests: named}];
   });
 
-/** Titles as they stand in the source: a test of many cases bears the placeholders of its title. */
+/** Titles from the source: a test of many cases bears the placeholders of its title. */
 function titlesIn(source: string): Set<string> {
   const calls = source.matchAll(/\b(?:test|describe)\b[^'"`]{0,4000}?(['"`])((?:\\.|(?!\1).)+)\1/gs);
   const literals = source.matchAll(/(['"`])((?:\\.|(?!\1)[^\n])+)\1/g);

@@ -1,4 +1,4 @@
-// The line that tests and torture put between two programs does what it says.
+// The line that tests and torture put between two programs makes the troubles that it promises.
 
 import {once} from 'node:events';
 import {connect, createServer, type Socket} from 'node:net';
@@ -14,7 +14,7 @@ afterEach(async () => {
 
 interface Echo {
   readonly line: FaultyLine;
-  /** What arrived behind the line. */
+  /** The text that arrived behind the line. */
   readonly arrived: () => string;
 }
 
@@ -56,7 +56,7 @@ async function dial({line}: Echo): Promise<Socket> {
   return socket;
 }
 
-/** All that comes, and how it ends. */
+/** All text that comes, and how it ends. */
 async function hear(socket: Socket): Promise<{readonly text: string; readonly end: string}> {
   const failed = once(socket, 'error').then(([error]) => error.code as string);
   const ended = buffer(socket).then(

@@ -1,5 +1,5 @@
-// The order of the house: files that are read at one sitting, folders that are seen at one glance, one home for each
-// function of the database.
+// The order of the house: files read at one sitting, folders seen at one glance, one home for each function
+// of the database.
 
 import {execFileSync} from 'node:child_process';
 import {existsSync, readFileSync} from 'node:fs';
@@ -40,7 +40,7 @@ test('no function of the database is defined twice', () => {
   expect([...homes].filter(([, paths]) => paths.length > 1)).toEqual([]);
 });
 
-/** Each folder on the way to a file, and what it holds on that way. */
+/** Each folder on the way to a file, with its entry on that way. */
 function listSteps(path: string): [folder: string, entry: string][] {
   const names = path.split('/');
   return names.slice(1).map((entry, at) => [names.slice(0, at + 1).join('/'), entry]);
@@ -52,7 +52,7 @@ function listSignatures(sql: string): string[] {
   return [...definitions].map(([, name, given = '']) => `${name}(${listTypes(given).join(', ')})`);
 }
 
-/** Of `wanted bigint, timeout interval DEFAULT '30 seconds'`: bigint and interval. */
+/** From `wanted bigint, timeout interval DEFAULT '30 seconds'`: bigint and interval. */
 function listTypes(given: string): string[] {
   return given
     .split(',')

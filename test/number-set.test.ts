@@ -7,7 +7,7 @@ const range = (first: number, last: number) =>
 const inOrder = (numbers: Iterable<string>) =>
   [...numbers].sort((one, other) => (BigInt(one) < BigInt(other) ? -1 : 1));
 
-/** Near each other, far from each other, at the edges of a chunk, and at the edges of 53 and of 64 bits. */
+/** Numbers near each other, far apart, at the edges of a chunk, and at the edges of 53 and of 64 bits. */
 const anyNumber = fc
   .oneof(
     {weight: 4, arbitrary: fc.bigInt(1n, 3_000n)},
@@ -19,7 +19,7 @@ const anyNumber = fc
   )
   .map(String);
 const anyNumbers = fc.array(anyNumber, {maxLength: 300});
-/** So many that a chunk holds them as bits. */
+/** Enough numbers that a chunk holds them as bits. */
 const anyDense = fc
   .tuple(
     fc.integer({min: 1, max: 200_000}),

@@ -1,9 +1,9 @@
-// What a set-up leaves when one of its steps fails: nothing, and the name of the step.
+// A set-up whose step fails leaves nothing running, and names the step.
 
 import {expect, test} from 'vitest';
 import {SetUp} from './support/set-up.ts';
 
-/** A set-up of named things, and what became of them. */
+/** A set-up of named things, and the events of each. */
 function open() {
   const setUp = new SetUp();
   const happened: string[] = [];

@@ -1,4 +1,4 @@
-// What becomes of the servers that all tests share when one of them cannot be made.
+// The fate of the servers that all tests share, when one of them cannot be made.
 
 import {existsSync} from 'node:fs';
 import pg from 'pg';
@@ -6,7 +6,7 @@ import {expect, test} from 'vitest';
 import {SetUp} from './support/set-up.ts';
 import {type Makers, startServers} from './support/shared-servers.ts';
 
-/** Fails as a maker does whose statement Postgres refuses. */
+/** Fails as a maker does when Postgres refuses its statement. */
 async function refuse(url: string): Promise<never> {
   const client = new pg.Client(url);
   await client.connect();
@@ -20,7 +20,7 @@ async function refuse(url: string): Promise<never> {
 
 const quiet: Makers = {warehouse: async () => {}, business: async () => {}, redis: async () => null};
 
-/** Starts servers of which one cannot be made. @returns what was said, and where the Postgres was */
+/** Starts servers of which one cannot be made. @returns the error's words, and the place of the Postgres */
 async function fail(change: (see: (url: string) => Promise<void>) => Partial<Makers>) {
   let [url, home] = ['', ''];
   const see = async (seen: string) => {

@@ -1,4 +1,4 @@
-// What a terminal takes for a command, or what turns a line round, never reaches it from a text that came from elsewhere.
+// No foreign text can bring a command, or a mark that turns a line round, to a terminal.
 
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -68,13 +68,13 @@ test.each([false, true])('the log escapes it, for a person: %s', async (isPretty
   const [line = ''] = lines;
   expect(line).not.toMatch(commandsOfTerminal);
   const read = JSON.parse(line);
-  // What reads JSON for a person prints the texts in it as they are.
+  // A pretty printer of JSON prints the texts in it as they are.
   if (isPretty) expect(read).toMatchObject({reason: toPrintable(all), msg: `refused: ${toPrintable(all)}`});
   else expect(read).toMatchObject({reason: all, msg: `refused: ${all}`});
 });
 
 test('so do the bars', () => {
-  // Into what is no terminal nothing is drawn at all.
+  // On a stream that is no terminal no bars are drawn at all.
   const terminal = Object.assign(new PassThrough(), {isTTY: true, columns: 120});
   const progress = drawBars(terminal);
   progress.begin('jobs', 0);

@@ -6,7 +6,7 @@ import {makeJobPage} from './job-page.ts';
 import {openTransport} from './open-transport.ts';
 import {startServer} from './scripted-server.ts';
 
-/** A client of a server that answers every request alike, and what it was asked. */
+/** A client of a server that answers every request alike, and a record of its requests. */
 async function clientOf(
   body: string | Buffer,
   {status = 200, headers = {}}: {status?: number; headers?: Record<string, string>} = {},
@@ -96,7 +96,7 @@ describe('every operation of the specification asks what its table says', () => 
 
   test.each(rows)('%s %s', async (method, url, call) => {
     const {client, seen} = await clientOf('');
-    // The empty body is no list; what was asked is what counts here.
+    // The empty body is no list; only the request counts here.
     await call(client).catch((error: unknown) => expect(error).toBeInstanceOf(RetryableError));
     expect(seen[0]).toMatchObject({method, url});
     if (method === 'POST' || method === 'PUT')

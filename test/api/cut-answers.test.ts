@@ -1,4 +1,4 @@
-// An answer that ends at any byte, however its length is told: an error, or the whole list, and never a shorter one.
+// An answer that ends at any byte, however its length is told, is an error or the whole list, never a part.
 
 import {expect, test} from 'vitest';
 import {openTransport} from './open-transport.ts';

@@ -126,7 +126,7 @@ test('a page whose pieces are shuffled is never cut where the reader does not fi
       const {records, bad} = readList(page, JOBS);
       expect(slices, String(page)).toHaveLength(records.length + bad.length);
     } catch {
-      // Malformed inside: then no such slice was ever accepted, and the page goes to the reader.
+      // Malformed inside: then no such slice was accepted, and the page goes to the reader.
     }
   }
   expect(cuts).toBeGreaterThan(100);

@@ -68,7 +68,7 @@ describe('a document', () => {
   });
 });
 
-// What the documents can say: no forbidden characters, no CR (sent as LF), no lone surrogates.
+// Characters that the documents can hold: none forbidden, no CR (sent as LF), no lone surrogates.
 function isSafe(text: string): boolean {
   return /^[\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]*$/u.test(text);
 }

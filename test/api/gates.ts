@@ -3,7 +3,7 @@ import type {Sleep} from '../../src/api/pace/retry.ts';
 import {EMPTY_LIST} from './read-outcome.ts';
 import {type Scripted, type Seen, startServer} from './scripted-server.ts';
 
-/** A sleep that lasts until the test wakes it, or its signal does. */
+/** A sleep that lasts until the test or its signal wakes it. */
 export function gateSleep(): {sleep: Sleep; slept: number[]; wake: () => void} {
   const slept: number[] = [];
   const wakers: (() => void)[] = [];
@@ -20,7 +20,7 @@ export function gateSleep(): {sleep: Sleep; slept: number[]; wake: () => void} {
   return {sleep, slept, wake};
 }
 
-/** Everything that is ready to happen happens, and what is on its way through a socket of this machine arrives. */
+/** Lets every ready step run, and every byte on its way through a socket of this machine arrive. */
 export async function turnOfLoop(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
 }

@@ -1,4 +1,4 @@
-// What may come before an answer, asked for or not: RFC 9110, 15.2.
+// Interim responses before an answer, asked for or not: RFC 9110, 15.2.
 
 import {describe, expect, test} from 'vitest';
 import {openTransport} from './open-transport.ts';

@@ -1,5 +1,5 @@
-// A page of jobs as the service was recorded to send it (docs/service.md "Envelopes"; docs/service.md "Fields"), with invented values: the fixture of
-// the reader's and the cutter's tests, in both dialects.
+// A page of jobs as recorded from the service (docs/service.md "Envelopes"; docs/service.md "Fields"), with
+// invented values: the fixture of the tests of reader and cutter, in both dialects.
 
 type Kind = 'integer' | 'decimal' | 'boolean' | 'dateTime' | 'float' | 'text';
 

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {kindOf, Latency} from '../../src/api/pace/latency.ts';
 
-/** Takes in one answer after another; true when the last of them is slow. */
+/** Takes in one answer after another; true when the last one is slow. */
 function takeIn(latency: Latency, running: number, answers: readonly number[], kind = 'list'): boolean {
   return answers.map((ms) => latency.isSlow(kind, ms, running)).at(-1) ?? false;
 }

@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {Limiter, type Urgency} from '../../src/api/pace/limiter.ts';
 import {gateSleep, turnOfLoop} from './gates.ts';
 
-/** A limiter whose clock and pauses are the test's, and requests that run until they are let go. */
+/** A limiter with the test's clock and pauses, and requests that run until the test ends them. */
 function openLimiter(concurrency: number) {
   const {sleep, slept, wake} = gateSleep();
   const clock = {ms: 0};
@@ -17,7 +17,7 @@ function openLimiter(concurrency: number) {
     };
     return limiter.run(request, {urgency, signal});
   };
-  /** Ends the request that runs longest. */
+  /** Ends the request that has run longest. */
   const endOne = async () => {
     running.shift()?.();
     await turnOfLoop();

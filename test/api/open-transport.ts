@@ -2,10 +2,10 @@ import {onTestFinished} from 'vitest';
 import {createTransport, type Transport, type TransportOptions} from '../../src/api/http/transport.ts';
 import {Secret} from '../../src/base/secret.ts';
 
-/** The token of every test: found in no message, whatever goes wrong. */
+/** The token of every test: no message may show it, whatever goes wrong. */
 export const CANARY = 'canary-token-4711';
 
-/** A transport whose pauses take no time and are written down; it closes with the test. */
+/** A transport whose pauses take no time and are recorded; it closes with the test. */
 export function openTransport(
   baseUrl: string,
   options: Partial<TransportOptions> = {},

@@ -5,7 +5,7 @@ import {RetryableError} from '../../src/base/errors.ts';
 
 type Ask = (page: number, signal: AbortSignal | undefined) => Promise<string>;
 
-/** A client whose pages the test hands out, and a record of what was asked and what was cut. */
+/** A client whose pages the test hands out, and a record of the pages requested and cut. */
 function clientOf(ask: Ask) {
   const asked: number[] = [];
   const cut: number[] = [];
@@ -35,7 +35,7 @@ describe('pages', () => {
       (page) =>
         new Promise((resolve) => {
           gates.set(page, () => resolve(`page ${page}`));
-          // Each full set of four arrives backwards.
+          // Each full set of four pages arrives backwards.
           if (gates.size % 4 === 0) for (const open of [...gates.values()].reverse()) open();
         }),
     );
@@ -75,7 +75,7 @@ describe('pages', () => {
   describe('of a list whose length is known', () => {
     const known = {...OPTIONS, knownPages: 6};
 
-    /** What has been asked when each page comes. */
+    /** The number of pages requested by the time each page comes. */
     async function askedBy(options: PagesOptions, lastPage: number): Promise<number[]> {
       const {client, asked} = clientOf(async (page) => String(page));
       const most: number[] = [];
@@ -170,7 +170,7 @@ describe('pages', () => {
       return String(page);
     });
     for await (const {page} of fetchPages(client, OPTIONS)) {
-      // A turn of the event loop: what is unhandled by then is told.
+      // A turn of the event loop: an unhandled rejection is reported by then.
       await new Promise(setImmediate);
       if (page === 2) break;
     }

@@ -10,7 +10,7 @@ export function readJobs(xml: string | Buffer, contentType: string | null = null
   return readList(Buffer.from(xml), JOBS, {thing: 'GET /jobs.xml at test', contentType});
 }
 
-/** The fields of a record as a plain object, for records that name none twice. */
+/** The fields of a record as a plain object, for records that name no field twice. */
 export function fieldsOf(record: Value | undefined): Record<string, unknown> {
   if (record === null || record === undefined || typeof record === 'string') return {};
   return Object.fromEntries(record.names.map((name, at) => [name, plain(record.values[at] ?? null)]));
@@ -22,7 +22,7 @@ function plain(value: Value): unknown {
     : {isArray: value.isArray, items: value.names.map((name, at) => [name, plain(value.values[at] ?? null)])};
 }
 
-/** The error of a list that is refused; it must be one that is worth a retry. */
+/** The error of a list that is refused; it must be worth a retry. */
 export function failureOf(xml: string | Buffer, contentType: string | null = null): RetryableError {
   try {
     readJobs(xml, contentType);

@@ -7,7 +7,7 @@ import {startServer} from './scripted-server.ts';
 export const ENCODED = Buffer.from(`${CANARY}:${CANARY}`).toString('base64');
 export const EMPTY_LIST = '<jobs type="array"/>';
 
-/** The error of a read that fails; however it is printed, it does not show the token. */
+/** The error of a read that fails; no way of printing it shows the token. */
 export async function failureOf(promise: Promise<unknown>): Promise<Error> {
   try {
     await promise;

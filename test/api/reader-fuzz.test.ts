@@ -8,7 +8,7 @@ import {makeJobPage} from './job-page.ts';
 const JOBS = {list: 'jobs', item: 'job'};
 const RUNS = 6_000;
 
-// fast-xml-parser is lenient where we are strict, so it is a witness for what it and we both accept, no more.
+// fast-xml-parser is lenient where we are strict, so that it is a witness only where both accept.
 const parser = new XMLParser({
   preserveOrder: true,
   ignoreAttributes: false,
@@ -61,7 +61,7 @@ function toValue({children, attributes}: ReturnType<typeof childrenOf>[number]):
   return children.map((child) => String(child['#text'] ?? '')).join('');
 }
 
-// A generator of its own, so that a failure is found again by its number.
+// A random generator of its own, so that the number of a failure finds it again.
 function makeRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -144,7 +144,7 @@ function read(xml: string): {records: readonly FieldRecord[]; bad: number} | nul
   }
 }
 
-// Small enough that one mutation hits structure often.
+// Small enough that one mutation often hits structure.
 function makeFixture(dialect: 'observed' | 'documented'): string {
   const page = makeJobPage({jobs: 3, dialect}).toString();
   const long = /\s+<(custom|sales|estimate|invoice|recurring)[-_][^\n]*(?:\n[^ <][^\n]*)*/g;

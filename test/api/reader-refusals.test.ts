@@ -90,7 +90,7 @@ describe('a document that is not whole and right is an error, never a shorter li
     const entities = Array.from({length: 100_000}, (_, n) => `<!ENTITY e${n} "&e${n - 1};&e${n - 1};">`).join(
       '',
     );
-    // A parser would meet the broken end, and say so.
+    // A parser would meet the broken end, and report that.
     for (const end of [']><jobs/>', '', '</nothing>'])
       expect(failureOf(`<!DOCTYPE a [${entities}${end}`).message).toMatch(/a DOCTYPE, which is never taken/);
   });

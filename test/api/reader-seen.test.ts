@@ -4,7 +4,7 @@ import {listTypes, namesTypes, SeenElements} from '../../src/api/xml/seen-elemen
 import {makeJobPage} from './job-page.ts';
 import {JOBS} from './read-jobs.ts';
 
-/** Path to field to types, of everything that one list was seen to hold. */
+/** Types by field by path, for every element seen in one list. */
 function seenIn(xml: string | Buffer): Record<string, Record<string, string[]>> {
   const seen = new SeenElements();
   readList(Buffer.from(xml), JOBS, {seen});

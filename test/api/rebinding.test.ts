@@ -1,4 +1,4 @@
-// Where the token may go is decided by the address that the operator gave, whatever a name server says of it.
+// The address that the operator gave decides where the token may go, whatever a name server says of it.
 
 import type {LookupAddress} from 'node:dns';
 import type {LookupFunction} from 'node:net';
@@ -8,14 +8,14 @@ import {openTransport} from './open-transport.ts';
 import {answerOf, EMPTY_LIST, failureOf} from './read-outcome.ts';
 import {startServer} from './scripted-server.ts';
 
-/** A name server that says the same of every name. */
+/** A name server with one address for every name. */
 function saying(address: string): LookupFunction {
   const found: LookupAddress = {address, family: 4};
   return (_name, {all}, callback) =>
     all === true ? callback(null, [found]) : callback(null, found.address, found.family);
 }
 
-/** A server of this machine, and how often it was asked. */
+/** A server of this machine, and the number of its requests. */
 async function open(lookup: LookupFunction) {
   let asked = 0;
   const server = await startServer((response) => {
@@ -32,7 +32,7 @@ test('plain http goes to a localhost that is this machine', async () => {
   expect((await answerOf(transport.read({path: '/jobs.xml'}))).body.toString()).toBe(EMPTY_LIST);
 });
 
-// This address, too, leads to a server of this machine, and so shows whether anything was sent.
+// This address, too, leads to a server of this machine, and so shows whether a request was sent.
 test('nothing is sent in plain http to a localhost of which the name server says another address', async () => {
   const {transport, asked} = await open(saying('0.0.0.0'));
   const error = await failureOf(transport.read({path: '/jobs.xml'}));

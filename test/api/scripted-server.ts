@@ -4,7 +4,7 @@ import {type AddressInfo, createServer as createTcpServer, type Server, type Soc
 import {onTestFinished} from 'vitest';
 import {TEST_CERTIFICATE, TEST_KEY} from './test-certificate.ts';
 
-/** What the server got, request by request. */
+/** A request as the server got it. */
 export interface Seen {
   readonly method: string;
   readonly url: string;
@@ -22,7 +22,7 @@ export interface Scripted {
 
 type Answer = (response: ServerResponse, seen: Seen, count: number) => void;
 
-/** An HTTP server on a free port of this machine that answers as the test says. It goes with the test. */
+/** An HTTP server on a free port of this machine that answers as the test says, and closes with the test. */
 export async function startServer(answer: Answer): Promise<Scripted> {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
@@ -36,7 +36,7 @@ export async function startServer(answer: Answer): Promise<Scripted> {
   return {...(await open(server)), seen};
 }
 
-/** A TCP server for what an HTTP server would never do: it gets the socket once a request's head is in. */
+/** A TCP server for behaviour that no HTTP server has: it gets the socket once a request's head is in. */
 export async function startRawServer(answer: (socket: Socket, count: number) => void): Promise<Scripted> {
   let count = 0;
   const server = createTcpServer((socket) => {
@@ -48,7 +48,7 @@ export async function startRawServer(answer: (socket: Socket, count: number) => 
   return {...(await open(server)), seen: []};
 }
 
-/** An HTTPS server for `localhost` whose certificate nobody vouches for; it answers with an empty list. */
+/** An HTTPS server for `localhost` with an untrusted certificate; it answers with an empty list. */
 export async function startTlsServer(
   before: (response: ServerResponse) => void = () => {},
 ): Promise<Scripted> {

@@ -10,7 +10,7 @@ import {
 
 const KIND = 'GET /jobs.xml';
 
-/** A throttle, and requests that keep it full: each that ends makes room for the next. */
+/** A throttle, and requests that keep it full: as each ends, the next begins. */
 function fullThrottle(limits: Partial<ThrottleLimits> = {}) {
   const throttle = new Throttle({...DEFAULT_THROTTLE, ...limits});
   const running: Begun[] = [];
@@ -19,7 +19,7 @@ function fullThrottle(limits: Partial<ThrottleLimits> = {}) {
     while (running.length < throttle.concurrency) running.push(throttle.begin(nowMs));
   };
   fill();
-  /** Ends the oldest ones, so many, each after so long, and fills up. */
+  /** Ends so many of the oldest requests, each after so long, and fills up. */
   const end = (count: number, load: Load = 'in-time', ms = 50) => {
     for (let n = 0; n < count; n++) {
       const begun = running.shift();
@@ -33,7 +33,7 @@ function fullThrottle(limits: Partial<ThrottleLimits> = {}) {
   return {throttle, running, end};
 }
 
-/** Grows it to so many at once. */
+/** Grows the throttle to so many at once. */
 function grownTo(concurrency: number) {
   const full = fullThrottle({max: concurrency});
   while (full.throttle.concurrency < concurrency) full.end(1);
@@ -70,7 +70,7 @@ describe('the throttle of an account', () => {
     const levels: number[] = [];
     while (levels.length < 5) {
       levels.push(end(1, 'too-much'));
-      // Those that began before end, too, and say nothing new.
+      // The requests that began before end, too, and say nothing new.
       end(running.length, 'unknown');
     }
     expect(levels).toEqual([4, 2, 1, 1, 1]);
@@ -102,7 +102,7 @@ describe('the throttle of an account', () => {
   });
 
   test('halves when answers become slow as it grows, and finds what the service bears', () => {
-    // A service that works on five at once, in 400 ms each: more of them only wait for one another.
+    // A service that works on five at once, in 400 ms each: further ones only wait for one another.
     const {throttle, running, end} = fullThrottle();
     let most = 0;
     const levels: number[] = [];

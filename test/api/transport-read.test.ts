@@ -36,7 +36,7 @@ describe('a read', () => {
   test('keeps its connection for the next one', async () => {
     const {server, transport} = await always(200, EMPTY_LIST);
     for (let n = 0; n < 20; n++) await transport.read({path: '/jobs.xml'});
-    // Undici may open a second one while the first is being handed back.
+    // Undici may open a second connection while the first is being handed back.
     expect(server.connections.length).toBeLessThanOrEqual(2);
   });
 

@@ -7,9 +7,9 @@ import {EMPTY_LIST, failureOf} from './read-outcome.ts';
 import {startRawServer, startServer} from './scripted-server.ts';
 
 /**
- * Reads so often, from a server that answers only when as many requests lie before it as are allowed at once.
+ * Makes so many reads from a server that answers only when as many requests are open as are allowed at once.
  * @param statusOf - of the answer with this number, from 1
- * @returns how many lay before the server as each request came; for each refusal, how many had come, and were allowed
+ * @returns the open requests as each one came; for each refusal, how many had come, and were allowed
  */
 async function observe(reads: number, statusOf: (count: number) => number) {
   const open: (() => void)[] = [];
@@ -164,7 +164,7 @@ describe('urgency', () => {
 });
 
 describe('attempts', () => {
-  /** Counts the attempts of what is done, and those that the server saw. */
+  /** Counts the attempts of an act, and those that the server saw. */
   async function count(
     statuses: readonly number[],
     act: (api: WritingClient, onAttempt: () => void) => Promise<unknown>,

@@ -1,4 +1,4 @@
-// A page with bytes that are not UTF-8: what can be told apart is.
+// A page with bytes that are not UTF-8 is read as far as its records can be told apart.
 
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';

@@ -9,10 +9,10 @@ test.each([
   ['America/New_York', page(winter, summer)],
   ['America/New_York in the documented dialect', page(winter).replaceAll('created-at', 'created_at')],
   ['US/Eastern', page(winter, summer)],
-  // Rules of zones change: an old clock may not know it.
+  // Rules of zones change: an old clock may not know the new one.
   ['America/New_York', page(winter, summer, '2026-07-05T09:00:00-05:00')],
   ['Europe/London', page('2026-01-04T09:00:00+00:00')],
-  // Who writes everything in UTC tells nothing of the account.
+  // A service that writes all instants in UTC tells nothing of the account.
   ['America/New_York', page('2026-07-04T09:00:00Z', '2026-01-04T09:00:00+00:00')],
   ['America/New_York', page()],
   ['America/New_York', '<html>2026-07-04T09:00:00+02:00</html>'],
@@ -25,7 +25,7 @@ test.each([
     'America/Los_Angeles',
     /did you mean America\/New_York\?\), got America\/Los_Angeles, whose clock has -08:00 then; the service writes 2026-01-04T09:00:00-05:00/,
   ],
-  // Right in winter alone.
+  // Right in winter only.
   ['America/Panama', /whose clock has -05:00 then; the service writes 2026-07-04T09:00:00-04:00/],
 ])('%s is told from the zone of the account', (zone, words) => {
   expect(findZoneMismatch(page(winter, summer, '2026-08-04T09:00:00-04:00'), zone)).toMatch(words);

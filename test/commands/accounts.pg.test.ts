@@ -1,4 +1,4 @@
-// Looking after accounts as a person does: from a shell, with tokens that must be seen nowhere.
+// A person looks after accounts from a shell, with tokens that must be seen nowhere.
 
 import {spawn} from 'node:child_process';
 import {join} from 'node:path';

@@ -1,4 +1,4 @@
-// What lives for weeks gives large buffers back to the system at once, however it is started.
+// A process that lives for weeks gives large buffers back to the system at once, however it is started.
 
 import {readFile} from 'node:fs/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-/** Starts the reference service, tells what its process was given, and stops it. */
+/** Starts the reference service, tells its process' environment, and stops it. */
 async function readEnvironment(env: Readonly<Record<string, string>>) {
   const args = ['service', '--json', '--port', '0', '--customers', '1', '--database', database.url];
   const running = startCommand(args, env);

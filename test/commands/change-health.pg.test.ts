@@ -1,4 +1,4 @@
-// Which changes wait too long to be left alone. Time passes by moving it in the rows.
+// The changes that wait too long to be left alone. Time passes by moving the instants in the rows.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
@@ -25,7 +25,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Makes a customer here, whose create goes one step after the other. @returns the number of the change */
+/** Makes a customer here, whose create takes these steps one by one. @returns the number of the change */
 async function add(steps: string | readonly string[], name = 'New'): Promise<string> {
   await pool.query('INSERT INTO warehouse.customers (name) VALUES ($1)', [name]);
   const {rows} = await pool.query('SELECT max(change_id) AS id FROM sync.changes');
@@ -105,7 +105,7 @@ describe('a change has waited too long', () => {
     const held = await add(`state = 'held'`);
     const waiting = await add(`waits_for = ${held}, due_at = ${ago('2 days')}`, 'Child');
     expect(await late()).toEqual([]);
-    // What it waits for is over: somebody forgot it.
+    // The change that it waits for is over: the waiting one was forgotten.
     await pool.query(
       `UPDATE sync.changes SET state = 'cancelled', reason = 'x', settled_at = now() WHERE change_id = $1`,
       [held],

@@ -1,5 +1,5 @@
-// A warehouse with a few customers, made for each test of the file that imports this, and the commands about changes.
-// Changes are made by plain SQL; what a worker would have done to them is set by hand.
+// A warehouse with a few customers, made for each test of the file that imports this, and the commands about
+// changes. Plain SQL makes the changes; the effects of a worker are set by hand.
 
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject} from 'vitest';
@@ -58,7 +58,7 @@ async function lastChange(): Promise<string> {
   return rows[0].id;
 }
 
-/** What a worker would have made of a change. */
+/** Sets values of a change as a worker would. */
 export async function set(id: string, values: string): Promise<void> {
   await pool.query(`UPDATE sync.changes SET ${values} WHERE change_id = $1`, [id]);
 }

@@ -1,4 +1,4 @@
-// Changes as the commands a user types show them.
+// Changes as a user's commands show them.
 
 import {describe, expect, test} from 'vitest';
 import {runCommand} from '../support/command.ts';

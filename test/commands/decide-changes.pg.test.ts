@@ -1,4 +1,4 @@
-// What a person decides about changes, by the commands a user types.
+// A person's decisions on changes, by the commands that a user types.
 
 import {describe, expect, test} from 'vitest';
 import {runCommand} from '../support/command.ts';

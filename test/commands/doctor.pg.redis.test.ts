@@ -1,4 +1,4 @@
-// The doctor finds what is wrong with each dependency by itself, and says how to mend it.
+// The doctor finds the faults of each dependency by itself, and says how to mend them.
 
 import {Redis} from 'ioredis';
 import pg from 'pg';

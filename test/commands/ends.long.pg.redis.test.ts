@@ -1,5 +1,5 @@
-// The main job is told to stop, or dies, at the worst moment: what was under way is recorded, and the next start goes on
-// with it. A record that was on its way to the service is there once.
+// The main job is told to stop, or dies, at the worst moment: its work under way is recorded, and the next
+// start goes on with it. A record on its way to the service is there once.
 
 import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';
@@ -22,7 +22,7 @@ interface Held extends Place {
   readonly warehouse: pg.Pool;
 }
 
-/** A service whose answers to some requests are kept back, and a warehouse for it. */
+/** A service that keeps back its answers to some requests, and a warehouse for it. */
 async function hold(isHeld: RegExp): Promise<Held> {
   const place = await openPlace({}, inject('warehouseTemplate'));
   const proxy = await openHoldingProxy(place.service.url, isHeld);
@@ -43,7 +43,7 @@ async function askOne(pool: pg.Pool, sql: string): Promise<unknown> {
   return rows[0]?.[0];
 }
 
-/** Does something bad when it gets the signal. */
+/** Runs some harmful code on the signal. */
 const onSignal = (deed: string) => ({
   NODE_OPTIONS: `--max-old-space-size=96 --import=data:text/javascript,${encodeURIComponent(`process.on('SIGUSR2', () => { ${deed} })`)}`,
 });

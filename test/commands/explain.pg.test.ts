@@ -1,4 +1,4 @@
-// Where a value came from, told by the command a user types.
+// The origin of a value, told by the command that a user types.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
@@ -10,12 +10,12 @@ let database: TestDatabase;
 let pool: pg.Pool;
 let accountId: string;
 
-/** When each step was, by the database. */
+/** The instant of each step, by the database. */
 const at: Record<string, string> = {};
 
 beforeAll(async () => {
   database = await createDatabase(inject('warehouseTemplate'));
-  // Whoever edits here mends rows of this warehouse alone: that a change is on its way is another story.
+  // Edits here repair rows of this warehouse only: changes on their way have their own tests.
   pool = openPool(asRepair(database.url), {max: 2, applicationName: 'erp'});
   await tellStory();
 });
@@ -88,7 +88,7 @@ async function tellStory(): Promise<void> {
   const last = await addSweep({state: 'certified'});
   const {rows} = await pool.query('SELECT started_at FROM sync.sweeps WHERE sweep_id = $1', [last]);
   at.last = rows[0].started_at;
-  // None of these says anything of 4711.
+  // None of these sweeps tells anything of 4711.
   await addSweep({state: 'certified', mode: 'record', record_number: 6});
   await addSweep({state: 'certified', stream: 'tasks'});
   const insert = `INSERT INTO warehouse.jobs (account_id, job_number, name, _sweep_id, _page, _hash) VALUES ($2, 6, 'New', $1, 1, '\\x00')`;

@@ -1,4 +1,4 @@
-// A first run makes a Postgres and a business, which takes a while: it says so before it does it.
+// A first run makes a Postgres and a business, which takes a while: it says so beforehand.
 
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

@@ -1,4 +1,4 @@
-// A short question gets a quick answer while its verb loads little: most of its time is the loading of packages.
+// A short command answers quickly only if its verb loads few packages: loading takes most of its time.
 
 import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, {recursive: true}));
 
-/** Runs a command that succeeds. @returns the packages that our own code imported, in the order of the alphabet */
+/** Runs a command that succeeds. @returns the packages that our own code imported, in alphabetical order */
 async function notePackages(...args: string[]): Promise<string[]> {
   const noted = join(folder, 'packages.txt');
   const env = {DATABASE_URL: database.url, NODE_OPTIONS: `--import=${noter}`, NOTED_PACKAGES: noted};

@@ -1,4 +1,4 @@
-// The login of an employee as a user sets it: by SQL, beside a worker that runs.
+// A user sets the login of an employee by SQL, beside a running worker.
 
 import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';

@@ -1,4 +1,4 @@
-// npm is killed, and what it ran ends with it; what was put into the background on purpose does not look at npm.
+// When npm is killed, its process ends with it; a process put into the background on purpose ignores npm.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
@@ -19,9 +19,9 @@ afterAll(() => place.close());
 
 interface Shown {
   readonly process: ChildProcess;
-  /** Resolves with what matches, as soon as it is printed. */
+  /** Resolves with the match as soon as it is printed. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
-  /** When the last process that holds the output has ended: npm's shell and what runs in it too. */
+  /** The moment when the last process that holds the output has ended: npm's shell and its children too. */
   readonly ended: Promise<string>;
 }
 

@@ -1,4 +1,4 @@
-// What a verb prints reaches its reader whole, however slowly that one reads, and with the exit code of the verb.
+// The output of a verb reaches its reader whole, however slow the reader, and with the exit code of the verb.
 
 import PQueue from 'p-queue';
 import pg from 'pg';
@@ -12,25 +12,25 @@ import {runIntoPipe} from '../support/slow-pipe.ts';
 interface Case {
   readonly args: readonly string[];
   readonly code?: number;
-  /** Bytes that it prints at the least; a pipe takes 65,536 of them at once. */
+  /** The least number of bytes that it prints; a pipe takes 65,536 at once. */
   readonly bytes?: number;
-  /** It stays until it is told to stop. */
+  /** The command runs until it is told to stop. */
   readonly stays?: boolean;
-  /** It runs before there is much to tell. */
+  /** The command runs before there is much to tell. */
   readonly isFirst?: boolean;
 }
 
 const megabyte = 1_000_000;
-/** What one write into a pipe takes, and a little more. */
+/** The size of one write into a pipe, and a little more. */
 const pipeful = 66_000;
 const accounts = 900;
 
-/** Every verb of the program, by the words it is called with. */
+/** Every verb of the program, by the words that call it. */
 const cases: Readonly<Record<string, Case>> = {
   start: {args: ['--once'], isFirst: true},
   sync: {args: ['tasks', '--account', 'own']},
   push: {args: ['--dry-run'], bytes: megabyte},
-  // Records are in quarantine.
+  // Exit code 1: records are in quarantine.
   status: {args: [], bytes: megabyte, code: 1},
   explain: {args: ['customers', '1', 'service_address', '--account', 'own'], bytes: megabyte},
   doctor: {args: []},
@@ -94,7 +94,7 @@ afterAll(async () => {
   await empty.drop();
 });
 
-/** As the service may send it: it begins a sequence, turns a line round, ends it. */
+/** A text that the service may send: it begins a sequence, turns a line round, ends it. */
 const hostile = `E'\\u009b31m \\u202e \\u2028 \\u2066 '`;
 
 const statements = [
@@ -115,10 +115,10 @@ const statements = [
    SELECT 'key-' || n, 1, sha256(n::text::bytea), true FROM generate_series(1, 5000) AS n`,
 ];
 
-/** Verbs as the program's own help has them, those of a group with its name before them. */
+/** Verbs from the program's own help, those of a group with its name before them. */
 async function listVerbs(group: readonly string[] = []): Promise<string[]> {
   const {stdout} = await runCommand([...group, '--help'], {});
-  // The list ends at an empty line: what follows it names variables, and any unknown name is answered with the help of all.
+  // The list ends at an empty line: variables follow, and an unknown name is answered with the help of all.
   const [commands = ''] = (stdout.split('Commands:\n')[1] ?? '').split('\n\n');
   const names = [...commands.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name);
   const verbs = names.filter((name) => name !== 'help').map((name) => [...group, name]);

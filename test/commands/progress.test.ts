@@ -1,10 +1,10 @@
-// What a person sees on a terminal while sweeps are under way.
+// The display on a terminal while sweeps are under way.
 
 import {PassThrough} from 'node:stream';
 import {expect, test} from 'vitest';
 import {drawBars} from '../../src/commands/terminal/progress.ts';
 
-/** A terminal that remembers what was written to it. */
+/** A terminal that remembers its input. */
 function openTerminal(): {readonly terminal: PassThrough; readonly read: () => string} {
   const terminal = Object.assign(new PassThrough(), {isTTY: true, columns: 120});
   return {terminal, read: () => String(terminal.read() ?? '')};

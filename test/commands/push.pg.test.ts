@@ -1,5 +1,5 @@
-// The verb `push`, what `start --once` does of it, and what `explain` says afterwards: with the real engine against the
-// reference service.
+// The verb `push`, its part in `start --once`, and the words of `explain` afterwards: with the real engine
+// against the reference service.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
@@ -106,7 +106,7 @@ change 4: delete customers 9, held
   });
 
   test('ends with 1 and names the changes that the service refused or that need a decision', async () => {
-    // A record of which the service itself would not take what it holds: every change of it is refused.
+    // A record with a value that the service itself would not take: every change of it is refused.
     await queryService(
       `UPDATE service.customers SET fields = fields || '{"name": ""}' WHERE customer_number = 5`,
     );
@@ -161,7 +161,7 @@ describe('explain', () => {
     await edit(8, 'fax', '555-0108');
     const id = await lastChange();
     await asHeld(id);
-    // A sweep writes around the field: the row that it leaves behind is not what the service said.
+    // A sweep writes around the field: the row that it leaves differs from the service's record.
     await queryService(
       `UPDATE service.customers SET fields = fields || '{"pager": "1"}' WHERE customer_number = 8`,
     );

@@ -13,7 +13,7 @@ const bad = job(
 const unnumbered = '<job><name>Job without a number</name></job>';
 const closers: (() => Promise<void>)[] = [];
 let env: Readonly<Record<string, string>>;
-/** What the service has, by number. */
+/** The records of the service, by number. */
 const shown = new Map<string, string>();
 
 beforeEach(async () => {

@@ -1,5 +1,5 @@
-// A warehouse that takes no writes, as a standby or after a failover: each verb that writes says so, and nothing is left
-// half done.
+// A warehouse that takes no writes, as a standby or after a failover: each verb that writes says so, and
+// leaves nothing half done.
 
 import {afterEach, expect, test} from 'vitest';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
@@ -15,7 +15,7 @@ async function setReadOnly(isReadOnly: boolean): Promise<void> {
   const name = new URL(place.databaseUrl).pathname.slice(1);
   await pool.query('SET default_transaction_read_only = off');
   await pool.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${isReadOnly}`);
-  // A session that is there already does not know.
+  // Sessions from before do not know of the setting.
   await pool.query(
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   );

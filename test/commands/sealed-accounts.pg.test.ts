@@ -1,4 +1,4 @@
-// What start and doctor do with the accounts whose tokens are sealed in the warehouse.
+// The work of start and doctor with accounts whose tokens are sealed in the warehouse.
 
 import {describe, expect, test} from 'vitest';
 import {runCommand, startCommand} from '../support/command.ts';

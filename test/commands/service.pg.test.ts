@@ -1,4 +1,4 @@
-// The reference service as a command, as an integrator starts it to try a client against.
+// The reference service as a command that an integrator starts to try a client against.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {runCommand, startCommand} from '../support/command.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-/** Starts the command, asks for some paths below its address, and stops it. */
+/** Starts the command, requests some paths below its address, and stops it. */
 async function ask(args: readonly string[], paths: readonly string[]) {
   const always = ['service', '--json', '--port', '0', '--customers', '3', '--database', database.url];
   const running = startCommand([...always, ...args], {});
@@ -58,7 +58,7 @@ test('a business that is held already is not shown in place of another one that 
   await ask([], ['/jobs.xml']);
   const always = ['service', '--port', '0', '--database', database.url];
   const running = startCommand([...always, '--seed', '9', '--customers', '4'], {});
-  // A business that is shown all the same would be shown until somebody stops it.
+  // If it served a business after all, it would serve until it is stopped.
   running.prints(/answers at/).then(
     () => running.process.kill('SIGTERM'),
     () => {},

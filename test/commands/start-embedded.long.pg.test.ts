@@ -1,4 +1,4 @@
-// The embedded Postgres is killed under the main job, which starts it anew and goes on.
+// The embedded Postgres is killed under the main job, which restarts it and goes on.
 
 import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

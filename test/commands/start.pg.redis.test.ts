@@ -1,4 +1,4 @@
-// The main job as a user runs it, a process of its own, on both queue backends and in both dialects.
+// The main job in a process of its own, as a user runs it, on both queue backends and in both dialects.
 
 import pg from 'pg';
 import {afterEach, describe, expect, inject, test} from 'vitest';
@@ -48,7 +48,7 @@ async function expectWarehouseEqualsService({service, databaseUrl}: Place): Prom
   });
 }
 
-/** The newest transaction that wrote each table: nothing is written where it stays. */
+/** The newest transaction that wrote each table: where it stays the same, no row was written. */
 async function lastWrites({databaseUrl}: Place): Promise<unknown[]> {
   return await withClient(databaseUrl, async (client) => {
     const writes: unknown[] = [];

@@ -1,4 +1,4 @@
-// An account that is stopped in the middle of what a verb waits for: the verb comes to its end, and says why.
+// An account stops while a verb waits for its work: the verb comes to its end, and says why.
 
 import pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, inject, test} from 'vitest';
@@ -34,7 +34,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** The token is taken until employees are asked for, and refused from the second question on. */
+/** The token is valid until employees are requested, and refused from the second request on. */
 function refuseAfterTheCheck(): void {
   const before = async ({path}: {readonly path: string}) => {
     if (path.endsWith('/employees.xml')) server.manners.set('a', {isRefusing: true});

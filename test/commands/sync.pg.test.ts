@@ -1,4 +1,4 @@
-// The verb `sync`, asked for less than a whole stream.
+// The verb `sync` for less than a whole stream.
 
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
@@ -41,7 +41,7 @@ describe('one record by its number', () => {
 });
 
 describe('what a filter lets through', () => {
-  /** How many jobs a filter lets through, as the service itself says. */
+  /** The number of jobs that a filter lets through, as the service itself says. */
   const ask = async (query: string): Promise<number> => {
     const {url, token} = place.service;
     const authorization = `Basic ${Buffer.from(`${token}:${token}`).toString('base64')}`;
@@ -66,7 +66,7 @@ describe('what a filter lets through', () => {
     const listed = await runCommand(['sweeps', 'list', '--json', '--limit', '1'], place.env);
     const windowName = `state=completed&employee_number=${employee}`;
     expect(JSON.parse(listed.stdout).sweeps).toMatchObject([{mode: 'window', windowName}]);
-    // What another filter lets through is no less there.
+    // The jobs of another filter are still there.
     const other = await sync('jobs', '--window', 'uncompleted', '--json');
     expect(JSON.parse(other.stdout)).toMatchObject({streams: [{tombstoned: 0}]});
     const again = await sync('jobs', ...filters, '--filter', 'state=completed', '--json');

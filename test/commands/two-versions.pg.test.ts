@@ -1,5 +1,5 @@
-// Two versions at once, as while one is rolled out: the older one goes on with what it has begun, carries each change once
-// beside the newer one, and is not started anew on a schema that it does not know.
+// Two versions at once, as during a rollout: the older one goes on with its work, carries each change once
+// beside the newer one, and does not restart on a schema that it does not know.
 
 import {afterEach, expect, test} from 'vitest';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
@@ -34,7 +34,7 @@ test('a worker at work goes on beside a newer schema, and another start of its v
     await Promise.all([older.prints(/At work/), other.prints(/At work/)]);
     const customers = () => ask(`SELECT count(*)::int FROM warehouse.customers WHERE customer_number <= 20`);
     await expect.poll(customers, {timeout: 30_000}).not.toEqual([{count: 0}]);
-    // What a later version would leave: a migration that this one does not know, and a column that it does not write.
+    // Traces of a later version: a migration that this one does not know, a column that it does not write.
     await ask(`ALTER TABLE sync.changes ADD COLUMN of_a_later_version text`);
     await ask(`INSERT INTO sync.migrations (hash, created_at) VALUES ('from the future', 9999999999999)`);
     await ask(`INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 10) AS n`);

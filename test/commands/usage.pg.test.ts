@@ -1,4 +1,4 @@
-// Bad input gets a clear error that names what, where and what to do, and its own exit code.
+// Bad input gets an exit code of its own and a clear error that names the problem, its place and the mend.
 
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';

@@ -1,4 +1,4 @@
-// The main job as a login that is a member of fieldmirror_worker and of nothing else, with the queue in Postgres.
+// The main job with a login that is a member of fieldmirror_worker alone, and the queue in Postgres.
 
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';

@@ -1,4 +1,5 @@
-// Whether work is done at all: a worker that is away, or that cannot open an account, is told by start, status and doctor.
+// Whether work is done at all: start, status and doctor report a worker that is away or cannot open an
+// account.
 
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
@@ -39,7 +40,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** As `accounts add` leaves it. */
+/** Adds an account as `accounts add` does. */
 async function add(name: string): Promise<void> {
   const account = await upsertAccount(client, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
   const {accountId} = account;

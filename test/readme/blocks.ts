@@ -1,4 +1,4 @@
-// The blocks of a document that a reader would type in, and what the document shows of their output.
+// The blocks of a document that a reader would type in, and their output as the document shows it.
 
 import {globSync} from 'node:fs';
 import {readFile} from 'node:fs/promises';
@@ -9,7 +9,7 @@ export interface Block {
   /** `README.md:120, The past` */
   readonly place: string;
   readonly heading: string;
-  /** What the opening fence says: `sh`, `sql`, or nothing of output. */
+  /** The words of the opening fence: `sh`, `sql`, or none for output. */
   readonly language: string;
   readonly text: string;
   /** The output that the document shows below it; null when it shows none. */
@@ -31,14 +31,14 @@ export async function readBlocks(): Promise<Block[]> {
   return blocks;
 }
 
-/** The README, then the documents of its list: the one place that says in which order blocks are tried. */
+/** The README, then the documents of its list, which alone sets the order in which blocks are tried. */
 export async function readOrder(): Promise<string[]> {
   const readme = await readFile(join(root, 'README.md'), 'utf8');
   const links = readme.matchAll(/^- \[[^\]]+\]\((docs\/[\w/-]+\.md)\)/gm);
   return ['README.md', ...[...links].map(([, name = '']) => name)];
 }
 
-/** @param name - of the document, for places */
+/** @param name - the document's name, for places */
 export function findBlocks(name: string, text: string): Block[] {
   const blocks: Block[] = [];
   let heading = '';
@@ -56,7 +56,7 @@ export function findBlocks(name: string, text: string): Block[] {
   return withOutput(blocks);
 }
 
-/** A block without a language is the output of the commands above it under the same heading; without any it stands alone. */
+/** A block without a language is the output of the commands above it under its heading, or stands alone. */
 function withOutput(blocks: readonly Block[]): Block[] {
   const isOutput = (at: number) => {
     const [above, block] = [blocks[at - 1], blocks[at]];
@@ -68,7 +68,7 @@ function withOutput(blocks: readonly Block[]): Block[] {
   });
 }
 
-/** An SQL statement, who runs it, and what the comment behind it says. */
+/** An SQL statement, its role, and the text of the comment behind it. */
 export interface Statement {
   readonly role: string;
   /** Whether the role has changed: a new session begins. */
@@ -79,7 +79,7 @@ export interface Statement {
 
 /**
  * Cuts a block of SQL into its statements.
- * @throws {Error} a block that does not say in its first line whom it is meant for: `-- as analyst`
+ * @throws {Error} a block that does not name its user in the first line: `-- as analyst`
  */
 export function readStatements({place, text}: Pick<Block, 'place' | 'text'>): Statement[] {
   const statements: Statement[] = [];

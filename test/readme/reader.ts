@@ -1,5 +1,5 @@
-// Somebody who reads a document and types in what it shows: into one shell for all blocks, into others what stays, and into
-// a Postgres client what is SQL.
+// A reader of a document who types in its blocks: commands into one shell for all, commands that stay into
+// other shells, and SQL into a Postgres client.
 
 import {type ChildProcess, spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
@@ -13,11 +13,11 @@ import {SetUp} from '../support/set-up.ts';
 import type {Block} from './blocks.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-/** A line that stays, and the words after which the reader goes on. */
+/** A command that stays, and the words after which the reader goes on. */
 const staying = /# stays.*when it says "(.*)"$/;
-/** Has happened, or this test would not run; is happening. */
+/** The first has happened, or this test would not run; the second is happening. */
 const underWay = [/^npm install && npm test\b.*$/, /^npm install && /];
-/** Where the HTTP API listens unless it is told otherwise; on this machine somebody else may be there. */
+/** The usual port of the HTTP API; on this machine another process may have it. */
 const usualPort = '8086';
 
 export interface Reader {
@@ -76,17 +76,17 @@ export async function openReader(): Promise<Reader> {
   };
 }
 
-/** A command that was killed has left its Postgres to the next one: here no other comes. */
+/** A killed command has left its Postgres to the next one: here no other comes. */
 async function removeHome(home: string): Promise<void> {
   const data = join(home, 'data');
   if (existsSync(join(data, 'postgres', 'postmaster.pid'))) await (await openEmbeddedPostgres(data)).leave();
   await rm(home, {recursive: true, force: true});
 }
 
-/** A run of lines that end, or one that stays. */
+/** A run of commands that end, or one that stays. */
 interface Command {
   readonly text: string;
-  /** What it prints when the reader may go on; null of what ends. */
+  /** The words at which the reader may go on; null of commands that end. */
   readonly until: string | null;
 }
 
@@ -110,7 +110,7 @@ function readCommands(block: Block, port: string): Command[] {
   return [...commands, {text: ending.join('\n'), until: null}].filter(({text}) => text.trim() !== '');
 }
 
-/** What the document has the reader copy from the main job's output. */
+/** The values that the document has the reader copy from the main job's output. */
 function readVariables(output: string): Map<string, string> {
   const [, url, token] = /reference service at (\S+), made-up data\s+its token is (\S+)/.exec(output) ?? [];
   const [, port] = /embedded Postgres in .*, port (\d+)/.exec(output) ?? [];
@@ -120,7 +120,7 @@ function readVariables(output: string): Map<string, string> {
   );
 }
 
-/** One bash that lives as long as the reader reads, so that an alias and a variable of one block are there in the next. */
+/** One bash for all blocks, so that an alias and a variable of one block are there in the next. */
 class Shell {
   readonly variables = new Map<string, string>();
   readonly #bash: ChildProcess;
@@ -142,7 +142,7 @@ class Shell {
     this.#bash.stdout?.on('data', hear);
     this.#bash.stderr?.on('data', hear);
     this.#bash.on('close', () => this.#hears());
-    // Aliases work as they do where a person types; each job has a group of its own, to be stopped as Ctrl-C does.
+    // Aliases work as at a person's prompt; each job has a group of its own, to be stopped as Ctrl-C does.
     this.#write('shopt -s expand_aliases; set -m -o pipefail -o errtrace');
     this.#write(`trap 'echo "## ended with $?: $BASH_COMMAND"' ERR`);
   }
@@ -154,7 +154,7 @@ class Shell {
     }
   }
 
-  /** @param until - what a command prints that stays in a terminal of its own; null of commands that end */
+  /** @param until - words of a command that stays in a terminal of its own; null of commands that end */
   async run(text: string, until: string | null): Promise<string> {
     const run = ++this.#runs;
     const file = join(await this.#folder, `${run}.sh`);

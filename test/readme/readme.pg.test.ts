@@ -1,6 +1,6 @@
-// Every block of the README and of docs/, from top to bottom, in the order of the README's list, on the made-up business, as a
-// reader would type it in: SQL as the user that its first line names, with the real service and the real workers. A block that nobody has seen yet is held
-// to this as well.
+// Every block of the README and of docs/, from top to bottom, in the order of the README's list, on the
+// made-up business, as a reader would type it in: SQL as the user that its first line names, with the real
+// service and the real workers. A new block is held to this as well.
 
 import {execFile} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
@@ -12,11 +12,11 @@ import {type Block, findBlocks, readBlocks, readOrder, readStatements, type Stat
 import {openReader, type Reader} from './reader.ts';
 
 const blocks = await readBlocks();
-/** Addresses that are nobody's: what names one needs an account, a Postgres or a Redis of the reader's own. */
+/** Placeholder addresses: a block with one needs the reader's own account, Postgres or Redis. */
 const needsYours = /(?:\/\/|@)\w+\.example\.com/;
 /** Headings of drawings; test/warehouse/change-states.pg.test.ts compares this one. */
 const drawings = ['The life of a change'];
-/** What a parameter of a statement stands for, by the name that the comment behind the statement gives it. */
+/** The value for a parameter of a statement, by its name in the comment behind the statement. */
 const parameters: Readonly<Record<string, string>> = {
   employee_number: '3',
   username: 'orla.mardale',
@@ -67,7 +67,7 @@ async function checkCommands(block: Block): Promise<void> {
   ).toEqual([]);
 }
 
-/** What is different each time: ports, tokens, counts and times, and the widths that follow from them. */
+/** Replaces the parts that differ each time: ports, tokens, counts and times, and the widths that follow. */
 function generalise(line: string): string {
   return line
     .replace(/\/\S*\/data\b/, '.fieldmirror')
@@ -87,7 +87,7 @@ async function checkStatements(block: Block): Promise<void> {
   }
 }
 
-/** A statement changes or shows something; the comment behind a SELECT is its result. */
+/** Checks that a statement succeeds; the comment behind a SELECT is its result. */
 async function checkStatement({sql, said}: Statement): Promise<void> {
   const names = sql.includes('$1') ? (said ?? '').replace(/:.*/, '').split(', ') : [];
   const values = names.map((name) => parameters[name]);
@@ -99,7 +99,7 @@ async function checkStatement({sql, said}: Statement): Promise<void> {
     expect({sql, result: (rows[0] ?? []).join(', ')}).toEqual({sql, result: said});
 }
 
-/** What it exports is a configuration that Fieldmirror takes. */
+/** Checks that the exports of a block are a configuration that Fieldmirror takes. */
 async function checkYours({text}: Block): Promise<void> {
   const exports = text.split('\n').filter((line) => line.startsWith('export '));
   expect(exports).not.toEqual([]);
@@ -116,7 +116,7 @@ async function checkYours({text}: Block): Promise<void> {
   expect(() => loadConfig(env)).not.toThrow();
 }
 
-/** Only figures are printed by what this test does not run, and stand for themselves. */
+/** A block that this test does not run may only print figures, which stand for themselves. */
 function checkLoose({heading}: Block): void {
   expect(heading).toBe('Speed');
 }

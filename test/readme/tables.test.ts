@@ -1,5 +1,4 @@
-// The tables of the README and of docs/operating.md name what there is: every verb with options that it has, and every
-// variable.
+// The tables of the README and of docs/operating.md name every verb with its options, and every variable.
 
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';

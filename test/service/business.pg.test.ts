@@ -117,7 +117,7 @@ describe('making a business up', () => {
     await pool.query(
       'TRUNCATE service.customers, service.employees, service.contacts, service.notes, service.tasks, service.business',
     );
-    // The last statement but one of the seed fails: everything before it has been written by then.
+    // The last statement but one of the seed fails: by then all before it has been written.
     await pool.query(
       `CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$`,
     );

@@ -1,4 +1,4 @@
-// What is kept, by whom it is seen, and what the journal tells of it.
+// The stored records, their visibility, and their entries in the journal.
 
 import {createServer} from 'node:net';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';

@@ -1,4 +1,4 @@
-// What is refused, with which status and which words (docs/service.md "Errors and headers").
+// Refused requests, with status and words (docs/service.md "Errors and headers").
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type Call, openSandbox, type Sandbox} from './sandbox.ts';

@@ -1,4 +1,4 @@
-// A service on a database of its own, and a caller that knows nothing of src/api: what it sees, it sees by other means.
+// A service on a database of its own, and a caller that does not use src/api: it reads by other means.
 
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import pg from 'pg';
@@ -41,7 +41,7 @@ export interface Sandbox {
   /** Sends a payload and returns the record of the answer. */
   send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: string): Promise<Seen>;
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
-  /** StoppedKinds the service and starts it on the same database. */
+  /** Stops the service and starts it on the same database. */
   restart(): Promise<void>;
   close(): Promise<void>;
 }
@@ -58,7 +58,7 @@ const parser = new XMLParser({
   ignoreDeclaration: true,
 });
 
-/** Starts a service on a copy of the shared business, or on nothing. */
+/** Starts a service on a copy of the shared business, or on an empty database. */
 export async function openSandbox({isEmpty = false, ...options}: Options = {}): Promise<Sandbox> {
   const database = await createDatabase(isEmpty ? 'template0' : inject('businessTemplate'));
   const start = () => startService({databaseUrl: database.url, now: () => NOW, compress: false, ...options});

@@ -5,7 +5,7 @@ import {column, field, openSandbox, type Sandbox, within} from './sandbox.ts';
 const windows: readonly (readonly [name: string, first: string, last: string])[] = [
   ['today', '11/2/2026', '11/2/2026'],
   ['tomorrow', '11/3/2026', '11/3/2026'],
-  // The clocks went back on it: it has 25 hours.
+  // The clocks went back on this day: it has 25 hours.
   ['yesterday', '11/1/2026', '11/1/2026'],
   ['this_week', '11/1/2026', '11/7/2026'],
   ['next_week', '11/8/2026', '11/14/2026'],
@@ -25,7 +25,7 @@ describe.each(['America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia'])('wind
   let sandbox: Sandbox;
 
   beforeAll(async () => {
-    // Ten in the morning of 2 November there.
+    // Each zone's offset on 2 November, ten in the morning there.
     const offsets: Readonly<Record<string, number>> = {
       'America/New_York': -5,
       'Australia/Lord_Howe': 11,

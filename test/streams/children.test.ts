@@ -19,7 +19,7 @@ import {
   sampleRecord,
 } from './sample-record.ts';
 
-// Records of the stream itself are read in full elsewhere, and refuse nothing here.
+// Records of the stream itself are read in full elsewhere, and nothing in them is refused here.
 const children = allStreams.flatMap((stream) =>
   stream.children
     .filter((child) => child.isOfStream !== true)

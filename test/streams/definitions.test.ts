@@ -78,7 +78,7 @@ describe.each(allStreams.map((stream) => [stream.name, stream] as const))(
     });
 
     test('asks for every child it keeps', () => {
-      // Records of the stream itself come inside others unasked.
+      // Records of the stream itself come embedded without a request.
       const asked = stream.children.filter((child) => child.isOfStream !== true);
       expect(stream.include).toEqual(expect.arrayContaining(asked.map((child) => child.element)));
     });

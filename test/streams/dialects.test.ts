@@ -10,7 +10,7 @@ import type {ColumnType, MirrorTable} from '../../src/warehouse/rows/mirror-tabl
 import {makeJobPage} from '../api/job-page.ts';
 import {change, element, list, sampleRecord, timeZone} from './sample-record.ts';
 
-/** The record as the documented dialect says it: no array is called one, an empty one is an empty text. */
+/** The record in the documented dialect: no array is marked as one, an empty one is an empty text. */
 function toDocumented(value: Value, nil: 'said' | 'left out'): Value {
   if (typeof value === 'string' || value === null) return value;
   if (value.isArray && value.names.length === 0) return '';
@@ -36,7 +36,7 @@ const instant = fc
   .date({min: new Date('2001-01-01T00:00:00Z'), max: new Date('2099-12-31T00:00:00Z'), noInvalidDate: true})
   .map((date) => `${date.toISOString().slice(0, 19)}+00:00`);
 
-/** Fields of an embedded record as Rails names them: nil ones, nested ones and lists among them. */
+/** Fields of an embedded record with the names of Rails: nil, nested and lists among them. */
 const {branch} = fc.letrec<{branch: Element; value: Value}>((tie) => ({
   value: fc.oneof(
     {depthSize: 'small'},
@@ -52,7 +52,7 @@ const {branch} = fc.letrec<{branch: Element; value: Value}>((tie) => ({
 }));
 
 const isListOf = (value: Value): boolean => typeof value === 'object' && value?.isArray === true;
-// A list stands under the plural of its items, so under no other name.
+// A list stands only under the plural of its items.
 const asNamed = (value: Value): Value => (isListOf(value) ? null : value);
 
 const VALUES: Readonly<Record<ColumnType, fc.Arbitrary<Value>>> = {

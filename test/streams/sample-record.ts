@@ -1,5 +1,5 @@
-// Records as the reader makes them, for every stream, out of its own definition: each column's field with a value of
-// its type, each child with two records, something that no column takes, and a secret.
+// Records as the reader makes them, for every stream, from its own definition: each column's field with a
+// value of its type, each child with two records, one field without a column, and a secret.
 
 import type {Element, Value} from '../../src/api/xml/record.ts';
 import {type RowSet, readRows} from '../../src/records/rows.ts';
@@ -13,7 +13,7 @@ export function element(fields: Readonly<Record<string, Value>>): Element {
   return {names: Object.keys(fields), values: Object.values(fields), isArray: false};
 }
 
-/** A list as the observed dialect says it; `isArray` false for the documented one. */
+/** A list in the observed dialect; `isArray` is false for the documented one. */
 export function list(item: string, items: readonly Value[], isArray = true): Element {
   return {names: items.map(() => item), values: items, isArray};
 }
@@ -40,7 +40,7 @@ const VALUES: Readonly<Record<ColumnType, Value>> = {
 export const REMARK = 'what no column takes';
 export const SECRET = 'hunter2-and-43-characters-more';
 
-/** A record of the stream with everything in it; its number is 7021, its id 41. */
+/** A record of the stream with all its fields and children; its number is 7021, its id 41. */
 export function sampleRecord(stream: Stream): Element {
   const derived = Object.entries(stream.derived).map(([column, [name, field]]) => [
     name,
@@ -55,13 +55,13 @@ export function sampleRecord(stream: Stream): Element {
   });
 }
 
-/** One child as its record embeds it: a list of two, or the one. */
+/** One child as its record embeds it: a list of two, or the single one. */
 export function sampleChild(child: Child): Element {
   const first = sampleChildRecord(child, '501');
   return child.item === null ? first : list(child.item, [first, sampleChildRecord(child, '502')]);
 }
 
-/** One embedded record of an id; it does not say whose it is. */
+/** One embedded record with this id; it does not name its parent. */
 export function sampleChildRecord(child: Child, id: string): Element {
   const parents = Object.keys(child.parentColumns).map((name): [string, undefined] => [name, undefined]);
   return change(sampleFields(child.table), {id, api_token: SECRET, ...Object.fromEntries(parents)});

@@ -54,7 +54,7 @@ const instant = fc
   );
 
 const WRITTEN: readonly (readonly [ColumnType, string, fc.Arbitrary<string>])[] = [
-  // Without CR: line breaks are the one thing that means the same here and is not equal there.
+  // Without CR: line breaks alone mean the same here and are not equal there.
   ['text', 'text', fc.string({unit: 'binary'}).map((text) => text.replaceAll('\r', ''))],
   ['integer', 'bigint', fc.oneof(number, fc.bigInt({min: -(2n ** 64n), max: 2n ** 64n}).map(String))],
   ['decimal', 'numeric', number],

@@ -1,4 +1,4 @@
-// What lists can be filtered by, held against the specification's own tables.
+// The filters of lists, held against the specification's own tables.
 
 import {describe, expect, test} from 'vitest';
 import {UsageError} from '../../src/base/errors.ts';

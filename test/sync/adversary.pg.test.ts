@@ -1,5 +1,5 @@
-// What a sweep promises, held against lists that move while they are read: every order, every page size, 2,016 sweeps.
-// Many more by `npm run torture -- sweeps`.
+// The promises of a sweep, held against lists that move while they are read: every order, every page size,
+// 2,016 sweeps. Many more by `npm run torture -- sweeps`.
 
 import PQueue from 'p-queue';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
@@ -12,7 +12,7 @@ import {type Settings, seedsPerRound, settingsOf} from '../support/adversary-set
 import {addTally, describeTally, emptyTally, type Tally} from '../support/adversary-tally.ts';
 import {createDatabase} from '../support/postgres.ts';
 
-/** Worlds at once: while one waits for Postgres, another is served. */
+/** Worlds at once: while one waits for Postgres, another runs. */
 const lanes = 3;
 const pageReader = new PageReader();
 
@@ -71,7 +71,7 @@ describe('while nothing moves', () => {
     ...more,
   });
 
-  /** Sweeps a list that stands still twice. @returns what was asked the second time */
+  /** Sweeps a list twice while it stands still. @returns the requests of the second sweep */
   async function sweepTwice(settings: Settings): Promise<Asked[]> {
     const database = await createDatabase(inject('warehouseTemplate'));
     const adversary = new Adversary(settings);

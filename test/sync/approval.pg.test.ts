@@ -1,4 +1,4 @@
-// A sweep that was stopped, and what a person's approval does.
+// A stopped sweep, and the effect of a person's approval.
 
 import {afterEach, expect, test} from 'vitest';
 import {approveSweep} from '../../src/warehouse/sweeps/sweeps.ts';
@@ -8,7 +8,7 @@ let place: ScriptPlace;
 
 afterEach(async () => await place.close());
 
-/** Half of what is held is gone, and the sweep was stopped over it. @returns its number */
+/** Half of the held records are gone, and the sweep was stopped over it. @returns its number */
 async function openStopped(): Promise<string> {
   place = await openScript(inPages(range(1, 160), 40));
   expect(await place.sweep()).toMatchObject({state: 'certified'});

@@ -1,4 +1,4 @@
-// The past, asked for by its moment, is what the service held then.
+// The past, asked for by its moment, equals the service's records at that moment.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';
@@ -7,7 +7,7 @@ import {findDifferences} from '../support/compare.ts';
 import {readTruth, type TrueRecord} from '../support/truth.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
-/** What the service held when a round of sweeps had ended. */
+/** The service's records when a round of sweeps had ended. */
 interface Moment {
   readonly at: string;
   readonly truth: ReadonlyMap<string, readonly TrueRecord[]>;
@@ -17,7 +17,7 @@ let service: TestService;
 let world: TestWorld;
 const moments: Moment[] = [];
 
-/** Each makes a change of its own kind, at the service. */
+/** Changes at the service, each of its own kind. */
 const changes: (() => Promise<unknown>)[] = [
   async () => {},
   () => world.api.customers.update('3', {phone_number: '555-0103'}),

@@ -1,4 +1,4 @@
-// The checker finds what is wrong, and the adversary makes it go wrong: what other tests rest on.
+// The checker finds faults, and the adversary causes them: other tests rest on both.
 
 import {describe, expect, test} from 'vitest';
 import {Adversary, type Standing} from '../support/adversary.ts';
@@ -201,7 +201,7 @@ describe('the adversary', () => {
     }
   });
 
-  /** In how many of 100 runs a live row was marked deleted. */
+  /** The number of runs, of 100, in which a live row was marked deleted. */
   function countWrong(
     order: Settings['order'],
     sweep: (adversary: Adversary, held: readonly HeldRow[]) => HeldRow[],
@@ -222,7 +222,7 @@ describe('the adversary', () => {
   }
 });
 
-/** Reads every page once; what is held and was not seen is marked deleted, if `isGone` does not object. */
+/** Reads every page once, and marks as deleted each held row that it did not see, unless `isGone` objects. */
 function naiveSweep(
   adversary: Adversary,
   held: readonly HeldRow[],

@@ -1,4 +1,4 @@
-// The service changes what it sends: nothing is lost, and everybody can read what changed.
+// The service changes its format: no value is lost, and a user can read the change.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {makeJobPage} from '../api/job-page.ts';
@@ -7,7 +7,7 @@ import {openService, openWorld, type TestWorld} from '../support/world.ts';
 
 let service: ScriptedService;
 let world: TestWorld;
-/** The only page of jobs with something on it. */
+/** The only page of jobs that is not empty. */
 let page: string | Buffer;
 
 beforeEach(async () => {
@@ -25,7 +25,7 @@ afterEach(async () => {
   await service.close();
 });
 
-/** Sweeps jobs of which each has some more fields; `count` makes their bytes differ from those before. */
+/** Sweeps jobs with some more fields in each; `count` makes their bytes differ from earlier ones. */
 async function sweepJobs(...more: readonly string[]): Promise<void> {
   page = list(
     'jobs',

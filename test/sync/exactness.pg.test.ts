@@ -1,4 +1,4 @@
-// Whatever the dialect, the page size and the order of lists: what the service holds is what the warehouse holds.
+// Whatever the dialect, the page size and the order of lists: the warehouse holds what the service holds.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';

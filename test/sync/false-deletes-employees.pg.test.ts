@@ -1,4 +1,4 @@
-// An employee is made inactive and never deleted, and the list may leave out who is (docs/service.md "Deletes and identifiers").
+// Employees become inactive, never deleted, and may be unlisted (docs/service.md "Deletes and identifiers").
 
 import {expect, test} from 'vitest';
 import {refuse, words} from '../support/adversary-script.ts';

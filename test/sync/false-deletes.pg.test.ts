@@ -1,4 +1,4 @@
-// Ways to take a live record for a deleted one (docs/traps.md "Absence"), one by one as others met them.
+// Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {FatalError} from '../../src/base/errors.ts';
@@ -19,7 +19,7 @@ async function openHeld(count: number): Promise<ScriptPlace> {
   return opened;
 }
 
-/** Lists only these from now on, and knows only these by their numbers. */
+/** Leaves only these in the list and under their numbers from now on. */
 function leave(numbers: readonly number[]): void {
   place.script.pages = inPages(numbers, 30);
   place.script.known = numbers;
@@ -221,7 +221,7 @@ describe('records that come back', () => {
     const without = [...range(1, 4), ...range(6, 70), 72];
     place.script.pages = inPages(without, 30);
     place.script.known = without;
-    // 5 is answered for; then the question for the new gap breaks off.
+    // 5 is looked up; then the look for the new gap breaks off.
     place.script.twist = ({kind, number}, response) =>
       kind === 'record' && number === 71 && refuse(response, 500, {body: ''});
     expect(await place.sweep()).toMatchObject({outcome: 'postponed'});

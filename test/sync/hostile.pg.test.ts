@@ -1,4 +1,4 @@
-// What comes when the service, or something between, does not behave.
+// The effect of a service, or of a server between, that does not behave.
 
 import {afterEach, expect, test} from 'vitest';
 import {job, list, type ScriptedService, scriptService} from '../support/scripted-service.ts';
@@ -13,7 +13,7 @@ afterEach(async () => {
 async function open(
   answer: Parameters<typeof scriptService>[0],
 ): Promise<{service: ScriptedService; world: TestWorld}> {
-  // Of single records this service knows nothing.
+  // This service knows no single records.
   const service = await scriptService((request, response) =>
     /\d\.xml/.test(request.url ?? '') ? false : answer(request, response),
   );
@@ -175,7 +175,7 @@ test('a refused token stops the sweep at once, and says what to check', async ()
     outcome: 'failed',
     error: {name: 'AccessError', message: expect.stringContaining('token')},
   });
-  // Pages in flight may each have asked once; none asked again.
+  // Pages in flight may each have sent one request; none sent another.
   expect(requests).toBeLessThanOrEqual(4);
 });
 

@@ -1,5 +1,5 @@
-// kill -9 at every named step of a sweep, on both queue backends, with one worker and with two: what is left in the end
-// is what a sweep leaves behind that nobody disturbed.
+// kill -9 at every named step of a sweep, on both queue backends, with one worker and with two: in the end
+// the warehouse is as an undisturbed sweep leaves it.
 
 import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
@@ -16,7 +16,7 @@ import {carryKilled, type KilledSweep, type Left} from '../support/killed-sweep.
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {emptyRedis} from '../support/redis.ts';
 
-/** Three batches of 300, so that a step can be come by more than once. */
+/** Three batches of 300, so that a sweep can reach a step more than once. */
 const records = 700;
 const folder = mkdtempSync(join(tmpdir(), 'fieldmirror-killed-'));
 const adversary = new Adversary({...settingsOf(0), resource: 'jobs', order: 'number', pageSize: 50, records});
@@ -25,7 +25,7 @@ let service: AdversaryService;
 let held: TestDatabase;
 let undisturbed: Left;
 
-/** The list is held; then much happens to it, but no more than one sweep may mark deleted. */
+/** The list is held; then it changes much, but within the limit of deletions for one sweep. */
 beforeAll(async () => {
   service = await serveAdversary(adversary);
   held = await createDatabase(inject('warehouseTemplate'));
@@ -65,7 +65,7 @@ const cases = sweepSteps.flatMap((step) =>
 );
 type Case = (typeof cases)[number];
 
-/** Most of its time a case waits for a lease to run out, or for the poller's round. */
+/** A case mostly waits for a lease to run out, or for the poller's round. */
 const lanes = 3;
 const left = new Map<Case, Left>();
 
@@ -88,7 +88,7 @@ function isPossible({backend}: Case): boolean {
 async function carryCase({step, backend, workers}: Case, lane: number): Promise<Left> {
   const redisUrl = backend === 'redis' ? await emptyRedis(lane) : null;
   const file = join(folder, `${step}-${backend}-${workers}`);
-  // The second batch, so that one is committed and one is not.
+  // The second batch, so that one batch is committed and one is not.
   const time = step.startsWith('batch-') ? 2 : 1;
   return await carry({dies: {at: step, time, file}, workers, redisUrl});
 }

@@ -3,7 +3,7 @@ import {type Every, Lease, Leases} from '../../src/sync/lease.ts';
 
 const leaseMs = 30_000;
 
-/** What the two clocks show: the monotonic one stands still while the machine is suspended, the wall clock may be set. */
+/** The two clocks: the monotonic one stands still while the machine sleeps, the wall clock may be set. */
 let monotonicMs: number;
 let wallMs: number;
 const clocks = () => [monotonicMs, wallMs];
@@ -73,7 +73,7 @@ describe('a lease', () => {
 });
 
 describe('leases that are renewed together', () => {
-  /** What the database is asked, with an answer that the test gives. */
+  /** A question to the database, with an answer that the test gives. */
   interface Asked extends PromiseWithResolvers<readonly boolean[]> {
     readonly things: readonly string[];
   }
@@ -107,7 +107,7 @@ describe('leases that are renewed together', () => {
   });
   afterEach(() => leases.close());
 
-  /** Lets a renewal be asked for, and its answer be taken in. */
+  /** Lets a renewal be requested, and its answer be taken in. */
   async function renew(answer: readonly boolean[] | Error): Promise<void> {
     tick?.();
     const question = asked.at(-1);

@@ -1,5 +1,5 @@
-// The answer to a COMMIT is lost: whether it was done is for a reading to find. Each COMMIT of a push and of a sweep is
-// struck once, by a line between the engine and its Postgres.
+// The answer to a COMMIT is lost: a read must find out whether it was done. Each COMMIT of a push and of a
+// sweep is struck once, by a line between the engine and its Postgres.
 
 import {afterEach, expect, inject, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';
@@ -25,9 +25,9 @@ interface Place {
   readonly service: TestService;
   readonly proxy: RecordingProxy;
   readonly line: FaultyLine;
-  /** Loses the answer to a COMMIT, counted from now on; from 1, none at 0. @returns how many came */
+  /** Loses the answer to the nth COMMIT from now on, from 1; none at 0. @returns how many came */
   strike(nth: number): () => number;
-  /** Past the line. */
+  /** Runs SQL past the line. */
   query(sql: string): Promise<Record<string, unknown>[]>;
 }
 
@@ -70,7 +70,7 @@ test('of a push: each change has one effect, and all are settled', async () => {
   await write('undisturbed');
   await push();
   const asked = proxy.takeWrites().length;
-  // How many there are hangs on what ends beside what: until one that is to be struck does not come any more.
+  // The number of COMMITs depends on timing: the loop ends when the one to be struck does not come.
   let nth = 0;
   let hasCome = true;
   while (hasCome) {
@@ -82,7 +82,7 @@ test('of a push: each change has one effect, and all are settled', async () => {
     await expect
       .poll(
         async () => {
-          // What was left to its lease comes back when that is over.
+          // A change left to its lease comes back when the lease is over.
           await query(`UPDATE sync.changes SET lease_until = now() WHERE lease_until > now()`);
           await query(`UPDATE sync.changes SET due_at = now() WHERE due_at > now()`);
           await push();
@@ -116,7 +116,7 @@ test('of a sweep: it goes on, and the rows are those of the service', async () =
     );
     strike(nth);
     await expect.poll(sweep, {timeout: 20_000}).toBe(true);
-    // What was begun before may have read before; a sweep that begins now says how it is now.
+    // An earlier sweep may have read earlier state; a sweep that begins now shows the present state.
     line.setDraw(null);
     expect(await sweep()).toBe(true);
     const [tasks] = allStreams.filter(({name}) => name === 'tasks');

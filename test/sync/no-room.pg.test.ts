@@ -1,4 +1,4 @@
-// A warehouse whose disk is full: what is under way waits for as long as it takes, says so, and goes on when there is room.
+// A warehouse whose disk is full: work under way waits as long as it takes, says so, and then goes on.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {pushAccount} from '../../src/sync/push/push.ts';
@@ -21,7 +21,7 @@ afterEach(async () => {
   await service.close();
 });
 
-/** As Postgres itself fails when it cannot make a file larger. */
+/** Fails as Postgres itself does when it cannot make a file larger. */
 async function fillDisk(table: string, sqlState: string): Promise<void> {
   await world.pool.query(`
     CREATE FUNCTION public.find_no_room() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -105,7 +105,7 @@ test('on a real disk that is full a sweep waits as well, whatever else cannot be
       error: {message: expect.stringContaining('its disk is full')},
     });
     disk.empty();
-    // Where not even the delay could be noted, the lease runs out.
+    // Where even the delay could not be noted, the lease runs out.
     await small.pool.query(
       `UPDATE sync.sweeps SET lease_until = now() - interval '1 second' WHERE state = 'running'`,
     );

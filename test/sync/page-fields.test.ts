@@ -16,7 +16,7 @@ function fieldsOf(stream: Stream, body: string | Buffer): PageFields[] {
   return listPageFields(stream, seen);
 }
 
-/** Table to field to types. */
+/** Types by field by table. */
 function byTable(pages: readonly PageFields[]): Record<string, Record<string, unknown[]>> {
   const tables: Record<string, Record<string, unknown[]>> = {};
   for (const {table, fields, types} of pages) {

@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** A thread with next to no memory, and word of when it was given its first page. */
+/** A thread with next to no memory, and a promise of its first page. */
 class SmallReader extends PageReader {
   readonly #given = Promise.withResolvers<void>();
   readonly isBusy = this.#given.promise;
@@ -30,7 +30,7 @@ class SmallReader extends PageReader {
   }
 }
 
-/** A service of one page, which it gives in its time, and a sweep of it. */
+/** A service of one page, which it gives when `inTime` resolves, and a sweep of it. */
 async function open(records: readonly string[], pageReader: PageReader, inTime = Promise.resolve()) {
   const service = await scriptService((request, response) => {
     if (request.url?.startsWith('/jobs.xml') !== true || request.page > 1) return false;
@@ -51,7 +51,7 @@ async function open(records: readonly string[], pageReader: PageReader, inTime =
 test('costs its own sweep an attempt, and the other one nothing', async () => {
   const pageReader = new SmallReader();
   const hostile = await open([job(1, '<b/>'.repeat(120_000))], pageReader);
-  // Its page comes while the thread is at the other one.
+  // Its page comes while the thread reads the other one.
   const honest = await open([job(1), job(2)], pageReader, pageReader.isBusy);
   const [ended, other] = await Promise.all([hostile.run(), honest.run()]);
   expect(ended).toMatchObject({

@@ -1,4 +1,4 @@
-// One thread reads the pages of all accounts: a page that ends it may cost its own sweep an attempt, and no other.
+// One thread reads the pages of all accounts: a page that ends it may cost an attempt of its own sweep only.
 
 import {afterEach, expect, test} from 'vitest';
 import {FatalError, RetryableError} from '../../src/base/errors.ts';

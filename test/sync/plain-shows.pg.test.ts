@@ -1,5 +1,5 @@
-// A service whose lists embed what `include` names and whose shows embed nothing, which is all that the specification
-// promises. What a document leaves out is unknown, not empty: nothing is cleared because it is absent.
+// A service whose lists embed the children that `include` names and whose shows embed nothing: the
+// specification promises no more. A child that a document leaves out is unknown, not empty, and not cleared.
 
 import {createServer, request as forward} from 'node:http';
 import {buffer} from 'node:stream/consumers';
@@ -10,7 +10,7 @@ import {openService, openWorld, type TestService, type TestWorld} from '../suppo
 
 let service: TestService;
 let world: TestWorld;
-/** Changes what the service answers, on its way. */
+/** Alters the service's answers on their way. */
 let alter: (path: string, body: string) => string = (_path, body) => body;
 let door: {readonly url: string; close(): Promise<void>};
 
@@ -31,7 +31,7 @@ afterAll(async () => {
   await service.close();
 });
 
-/** What is held of every table, and by which version: a row that is written anew is another one. */
+/** The rows of every table with their versions: a row that is written again has another one. */
 async function readRows(from: TestWorld, columns = 'row_id, xmin, t.*'): Promise<Record<string, unknown[]>> {
   const held: Record<string, unknown[]> = {};
   for (const {name} of allTables)
@@ -124,7 +124,7 @@ describe('of a service that tells the rest nowhere', () => {
       /^\/(?:customers\/\d+\/jobs|jobs\/\d+\/\w+)\.xml/.test(path)
         ? body.replace(/<(jobs|notes|time-entries) [\s\S]*/, '<$1 type="array"/>')
         : body;
-    // An empty list below the record is an answer: only what has no path of its own is unknown.
+    // An empty list below the record is an answer: only a child without a path of its own is unknown.
     await world.api.jobs.update(number, {name: 'Boiler, third visit'});
     const result = await world.sweep('jobs', {recordNumber: number});
     expect(result).toMatchObject({

@@ -1,4 +1,4 @@
-// How a record gets into quarantine, once, and how it leaves again.
+// A record gets into quarantine once, and leaves it again.
 
 import {afterEach, expect, test} from 'vitest';
 import {job, list, scriptService} from '../support/scripted-service.ts';
@@ -15,7 +15,7 @@ const badJob = (number: number) => job(number, spoil);
 const badTask = (id: number) => `<task><id type="integer">${id}</id><name type="integer">Call</name></task>`;
 const task = (id: number) => `<task><id type="integer">${id}</id><name>Call</name></task>`;
 
-/** A service whose records the test puts in place and takes away. */
+/** A service whose records the test adds and removes. */
 async function open(
   stream: 'jobs' | 'tasks',
   records: Map<number, string>,
@@ -95,7 +95,7 @@ test('a record that no list shows any more, but that is there and still bad, sta
   await world.sweep('tasks');
   const hidden = records.get(9) ?? '';
   records.delete(9);
-  // The list is made of the map; the record's own page is not.
+  // The list comes from the map; the record's own page does not.
   Object.assign(records, {
     get: (number: number) => (number === 9 ? hidden : Map.prototype.get.call(records, number)),
   });

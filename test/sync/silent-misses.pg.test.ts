@@ -1,4 +1,4 @@
-// Ways to read a list and miss what is in it (docs/traps.md "Pages without a cursor"), one by one as others met them.
+// Ways to read a list and miss a record (docs/traps.md "Pages without a cursor"), each as others met it.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
@@ -8,7 +8,7 @@ let place: ScriptPlace;
 
 afterEach(async () => await place.close());
 
-/** Opens a place whose warehouse holds a list as it first stood. */
+/** Opens a place whose warehouse holds the list in its first state. */
 async function openHeld(pages: readonly (readonly number[])[]): Promise<ScriptPlace> {
   const opened = await openScript(pages);
   expect(await opened.sweep()).toMatchObject({outcome: 'ended', state: 'certified'});

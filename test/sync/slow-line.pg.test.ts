@@ -1,5 +1,5 @@
-// A line that carries 32 kB a second: slow is not broken. The sweep takes its time, its lease is renewed meanwhile, and
-// nothing is read twice for impatience.
+// A line that carries 32 kB a second is slow, not broken: the sweep takes its time, its lease is renewed
+// meanwhile, and no page is read twice out of impatience.
 
 import {afterEach, expect, test} from 'vitest';
 import {runSweep} from '../../src/sync/sweep/run-sweep.ts';
@@ -9,7 +9,7 @@ import {openFaultyLine} from '../support/faulty-line.ts';
 import {openService, openWorld} from '../support/world.ts';
 
 const bytesASecond = 32_000;
-/** Less than a page takes. */
+/** Less than one page takes. */
 const leaseMs = 100;
 const closers: (() => Promise<unknown>)[] = [];
 

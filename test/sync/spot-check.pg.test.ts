@@ -1,4 +1,4 @@
-// A row that was written past the triggers keeps its hash. Full sweeps compare a sample of the rows by what they hold.
+// A row that was written past the triggers keeps its hash. Full sweeps compare the content of sampled rows.
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
@@ -20,7 +20,7 @@ afterAll(async () => {
   await service?.close();
 });
 
-/** As a restore, or a hand, that no trigger sees. */
+/** Writes as a restore or a repair by hand does, unseen by any trigger. */
 async function writeUnseen(text: string): Promise<void> {
   const client = await world.pool.connect();
   try {
@@ -31,7 +31,7 @@ async function writeUnseen(text: string): Promise<void> {
     client.release(true);
   }
 }
-/** Makes the next sweep take the list for one of so many pages. */
+/** Makes the next sweep expect a list of so many pages. */
 const pretendPages = (stream: string, count: number) =>
   world.pool.query(
     `UPDATE sync.sweeps SET evidence = jsonb_set(evidence, '{firstPass,lastPage}', $2::text::jsonb)

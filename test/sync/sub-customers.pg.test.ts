@@ -1,4 +1,4 @@
-// Customers that stand inside their parent, as the service sends them unasked.
+// Customers embedded in their parent, as the service sends them without a request.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {list, type ScriptedService, scriptService} from '../support/scripted-service.ts';
@@ -6,7 +6,7 @@ import {openWorld, type TestWorld} from '../support/world.ts';
 
 let service: ScriptedService;
 let world: TestWorld;
-/** What the list shows, and what is there by its number. */
+/** The records of the list, and the records known by their number. */
 let listed: string[];
 let known: Map<number, string>;
 

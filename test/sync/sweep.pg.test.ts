@@ -20,7 +20,7 @@ async function count(sql: string, values: unknown[] = []): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-/** Every version of every row that the warehouse has ever written is one of these. */
+/** The newest transaction that wrote each table: any write of a row changes it. */
 async function writtenRows(): Promise<Record<string, string>> {
   const written: Record<string, string> = {};
   for (const {name} of allTables) {

@@ -1,4 +1,4 @@
-// A Postgres of one's own, and as many empty warehouses on it as a torture takes.
+// A separate Postgres, and as many empty warehouses on it as a torture takes.
 
 import pg from 'pg';
 import {forgoDurability} from '../support/forgo-durability.ts';

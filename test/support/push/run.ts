@@ -157,7 +157,7 @@ class Life {
       if (seconds === null && this.#stalled.length === 0) break;
       await this.#letTimePass(Math.min(Math.max(seconds ?? 0, 20 * round), 900));
     }
-    // The first pass ends sweeps begun earlier, which show an earlier state; the second shows that of now.
+    // The first pass ends sweeps begun earlier, which show earlier state; the second shows the present one.
     await this.#sweepAll();
     await this.#sweepAll();
   }

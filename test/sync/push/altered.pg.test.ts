@@ -1,5 +1,5 @@
-// A service that takes a value for something else says nothing of it. The reading afterwards does: the change is told as
-// altered, and the first of its kind stops the others until somebody has looked.
+// A service that stores another value says nothing of it, but the read back shows it: the change is reported
+// as altered, and the first of its kind stops the others until a person has looked.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {drawChange} from '../../../src/commands/changes/draw-change.ts';
@@ -85,7 +85,7 @@ describe('dates that the service reads the other way round', () => {
     await addTask('third', '2027-03-04T15:00:00Z');
     await place.rest();
     expect((await states()).map(({state}) => state)).toEqual(['done', 'done', 'done', 'done']);
-    // What is altered after that is told all the same.
+    // Later alterations are reported all the same.
     expect(await listLateChanges(place.pool, [place.accountId])).toMatchObject([
       {lateness: 'altered', count: 2},
     ]);
@@ -101,7 +101,7 @@ test('of many on their way beside each other none is sent once the first was rea
   for (let at = 1; at <= all; at++) await addTask(`task ${at}`, '2027-03-01T15:00:00Z');
   const findAltered = async () => (await place.author('SELECT FROM sync.alterations')).length;
   let first: string | undefined;
-  // All have their turn at once; all but one come to it when that one was read back.
+  // All get their turn at once; all but one reach it when that one was read back.
   const onStep = async (step: PushStep, changeId: string) => {
     if (step !== 'turn') return;
     first ??= changeId;

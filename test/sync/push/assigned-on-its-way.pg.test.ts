@@ -1,4 +1,4 @@
-// An employee who is taken off a job while the change that assigns the employee is on its way: it assigns all the same.
+// An employee is taken off a job while the change that assigns the employee is on its way: it still assigns.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {employees, jobs} from '../../../src/service/resources/resource.ts';
@@ -38,7 +38,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await place.close());
 
-/** The change is sent and ends; nothing that waited for it is carried. */
+/** Sends the change to its end; the changes that waited for it are not carried. */
 async function endWhile(happens: () => Promise<unknown>): Promise<void> {
   await assign();
   await place.push({

@@ -1,4 +1,4 @@
-// A password and a token that can be known again go through everything that can happen to them, and are then looked for
+// A password and a token that can be recognized go through every fate of a secret, and are then looked for
 // everywhere: tables, history, queue, log, errors, the log of Postgres.
 
 import {Redis} from 'ioredis';
@@ -11,7 +11,7 @@ import {type LoginPlace, openLoginPlace, type Weather} from './login-place.ts';
 import {findAnywhere, formsOf, type Haystack} from './search-everything.ts';
 
 const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])] as const;
-/** Told apart by their ends; ASCII, so that no table shows them otherwise. */
+/** Told apart by their ends; ASCII, so that every table shows them alike. */
 const canary = (end: string) => `Kanari&<7/+${end}`;
 const employees = 8;
 
@@ -29,7 +29,7 @@ describe.each(backends)('with the queue on %s, the password and the token are fo
     const redisUrl = kind === 'redis' ? await emptyRedis() : null;
     haystack = {pool, redisUrl, lines: place.lines, told: []};
     numbers = [...place.numbers];
-    // As Postgres comes: a statement that fails is logged with its text.
+    // As Postgres comes: the text of a failed statement is logged.
     const database = new URL(databaseUrl).pathname.slice(1);
     await pool.query(`ALTER DATABASE ${database} SET log_min_error_statement = 'error'`);
     client = new pg.Client({connectionString: databaseUrl});
@@ -44,7 +44,7 @@ describe.each(backends)('with the queue on %s, the password and the token are fo
     await place.close();
   });
 
-  /** Sets a login; what is refused is kept for the search. */
+  /** Sets a login; a refusal is kept for the search. */
   async function set(number: string, password: string, how: {literal?: boolean; force?: boolean} = {}) {
     planted.push(password);
     const {literal = false, force = false} = how;
@@ -63,7 +63,7 @@ describe.each(backends)('with the queue on %s, the password and the token are fo
     return rows[0].change_id as string | null;
   }
 
-  /** The state in which a change stays for a while. */
+  /** Makes a change due, and waits for a state in which it stays for a while. */
   async function comesTo(changeId: string | null, state: string, weather: Weather = place.weather) {
     place.weather = weather;
     await client.query('UPDATE sync.changes SET due_at = now() WHERE change_id = $1', [changeId]);

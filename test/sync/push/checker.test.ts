@@ -1,4 +1,4 @@
-// The checker itself: it must find each fault in a history written by hand, and nothing in one that is right.
+// The checker itself must find each fault in a history written by hand, and none in a right one.
 
 import {describe, expect, test} from 'vitest';
 import {type Counter, counters, judge} from '../../support/push/checker.ts';
@@ -23,7 +23,7 @@ import {
   updated,
 } from './written-history.ts';
 
-/** What the checker counts, but for what is 0. */
+/** The counts of the checker, except those that are 0. */
 function count(history: Partial<History>, base: History = clean): Partial<Record<Counter, number>> {
   const verdict = judge({...base, ...history});
   return Object.fromEntries(

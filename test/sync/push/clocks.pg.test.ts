@@ -1,5 +1,5 @@
-// Workers whose clocks are wrong, by minutes and by days: what is whose, and until when, is decided by the clock of
-// Postgres alone.
+// Workers with wrong clocks, by minutes and by days: the clock of Postgres alone decides who has a change,
+// and until when.
 
 import {afterEach, expect, test} from 'vitest';
 import {type FaultyLine, openFaultyLine} from '../../support/faulty-line.ts';
@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** Of every second create the answer is lost. */
+/** Loses the answer to every second create. */
 function loseAnswers(line: FaultyLine): void {
   let creates = 0;
   line.setDraw((chunk) =>

@@ -21,7 +21,7 @@ test('after 500 histories of edits on both sides both hold the same, every value
     expect(result.violations).toEqual([]);
     for (const name of ['histories', 'conflicts', 'byPerson', 'requests'] as const) sum[name] += result[name];
   }
-  // Not for want of quarrel.
+  // The edits did conflict.
   expect(sum.conflicts).toBeGreaterThan(100);
   expect(sum.byPerson).toBeGreaterThan(20);
   expect(sum.requests).toBeGreaterThan(250);

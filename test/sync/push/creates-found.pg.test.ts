@@ -1,4 +1,4 @@
-// A create in doubt whose record was found, and could not be read: it has arrived, so nobody sends it again.
+// A create in doubt whose record was found, but could not be read, has arrived: it is not sent again.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {customers} from '../../../src/service/resources/resource.ts';
@@ -21,7 +21,7 @@ const by = {method: 'DELETE', path: '', isOurs: false};
 const made = () => place.service.store.journal.filter(({kind}) => kind === 'create').length;
 const change = async () => (await place.changes('state, sends, number'))[0];
 
-/** Something happens between the finding of the record and its reading, for longer than any request can be on its way. */
+/** Lets some event happen between the look and the reading, for longer than a request can be on its way. */
 async function lookWhile(happens: () => Promise<void> | void, after: () => Promise<void>): Promise<void> {
   const deps: Partial<PushDeps> = {
     onStep: async (step) => {

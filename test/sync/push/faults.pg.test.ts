@@ -1,4 +1,4 @@
-// A worker that is killed at every step, the reference service in place of the quick one, and a product that is broken on
+// A worker killed at every step, the reference service in place of the one in memory, and a product broken on
 // purpose.
 
 import {afterAll, describe, expect, test} from 'vitest';
@@ -34,7 +34,7 @@ test('the same holds against the reference service, on its own Postgres', {timeo
 
 test.each(pushSteps)('kill -9 at the step %s costs nothing', {timeout: 120_000}, async (diesAt) => {
   let deaths = 0;
-  // One that looks needs something to look for.
+  // A look needs a change in doubt.
   const weather = {
     ...storm,
     odds: {...certain, pass: 2, lose: 1},
@@ -56,7 +56,7 @@ test.each(pushSteps)('kill -9 at the step %s costs nothing', {timeout: 120_000},
 });
 
 describe('a product that is broken on purpose is found out', () => {
-  /** At one step in ten somebody stalls, and two answers in five are lost. */
+  /** At one step in ten a worker stalls, and two answers in five are lost. */
   const gale = {odds: {...certain, pass: 3, lose: 2}, readTrouble: 0.02, death: 0, stall: 0.1, outage: 0};
 
   test('what is not broken passes in the same weather', {timeout: 300_000}, async () => {

@@ -1,5 +1,5 @@
-// An update and a delete do the same however often they are sent: what a reading shows undone goes again at once. Only what
-// comes later on the record waits until no lost request can arrive any more.
+// An update and a delete do the same however often they are sent: a change that a read shows undone is sent
+// again at once. Only later changes of the record wait until no lost request can arrive any more.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {customers} from '../../../src/service/resources/resource.ts';
@@ -26,7 +26,7 @@ const effects = () => place.service.store.journal.map(({kind, changed}) => ({kin
 const record = () => place.service.store.list(customers, null)[0]?.fields;
 const lastChange = async () => (await place.changes('state, sends')).at(-1);
 
-/** Something becomes of the first writing requests, nothing of the others. */
+/** Gives this fate to the first writing requests; the others pass. */
 function meetFirst(count: number, fate: NonNullable<ReturnType<NonNullable<typeof place.mischief.script>>>) {
   let met = 0;
   place.mischief.script = () => (++met <= count ? fate : 'pass');

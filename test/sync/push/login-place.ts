@@ -1,4 +1,4 @@
-// A service behind a door that can be shut, a warehouse with its employees, and somebody who can open passwords.
+// A service behind a door that can be shut, a warehouse with its employees, and the keys to their passwords.
 
 import {randomBytes} from 'node:crypto';
 import {createServer, request as forward} from 'node:http';
@@ -17,18 +17,21 @@ import {learnEmployee} from '../../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../../support/world.ts';
 
-/** What becomes of writing requests at the door: `echo` refuses with what was sent, `mumble` does the same as a success, `lost` loses the answer. */
+/**
+ * The fate of writing requests at the door: `echo` refuses with the text that was sent, `mumble` returns that
+ * text as a success, `lost` loses the answer.
+ */
 export type Weather = 'fair' | 'busy' | 'echo' | 'mumble' | 'lost';
 
 export interface LoginPlace extends TestWorld {
   readonly service: TestService;
-  /** Of the employees; the first is the one whose token is in use, and known to be. */
+  /** Numbers of the employees; the first one's token is in use, and known to be. */
   readonly numbers: readonly string[];
   readonly passwords: Passwords;
   readonly openPassword: (changeId: string) => Promise<Secret | null>;
-  /** Lines of the log at its most talkative, and not scrubbed. */
+  /** Lines of the log at its most verbose level, and not scrubbed. */
   readonly lines: string[];
-  /** Bodies of writing requests as they came. */
+  /** Bodies of writing requests as received. */
   readonly bodies: string[];
   weather: Weather;
   set(number: string, username: string, password: string, force?: boolean): Promise<Login>;
@@ -36,10 +39,10 @@ export interface LoginPlace extends TestWorld {
   /** Whether an employee can log in with a password, as the service says. */
   opens(number: string, password: string): Promise<boolean>;
   change(changeId: string | null): Promise<Record<string, unknown>>;
-  /** Lets nobody through the door, nor connect to it. */
+  /** Refuses every request and connection at the door. */
   shut(): Promise<void>;
   reopen(): Promise<void>;
-  /** The way in with the present token of an employee. */
+  /** The API opened with the present token of an employee. */
   openWith(number: string): Promise<AccountApi>;
 }
 
@@ -48,7 +51,7 @@ export interface Login {
   readonly refused: string | null;
 }
 
-/** @param fresh - so many employees are made beside those who are there */
+/** @param fresh - the number of employees made beside the existing ones */
 export async function openLoginPlace(fresh: number): Promise<LoginPlace> {
   const service = await openService();
   const bodies: string[] = [];

@@ -6,7 +6,7 @@ import {dropExpiredLogins} from '../../../src/warehouse/accounts/login-keys.ts';
 import {type LoginPlace, openLoginPlace} from './login-place.ts';
 
 let place: LoginPlace;
-/** Numbers of employees; the first is the one whose token is in use. */
+/** Numbers of employees; the first one's token is in use. */
 let numbers: string[] = [];
 const password = 'päss & <wörd> "1"';
 const due = (changeId: string | null) =>
@@ -55,7 +55,7 @@ test('a new password of somebody who may log in already goes with can_login and 
   for (const element of ['can_login>true<', 'username>grace.h<', 'password>second-one<'])
     expect(body).toContain(`<${element}`);
   expect(await place.opens(number, 'second-one')).toBe(true);
-  // Nothing of it is told as left out, nor as altered.
+  // No field of it is reported as left out, nor as altered.
   const {rows} = await place.pool.query('SELECT result FROM sync.changes WHERE change_id = $1', [id]);
   expect(rows).toEqual([{result: null}]);
 });

@@ -1,4 +1,4 @@
-// A change that nobody can carry keeps no other waiting, and a service that keeps values in its own way is asked once.
+// A change that cannot be carried delays no other. A service that keeps values in its own way is asked once.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {pushAccount} from '../../../src/sync/push/push.ts';

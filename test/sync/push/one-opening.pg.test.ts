@@ -1,4 +1,4 @@
-// A run opens its account once for all its changes, and still heeds what becomes of the account meanwhile.
+// A run opens its account once for all its changes, and still heeds the account's state meanwhile.
 
 import {randomBytes} from 'node:crypto';
 import {afterEach, beforeEach, expect, test} from 'vitest';
@@ -55,7 +55,7 @@ async function giveNewToken(): Promise<void> {
 const update = (fax: string, names: string) =>
   place.author(`UPDATE warehouse.customers SET fax = $1 WHERE name ${names}`, [fax]);
 
-/** Carries what is due, by clocks that stand still. */
+/** Carries due changes, by clocks that stand still. */
 async function push(deps: Partial<PushDeps> = {}) {
   const openAccount = async (accountId: string) => {
     openings++;
@@ -64,7 +64,7 @@ async function push(deps: Partial<PushDeps> = {}) {
   return await place.push({openAccount, clocks: () => [0], ...deps});
 }
 
-/** Does something when the first change comes by a step. */
+/** Runs some code when the first change reaches a step. */
 function once(at: PushStep, what: () => Promise<unknown>): Pick<PushDeps, 'onStep'> {
   let isMet = false;
   return {

@@ -1,5 +1,5 @@
-// Changes of a service whose shows embed nothing: what became of what hangs on a record is looked for where the
-// specification promises it, and what is told nowhere is no conflict.
+// Changes of a service whose shows embed nothing: the children of a record are looked for where the
+// specification promises them, and a value that is shown nowhere is no conflict.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {allWrites} from '../../../src/streams/all.ts';
@@ -39,7 +39,7 @@ async function write(text: string, values: unknown[] = []): Promise<string> {
   return String(rows[0]?.row_id);
 }
 
-/** What an author gives a new row, and changes of it later. */
+/** The values that an author gives a new row, and those of a later edit. */
 const authored: Readonly<
   Record<string, {readonly made: () => Record<string, unknown>; readonly later: Record<string, unknown>}>
 > = {

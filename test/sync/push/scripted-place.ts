@@ -1,5 +1,5 @@
-// A service whose clock and whose line are the test's, an empty warehouse, workers one after the other, and time that passes
-// when the test says so.
+// A service with the test's clock and line, an empty warehouse, workers one after the other, and time that
+// passes when the test says so.
 
 import {createTransport, type Transport, type TransportOptions} from '../../../src/api/http/transport.ts';
 import {createClient} from '../../../src/api/resources/client.ts';
@@ -19,13 +19,13 @@ export interface ScriptedPlace extends CaptureWorld {
   readonly mischief: Mischief;
   /** Requests that have arrived at the service, with their methods and paths; may be emptied. */
   readonly arrived: string[];
-  /** Carries what is due now. */
+  /** Carries the changes due now. */
   push(deps?: Partial<PushDeps>, transport?: Transport): Promise<PushCounts>;
   pass(seconds: number): Promise<void>;
-  /** Carries and lets time pass until nothing is due any more. @returns the seconds that it took */
+  /** Carries and lets time pass until no change is due any more. @returns the seconds that it took */
   rest(): Promise<number>;
   openTransport(options?: Partial<TransportOptions>): Transport;
-  /** What `pushAll` stands on. */
+  /** The dependencies of `pushAll`. */
   world(transport?: Transport): Parameters<typeof pushAll>[0] & PushDeps;
 }
 

@@ -3,12 +3,12 @@
 import {Redis} from 'ioredis';
 import type pg from 'pg';
 
-/** What may have been left where nobody looked. */
+/** The places in which a run can leave a text. */
 export interface Haystack {
   readonly pool: pg.Pool;
   readonly redisUrl: string | null;
   readonly lines: readonly string[];
-  /** Every error and refusal that was met. */
+  /** Every error and refusal met. */
   readonly told: readonly string[];
 }
 

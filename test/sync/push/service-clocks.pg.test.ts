@@ -1,4 +1,4 @@
-// No clock decides whether a create is sent again: the service's may be off ours, off itself, or not be told.
+// No clock decides whether a create is sent again: the service's may be off ours, off itself, or untold.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {customers} from '../../../src/service/resources/resource.ts';

@@ -4,7 +4,7 @@ import {factsOf} from './decide/facts.ts';
 
 let stops: StoppedKinds;
 
-/** A change is taken up, and tells what was stopped by then. */
+/** Claims a change, which tells the kinds stopped by then. */
 function learn(minute: number, stoppedKinds: readonly string[] = []): void {
   const claimedAt = `2027-03-01T12:0${minute}:00Z`;
   stops.learn(factsOf({claimedAt, stoppedKinds}).change);

@@ -1,5 +1,5 @@
-// A worker that is stopped by SIGSTOP at any step, until its lease is over and another has carried its changes, wakes as a
-// zombie: what it still wants to send or write is refused.
+// A worker is stopped by SIGSTOP at any step, until its lease is over and another has carried its changes,
+// and wakes as a zombie: its later requests and writes are refused.
 
 import type {ChildProcess} from 'node:child_process';
 import {once} from 'node:events';
@@ -28,7 +28,7 @@ afterAll(async () => {
   await service.close();
 });
 
-/** `looked` is a step of what is in doubt already. */
+/** `looked` is a step of a change that is already in doubt. */
 const steps = pushSteps.filter((step) => step !== 'looked');
 const settle = {lookDelaysMs: [100], arrivalLimitMs: 500};
 
@@ -61,7 +61,7 @@ test.each(steps)('stopped at the step %s', {timeout: 120_000}, async (step) => {
   expect(writes.toSorted()).toEqual(['POST /customers.xml', `PUT /customers/${number}.xml`]);
 });
 
-/** As the server does after two minutes, so that a worker stopped in a transaction keeps no row locked for longer. */
+/** Ends idle transactions as the server does after two minutes, lest a stopped worker lock a row longer. */
 async function endIdleTransactions(): Promise<void> {
   await world.pool.query(
     `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity

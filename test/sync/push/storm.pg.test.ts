@@ -1,5 +1,5 @@
-// Changes carried by workers that die and stall, over a line that loses, delays, cuts and garbles, each judged by what
-// became of it (docs/traps.md "Answers that were lost"). More of the same: npm run torture -- push.
+// Changes carried by workers that die and stall, over a line that loses, delays, cuts and garbles, each
+// judged by its outcome (docs/traps.md "Answers that were lost"). More of the same: npm run torture -- push.
 
 import {afterAll, expect, test} from 'vitest';
 import {PageReader} from '../../../src/sync/load/page-reader.ts';
@@ -17,11 +17,11 @@ test('of 1,000 runs no change is lost, sent twice or left without a word, and ha
   const tally = await liveAll(pageReader, {worlds: 1_000 / runsPerWorld});
   process.stdout.write(`${describeTally(tally)}\n`);
   expect(tally.violations).toEqual([]);
-  // An author who meets a worker in a deadlock is told so, and nothing of theirs is kept.
+  // An author in a deadlock with a worker is told so, and none of the author's writes is kept.
   expect(tally.refusals.filter((refusal) => !refusal.includes('deadlock'))).toEqual([]);
   expect(tally.runs).toBe(1_000);
   expect(tally.leftToPerson).toBeLessThanOrEqual(tally.changes * 0.005);
-  // Not for want of trouble.
+  // The trouble did strike.
   expect(Math.min(...Object.values(tally.fates))).toBeGreaterThan(5);
   expect(tally.deaths).toBeGreaterThan(5);
   expect(tally.stalls).toBeGreaterThan(5);

@@ -1,4 +1,4 @@
-// The service has no filter for the name of a task: to find one that may have been created, the whole list is read.
+// The service has no filter for the name of a task: a look for one that may exist reads the whole list.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {tasks} from '../../../src/service/resources/resource.ts';
@@ -20,7 +20,7 @@ const held = () =>
 const lists = () => place.arrived.filter((request) => request.startsWith('GET /tasks.xml')).sort();
 const states = async () => (await place.changes('state, sends')).map(({state, sends}) => `${state} ${sends}`);
 
-/** Of the creates that are sent, every other one is done without an answer; the others never arrive. */
+/** Of the creates, every other one is done and its answer lost; the others never arrive. */
 function loseAnswers() {
   let sent = 0;
   place.mischief.script = ({method}) =>

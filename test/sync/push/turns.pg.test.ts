@@ -1,4 +1,5 @@
-// A request may wait long for its turn. Whoever stops meanwhile, and wakes when another has the change, sends nothing.
+// A request may wait long for its turn. A worker that stops meanwhile, and wakes when another has the change,
+// sends nothing.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {customers} from '../../../src/service/resources/resource.ts';
@@ -12,7 +13,7 @@ const insert = "INSERT INTO warehouse.customers (name) VALUES ('Ada Example')";
 const listCustomers = () =>
   place.service.store.list(customers, null).map(({fields}) => fields.customer_number);
 
-/** A worker whose requests wait until they are let go. */
+/** A worker whose requests wait until the test lets them go. */
 function holdBack() {
   const waits = Promise.withResolvers<void>();
   const letGo = Promise.withResolvers<void>();

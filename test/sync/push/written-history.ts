@@ -1,4 +1,4 @@
-// Histories written by hand: what the tests of the checker judge, each but for what they change in it.
+// Histories written by hand, for the tests of the checker, which change a part in each.
 
 import type {Effect, FinalChange, FinalRow, History, Intent} from '../../support/push/history.ts';
 
@@ -89,7 +89,7 @@ export const edited: History = {
   changes: [done, doneUpdate],
 };
 
-/** The service set one city and then another; what we sent with a street of ours was the first. */
+/** The service set one city and then another; we sent the first one with our new name. */
 export const putBack: Partial<History> = {
   ...edited,
   intents: [create, {...update, fields: {name: 'B #1'}}],

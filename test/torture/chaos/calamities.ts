@@ -1,4 +1,4 @@
-// What happens to the parts, one calamity after the other, until time is up.
+// The calamities that strike the parts, one after the other, until time is up.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {Redis} from 'ioredis';
@@ -6,12 +6,12 @@ import type {Random} from '../../../src/service/business/random.ts';
 import type {Place} from './place.ts';
 import type {Supervised} from './process.ts';
 
-/** How often each came. */
+/** The count of each calamity. */
 export interface Calamities {
   kills: number;
   /** SIGSTOP, and SIGCONT later. */
   stops: number;
-  /** Of them so long that every lease ran out. */
+  /** Stops so long that every lease ran out. */
   longStops: number;
   /** SIGTERM. */
   restarts: number;
@@ -19,12 +19,12 @@ export interface Calamities {
   redisLosses: number;
   serviceLosses: number;
   linesDown: number;
-  /** Workers that did not end within half a minute of being told to. */
+  /** Workers that did not end within half a minute of a stop. */
   readonly slowEnds: string[];
 }
 
 const betweenMs = [1_000, 6_000] as const;
-/** A change is a worker's for 30 s, a sweep for 15 s, unless renewed. */
+/** A worker has a change for 30 s, and a sweep for 15 s, unless it renews the lease. */
 const longStopMs = [32_000, 40_000] as const;
 const shortStopMs = [500, 8_000] as const;
 const awayMs = [0, 6_000] as const;
@@ -36,7 +36,7 @@ export class Mayhem {
   };
   readonly #place: Place;
   readonly #random: Random;
-  /** Calamities that last. */
+  /** Calamities that last for a while. */
   readonly #underWay = new Set<Promise<unknown>>();
   #stopped: Supervised | null = null;
 
@@ -45,7 +45,7 @@ export class Mayhem {
     this.#random = random;
   }
 
-  /** Goes on until the signal aborts, and ends when everything is back. */
+  /** Goes on until the signal aborts, and ends when every part is back. */
   async rage(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await wait(this.#between(betweenMs), undefined, {signal}).catch(() => {});
@@ -71,7 +71,7 @@ export class Mayhem {
     await kinds[random.weighted(kinds.map(([weight]) => weight))]?.[1]();
   }
 
-  /** The first worker is never killed: what grows shows in it. */
+  /** The first worker is never killed, so that it shows any growth. */
   #mortal(): Supervised {
     const [first, ...mortals] = this.#place.workers;
     const [second, ...others] = mortals.filter((worker) => worker !== this.#stopped);

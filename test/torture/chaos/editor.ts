@@ -1,4 +1,4 @@
-// People at the service: they edit and create records there, while authors edit the same ones in the warehouse.
+// People at the service edit and create records there, while authors edit the same ones in the warehouse.
 
 import {request} from 'undici';
 import type {Random} from '../../../src/service/business/random.ts';
@@ -18,7 +18,7 @@ export class Editor {
   readonly #service: {readonly url: string; readonly token: string};
   readonly #random: Random;
   readonly #numbers: Numbers;
-  /** What was sent, and not yet found in the journal. */
+  /** Values that were sent, and not yet found in the journal. */
   readonly #sent = new Map<string, number>();
   #count = 0;
   /** Edits that the service answered. */
@@ -30,7 +30,7 @@ export class Editor {
     this.#numbers = numbers;
   }
 
-  /** One edit, sent once: where its answer is lost the journal tells what it did. */
+  /** One edit, sent once: where its answer is lost the journal tells its effect. */
   async act(): Promise<void> {
     const random = this.#random;
     const table = random.pick(['customers', 'jobs'] as const);
@@ -39,12 +39,12 @@ export class Editor {
     const [first = '', ...others] = this.#numbers[table];
     const number = random.pick([first, ...others]);
     const field = random.pick<string>(fields[table]);
-    // No author writes such a value: whose effect it is follows from it.
+    // No author writes such a value, so that it tells whose effect it is.
     const value = field === 'scheduled_on' ? this.#moment(at) : `Edited there ${at}`;
     await this.#send('PUT', `/${table}/${number}.xml`, {[field]: value});
   }
 
-  /** Whether an effect is one of ours here; each counts once. */
+  /** Whether an effect is one of these edits; each edit counts once. */
   claims(values: readonly unknown[]): boolean {
     return values.some((value) => {
       const key = normalise(String(value));
@@ -55,7 +55,7 @@ export class Editor {
     });
   }
 
-  /** No visit is so long that its end is the beginning of another one. */
+  /** An hour and a minute apart, so that no visit's end is the beginning of another one. */
   #moment(at: number): string {
     return new Date(Date.UTC(2031, 0, 1) + at * 61 * 60_000).toISOString().replace('.000Z', '+00:00');
   }
@@ -79,7 +79,7 @@ export class Editor {
       await answer.body.dump();
       if (answer.statusCode < 300) this.acknowledged++;
     } catch {
-      // The service is down just now: its journal tells whether it was done.
+      // The service is down just now: its journal tells whether the edit was done.
     }
   }
 }

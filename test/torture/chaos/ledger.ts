@@ -1,4 +1,4 @@
-// Authors whose Postgres crashes must know what they have committed: each transaction leaves its own name in a table of
+// Authors whose Postgres crashes must know their commits: each transaction leaves its own name in a table of
 // theirs, and where the answer to the COMMIT is lost the name is looked for.
 
 import {randomUUID} from 'node:crypto';
@@ -57,7 +57,7 @@ async function isKept(reader: pg.Pool, act: string): Promise<boolean> {
   });
 }
 
-/** Asks a Postgres that may be away until it answers. */
+/** Asks a Postgres that may be away, again and again, until it answers. */
 export async function untilItAnswers<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,5 +1,5 @@
-// Everything that the torture runs: two clusters of Postgres, a Redis, the reference service, workers, and a faulty line
-// before each of what the workers talk to.
+// All parts of the torture: two clusters of Postgres, a Redis, the reference service, workers, and a faulty
+// line before each part that the workers talk to.
 
 import {join} from 'node:path';
 import pg from 'pg';
@@ -36,7 +36,7 @@ export class Place {
   readonly serviceUrl: string;
   readonly databaseUrl: string;
   readonly serviceDatabaseUrl: string;
-  /** What a command of the product sees: everything behind its line. */
+  /** The environment of a command of the product: every part behind its line. */
   readonly env: Readonly<Record<string, string>>;
   readonly #seed: string;
   readonly #setUp: SetUp;
@@ -64,7 +64,7 @@ export class Place {
     );
   }
 
-  /** From now on the lines do harm. */
+  /** From now on the lines cause trouble. */
   spoil(): void {
     const random = (name: string) => new Random(this.#seed, name, 0);
     const {service, database, redis} = this.lines;
@@ -73,7 +73,7 @@ export class Place {
     redis?.setDraw(drawFrom(random('redis line'), weathers.redis));
   }
 
-  /** Every line is up, and everything passes. */
+  /** Brings every line up and lets all traffic pass. */
   async mend(): Promise<void> {
     for (const line of this.allLines) {
       line.setDraw(null);
@@ -86,7 +86,7 @@ export class Place {
     return redis === null ? [service, database] : [service, database, redis];
   }
 
-  /** As by a crash: every session is gone, and what was not committed. */
+  /** Restarts as after a crash: every session and every uncommitted write is gone. */
   async crashPostgres(): Promise<void> {
     const data = join(this.home, 'postgres');
     const runner = await programRunner(this.home);
@@ -103,12 +103,12 @@ export class Place {
     ]);
   }
 
-  /** Past the line; null where the queue is in Postgres. */
+  /** The address past the line; null where the queue is in Postgres. */
   get redisUrl(): string | null {
     return this.#redis?.server.url ?? null;
   }
 
-  /** It keeps nothing: what comes back is empty. */
+  /** Replaces Redis with an empty one on the same port: it persists nothing. */
   async killRedis(beforeStart: () => Promise<unknown>): Promise<void> {
     if (this.#redis === null) return;
     const {server, port} = this.#redis;
@@ -160,7 +160,7 @@ export async function openPlace(size: Size): Promise<Place> {
   });
 }
 
-/** A process of its own, which keeps its port when it is started again. */
+/** A service in a process of its own, which keeps its port over restarts. */
 async function startService(setUp: SetUp, size: Size, database: string) {
   const service = await setUp.step(
     'starting the service',
@@ -198,14 +198,14 @@ function openLine(setUp: SetUp, port: number): Promise<FaultyLine> {
   );
 }
 
-/** A port that is free just now. */
+/** A port that is free at the moment. */
 async function freeLine(): Promise<{readonly port: number}> {
   const line = await openFaultyLine(0);
   await line.close();
   return {port: line.port};
 }
 
-/** Nothing here is about a power cut: no write waits for the disk. A crash of Postgres still loses nothing. */
+/** Power cuts are not tested: no write waits for the disk. A crash of Postgres still loses nothing. */
 async function outliveProcesses(url: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();

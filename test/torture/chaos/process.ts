@@ -1,4 +1,4 @@
-// A process of the product under a supervisor: whatever ends it, it is started again.
+// A process of the product under a supervisor, which restarts it whatever ended it.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {type Running, startCommand} from '../../support/command.ts';
@@ -15,13 +15,13 @@ export interface Life {
 }
 
 const restartAfterMs = 500;
-/** A process that is told to stop is given so long. */
+/** The time that a process has to end after a stop. */
 const mostStopMs = 30_000;
 const lettersKept = 4_000;
 
 export class Supervised {
   readonly name: string;
-  /** Those that are over. */
+  /** Lives that are over. */
   readonly lives: Life[] = [];
   readonly #args: readonly string[];
   readonly #env: Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export class Supervised {
     this.#loop = this.#supervise();
   }
 
-  /** Resolves when this life, or the next, prints it. */
+  /** Resolves when this life, or the next, prints a match. */
   async prints(pattern: RegExp): Promise<string> {
     for (;;) {
       const found = await this.#running?.prints(pattern).catch(() => null);
@@ -72,14 +72,14 @@ export class Supervised {
     }
   }
 
-  /** kill -9; it comes back after so long. */
+  /** Ends it with kill -9; it comes back after so long. */
   kill(downMs = 0): void {
     this.#isAsked = true;
     this.#pausedUntil = wait(downMs);
     this.#running?.process.kill('SIGKILL');
   }
 
-  /** SIGTERM. @returns whether it ended by itself in time */
+  /** Stops it with SIGTERM. @returns whether it ended by itself in time */
   async restart(): Promise<boolean> {
     const running = this.#running;
     if (running === null) return true;
@@ -93,7 +93,7 @@ export class Supervised {
     return end === 'ended';
   }
 
-  /** SIGSTOP, and SIGCONT after so long. */
+  /** Sends SIGSTOP, and SIGCONT after so long. */
   async stopFor(ms: number): Promise<void> {
     const process = this.#running?.process;
     process?.kill('SIGSTOP');

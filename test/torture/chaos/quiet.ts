@@ -1,4 +1,4 @@
-// After the storm: every line mended, every part up, nobody writes. What was under way must come to rest.
+// After the storm: every line is mended, every part up, no author writes. Work under way must come to rest.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -10,24 +10,24 @@ export interface Quiet {
   /** Changes by state when the storm was over, and when all was quiet. */
   readonly before: Readonly<Record<string, number>>;
   readonly after: Readonly<Record<string, number>>;
-  /** How long it took by the clock that was moved along. */
+  /** The duration by the clock that was moved along. */
   readonly seconds: number;
   readonly isSettled: boolean;
 }
 
 const lookMs = 500;
-/** What comes sooner is waited for. */
+/** Work due sooner is waited for. */
 const soonSeconds = 4;
-/** As long as the engine ever waits between two looks. */
+/** The longest time that the engine waits between two looks. */
 const stepSeconds = 300;
-/** By the moved clock: the quarantine of a create that left no trace, twice, and what may hang on it. */
+/** By the moved clock: the quarantine of a create without a trace, twice, and changes that wait for it. */
 const mostSeconds = 5_400;
-/** By the real one: a loaded machine takes its time. */
+/** By the real clock: a loaded machine takes its time. */
 const mostMs = 1_800_000;
 
 /**
- * Waits until no change is under way. Nothing is held back by the mended lines, so hours of the engine's patience need not
- * be sat out: while no worker runs, time is made to pass, as in the laboratory of write-back.
+ * Waits until no change is under way. The mended lines hold nothing back, so that hours of the engine's
+ * patience can be skipped: while no worker runs, time is made to pass, as in the laboratory of write-back.
  */
 export async function comeToRest(place: Place, pool: pg.Pool): Promise<Quiet> {
   const before = await countStates(pool);
@@ -50,7 +50,7 @@ export async function comeToRest(place: Place, pool: pg.Pool): Promise<Quiet> {
   }
 }
 
-/** Whether a worker has a change in hand: it is left to its end, lest it be cut off at every try. */
+/** Whether a worker has a change in hand: it is left to finish, lest every try be cut off. */
 async function isUnderWay(pool: pg.Pool): Promise<boolean> {
   const ask = () => pool.query('SELECT FROM sync.changes WHERE lease_until > now() LIMIT 1');
   return (await untilItAnswers(ask)).rowCount !== 0;

@@ -1,14 +1,14 @@
-// What a run came to, as a table, and what in it is a fault.
+// The results of a run as a table, and the faults in them.
 
 import {drawTable} from '../../../src/commands/terminal/report.ts';
 import {listViolations} from '../../support/push/tally.ts';
 import type {Options, Result} from './run.ts';
 import {findGrowth} from './vitals.ts';
 
-/** 0, 2, 3: told and begun again. 1: stopped by a signal. Anything else is a bug. */
+/** 0, 2, 3: reported, then started again. 1: stopped by a signal. Any other code is a bug. */
 const knownCodes: ReadonlySet<number | null> = new Set([0, 1, 2, 3]);
 
-/** One line for every fault; none when all is as promised. */
+/** One line for every fault; none when every promise was kept. */
 export function listFaults(result: Result, name: string): string[] {
   const {quiet, different, ends, vitals, calamities, troubles} = result;
   const inDoubt = quiet.after.in_doubt ?? 0;

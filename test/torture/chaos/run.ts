@@ -32,7 +32,7 @@ export interface Result extends Outcome {
   readonly refusals: readonly string[];
   readonly editsThere: number;
   readonly struck: number;
-  /** Sweeps in the end that did not go well, and the like. */
+  /** Sweeps at the end that failed, and other troubles. */
   readonly troubles: readonly string[];
 }
 
@@ -42,7 +42,7 @@ const workers = 3;
 const betweenActsMs = 900;
 const betweenEditsMs = 1_500;
 const sampleMs = 2_000;
-/** What ends the torture ends all that it runs. */
+/** Signals that end the torture and all its processes. */
 const signals = ['SIGINT', 'SIGTERM'] as const;
 const rules = ['service', 'warehouse', 'newest'] as const;
 
@@ -112,7 +112,7 @@ async function live(
   await watching;
   const late = await endWorkers(place);
   troubles.push(...late.map((name) => `${name} did not end within half a minute`));
-  // What was begun before ends as of its beginning; only what begins now says how it is now.
+  // The first pass ends sweeps begun earlier, which show earlier state; the second shows the present one.
   for (const turn of ['first', 'second']) troubles.push(...(await sweepAll(place, `the ${turn} time after`)));
   const outcome = await judgeChaos(place, {
     ...{pool, editor, records},
@@ -134,7 +134,7 @@ async function live(
   };
 }
 
-/** Conflicts are decided by rule, and schedules come round while the storm lasts. */
+/** Sets rules to decide conflicts, and schedules that come round while the storm lasts. */
 async function setUp(pool: pg.Pool, random: Random): Promise<void> {
   const {rows} = await pool.query<{table_name: string; field: string}>(
     'SELECT table_name, field FROM sync.write_rules ORDER BY table_name, field',
@@ -150,7 +150,7 @@ async function setUp(pool: pg.Pool, random: Random): Promise<void> {
   );
 }
 
-/** As a person would, by the command; with nothing in the way. */
+/** Sweeps by the command, as a person does; no trouble strikes it. */
 async function sweepAll(place: Place, when: string): Promise<string[]> {
   const {code, stdout, stderr} = await runCommand(['sync'], place.env);
   return code === 0 ? [] : [`sync ${when}: exit code ${code}: ${(stderr || stdout).slice(-500)}`];

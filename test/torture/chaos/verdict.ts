@@ -1,4 +1,4 @@
-// What became of all that was wanted, and whether service and warehouse hold the same.
+// The outcome of every wish, and whether service and warehouse hold the same.
 
 import pg from 'pg';
 import {allStreams} from '../../../src/streams/all.ts';
@@ -21,9 +21,9 @@ import type {Place} from './place.ts';
 export interface Outcome {
   readonly verdict: Verdict;
   readonly changes: readonly FinalChange[];
-  /** Of every field of every record, but of those with a change that waits for a person. */
+  /** Differing fields of all records, except those with a change that waits for a person. */
   readonly different: readonly string[];
-  /** Edits at the service that were written over though no reading could have shown them. */
+  /** Edits at the service that were overwritten, though no read could have shown them. */
   readonly unseeable: number;
 }
 
@@ -35,7 +35,7 @@ export async function judgeChaos(
     readonly pool: pg.Pool;
     readonly intents: readonly Intent[];
     readonly editor: Editor;
-    /** As they were before the first edit. */
+    /** The records before the first edit. */
     readonly records: readonly FinalRecord[];
     readonly lines: readonly string[];
   },
@@ -68,13 +68,13 @@ export async function judgeChaos(
   return {verdict, changes, different, unseeable};
 }
 
-/** Without what the entries of the reference service do not tell: whose they are, and what the fields held. */
+/** An entry without the facts that the reference service does not tell: its owner, and the earlier values. */
 type Entry = Omit<JournalEntry, 'before' | 'isOurs'> & {readonly at: Date};
 
-/** A PUT of ours, as it was noted before its first byte. */
+/** A PUT of ours, as noted before its first byte. */
 interface Noted {
   readonly path: string;
-  /** When the record was asked for that it rests on. */
+  /** The time of the request for the record on which the PUT rests. */
   readonly readAt: Date | null;
   readonly startedAt: Date;
   /** Null while its answer is unknown. */
@@ -100,8 +100,9 @@ async function readRequests(pool: pg.Pool): Promise<Noted[]> {
 }
 
 /**
- * Goes through the journal from the beginning: what a field held before is what was last written to it. The API has no
- * conditional write, so an edit between our reading and our writing is written over unseen: it is counted, not judged.
+ * Goes through the journal from the beginning: the earlier value of a field is the last one written to it.
+ * The API has no conditional write, so that an edit between our read and our write is overwritten unseen: it
+ * is counted, not judged.
  */
 function addBefore(
   entries: readonly Entry[],
@@ -134,7 +135,7 @@ function addBefore(
   return {entries: judged, unseeable};
 }
 
-/** Whether a request for the record was read for, or under way, when somebody edited it. */
+/** Whether the record was edited while a request of ours for it was being prepared or under way. */
 function isInWindow(editedAt: Date, entry: Entry, requests: readonly Noted[]): boolean {
   return requests.some(
     ({path, readAt, startedAt, endedAt}) =>

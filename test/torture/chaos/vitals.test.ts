@@ -1,10 +1,10 @@
-// What chaos makes of memory and file descriptors: it tells growth from a wave, and says nothing of a life too short.
+// The judgement of chaos on memory and file descriptors: it tells growth from a wave, and skips a short life.
 
 import {expect, test} from 'vitest';
 import {describeLife, findGrowth, mostAMinute, tellingMinutes} from './vitals.ts';
 
 const everyMs = 2_000;
-/** What the first minute takes is kept, and is no growth. */
+/** The memory taken in the first minute is kept, and is no growth. */
 const warmMinutes = 1;
 
 /** A life of so many warm minutes, sampled as the torture does. */

@@ -1,4 +1,4 @@
-// Memory and file descriptors of processes over time. Linux tells them; elsewhere nothing is told.
+// Memory and file descriptors of processes over time. Only Linux tells them.
 
 import {readdir, readFile} from 'node:fs/promises';
 
@@ -8,7 +8,7 @@ export interface Sample {
   readonly descriptors: number;
 }
 
-/** What one process used, from its warm-up to its end. */
+/** The use of one process, from its warm-up to its end. */
 export interface Vitals {
   readonly name: string;
   readonly minutes: number;
@@ -20,9 +20,9 @@ export interface Vitals {
 const warmUpMs = 60_000;
 /** Garbage comes and goes in waves of up to so many minutes. */
 const waveMinutes = 8;
-/** Of less no slope can be told: each of the thirds that are compared holds a wave. */
+/** A shorter life has no telling slope: each of the thirds compared must hold a wave. */
 export const tellingMinutes = 3 * waveMinutes;
-/** Beyond these, in a process that lived long enough, something grows. */
+/** Above these values a process that lived long enough grows. */
 export const mostAMinute = {megabytes: 2, descriptors: 0.5} as const;
 
 export class VitalSigns {
@@ -52,7 +52,7 @@ export class VitalSigns {
   }
 }
 
-/** What grows in it, in a sentence; null when nothing does, or it lived too briefly to tell. */
+/** The growth of a process, in a sentence; null when there is none, or it lived too briefly to tell. */
 export function findGrowth({name, minutes, megabytes, descriptors}: Vitals): string | null {
   if (minutes < tellingMinutes) return null;
   const grown = [
@@ -64,7 +64,7 @@ export function findGrowth({name, minutes, megabytes, descriptors}: Vitals): str
   return grown.length === 0 ? null : `${name} grows by ${grown.join(' and ')} a minute`;
 }
 
-/** @param samples - in order, from its first moment */
+/** @param samples - in order, from the process' first moment */
 export function describeLife(name: string, samples: readonly Sample[]): Vitals {
   const bornAt = samples[0]?.atMs ?? 0;
   const warm = samples.filter(({atMs}) => atMs - bornAt >= warmUpMs);
@@ -82,8 +82,8 @@ function lengthOf(samples: readonly Sample[]): number {
 }
 
 /**
- * Garbage comes and goes in waves of minutes; what is kept for good is the least of many waves. So the lowest of the last
- * third is compared with the lowest of the first one.
+ * Garbage comes and goes in waves of minutes; memory kept for good is the least of many waves. So the lowest
+ * of the last third is compared with the lowest of the first one.
  * @returns by how much it rose in a minute
  */
 function riseOf(points: readonly {readonly atMs: number; readonly value: number}[]): number {

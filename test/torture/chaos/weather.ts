@@ -1,9 +1,9 @@
-// What the lines between worker, Postgres, Redis and service do to what goes through them.
+// The troubles on the lines between worker, Postgres, Redis and service.
 
 import type {Random} from '../../../src/service/business/random.ts';
 import type {Draw, Trouble, TroubleKind} from '../../support/faulty-line.ts';
 
-/** How likely it is that some bytes of a client are struck, and how often by what. */
+/** The chance that some bytes of a client are struck, and the weight of each trouble. */
 interface Weather {
   readonly chance: (chunk: Buffer) => number;
   readonly kinds: Readonly<Record<TroubleKind, number>>;
@@ -14,7 +14,7 @@ const every = {delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 
 export const weathers = {
   /** A write is struck more often than a read: its fate is what the engine must find out. */
   service: {chance: (chunk) => (/^(POST|PUT|DELETE) /.test(start(chunk)) ? 0.15 : 0.02), kinds: every},
-  /** The answer to a COMMIT is lost: whether it was done is for a reading to find. */
+  /** The answer to a COMMIT is lost: a read must find out whether it was done. */
   commit: {
     chance: (chunk) => (chunk.includes('COMMIT\0') ? 0.03 : 0),
     kinds: {...none(), 'lose-reply': 1},

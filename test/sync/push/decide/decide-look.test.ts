@@ -11,7 +11,7 @@ import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 const hourMs = 3_600_000;
 const doubtful = (more: Partial<ClaimedChange> = {}) =>
   factsOf({state: 'in_doubt', reason: 'reset', sends: 1, sentAgoMs: 10_000, ...more});
-/** So long ago, and looked for so often, that no request can still arrive. */
+/** Sent so long ago, and looked for so often, that no request can still arrive. */
 const old = {sentAgoMs: hourMs, looks: 2};
 
 describe('a create in doubt', () => {

@@ -1,4 +1,4 @@
-// Changes in hand, and what the service says of their records, as plain values: what decisions rest on.
+// Changes in hand, and the service's view of their records, as plain values for decisions.
 
 import {readOne} from '../../../../src/api/xml/reader.ts';
 import {readRows} from '../../../../src/records/rows.ts';
@@ -74,7 +74,7 @@ export function factsOf(
   };
 }
 
-/** What the service says of a record: its elements, as XML. */
+/** A record of the service: its elements, as XML. */
 export function remoteOf(
   {stream}: Pick<ChangeFacts, 'stream'>,
   elements: string,
@@ -86,7 +86,7 @@ export function remoteOf(
   return {...rows, record, unsaid: listUnsaid(stream, record), askedAt: 50_000, dateHeader: null, ...more};
 }
 
-/** Customer 7, who has a fax. */
+/** Customer 7 with a fax. */
 export const withFax = (fax: string) => `<customer_number>7</customer_number><fax>${fax}</fax>`;
 
 export const gone = {gone: true, status: 404, words: 'Invalid customer.'} as const;
