@@ -6,7 +6,7 @@
 /** The look that a notice may wake, for the accounts served here. */
 interface Wakes {
   readonly isServed: (accountId: string) => boolean;
-  /** Looks for what is due of these accounts; never two at once. */
+  /** Looks for due changes of these accounts; never two looks at once. */
   readonly look: (accountIds: readonly string[]) => Promise<void>;
   readonly signal: AbortSignal;
 }

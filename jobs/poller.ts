@@ -15,7 +15,7 @@ const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
 
 /**
  * Goes round until told to stop. A failed round is tried again; an outage is logged at its start and end.
- * @param round - looks once for what is due, and wakes workers for it
+ * @param round - looks once for due work, and wakes workers for it
  * @returns rejects when no round has succeeded for a minute: a person must look after the queue or the
  *   warehouse, and a supervisor may start the process anew; never resolves. A warehouse that has no room is
  *   waited for: a new process would find no more

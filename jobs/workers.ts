@@ -22,7 +22,7 @@ import * as sweep from './sweep.ts';
 export interface Workers {
   /** Rejects when the queue has been out of reach for too long to go on; never resolves. */
   readonly broken: Promise<never>;
-  /** Looks at once for what is due, instead of at the poller's next round. */
+  /** Looks for due work at once, instead of at the poller's next round. */
   wakeDue(): Promise<void>;
   /** Takes no more work, gives back work under way, and returns within seconds even if the queue hangs. */
   stop(): Promise<void>;

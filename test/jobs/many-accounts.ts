@@ -19,7 +19,7 @@ import {readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {type AccountServer, serveAccounts} from './account-server.ts';
 
-/** Many accounts at one server, a warehouse that mirrors them, and what a worker needs. */
+/** Many accounts at one server, a warehouse that mirrors them, and the dependencies of a worker. */
 export interface ManyAccounts {
   readonly server: AccountServer;
   readonly pool: pg.Pool;

@@ -21,7 +21,7 @@ const underWay = [/^npm install && npm test\b.*$/, /^npm install && /];
 const usualPort = '8086';
 
 export interface Reader {
-  /** Types the commands of a block, each when the one before has ended. @returns what they printed */
+  /** Types the commands of a block, each when the one before has ended. @returns their output */
   type(block: Block): Promise<string>;
   /** Opens a session as a user of the warehouse. */
   connect(role: string): Promise<pg.Client>;

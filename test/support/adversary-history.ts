@@ -24,7 +24,7 @@ export interface RecordHistory {
   readonly lives: readonly Span[];
   /** The spans in which it existed and no list showed it. */
   readonly hidings: readonly Span[];
-  /** In order of their ticks. */
+  /** The versions in order of their ticks. */
   readonly versions: readonly Version[];
 }
 

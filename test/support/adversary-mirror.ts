@@ -33,7 +33,7 @@ export interface Mirror {
 
 const timeZone = 'America/New_York';
 
-/** @param place.databaseUrl - a migrated, empty warehouse of one's own */
+/** @param place.databaseUrl - a migrated, empty warehouse of its own */
 export async function openMirror(place: {
   readonly databaseUrl: string;
   readonly pageReader: PageReader;

@@ -7,7 +7,7 @@ import {job, list, scriptService} from './scripted-service.ts';
 /** One request: a page with all its fields, a page of keys, or a record by its number. */
 export interface Question {
   readonly kind: 'page' | 'keys' | 'record';
-  /** Of the page, or of the record. */
+  /** The number of the page, or of the record. */
   readonly number: number;
 }
 
@@ -29,7 +29,7 @@ export interface JobScript {
   close(): Promise<void>;
 }
 
-/** @param pages - what every pass shows until a test changes it */
+/** @param pages - the pages that every pass shows until a test changes them */
 export async function scriptJobs(pages: readonly (readonly number[])[]): Promise<JobScript> {
   const questions: Question[] = [];
   const service = await scriptService(({url = ''}, response) => {

@@ -9,7 +9,7 @@ import {list} from './scripted-service.ts';
 /** A request that was answered; `keys` is a page of which only some fields were requested. */
 export interface Asked {
   readonly kind: 'page' | 'keys' | 'record';
-  /** Of the page, or of the record. */
+  /** The number of the page, or of the record. */
   readonly number: number;
   /** Records in the answer. */
   readonly records: number;

@@ -25,7 +25,7 @@ export interface Settings {
   readonly seed: number;
   readonly resource: 'jobs' | 'customers' | 'tasks';
   readonly order: 'number' | 'reversed' | 'changed';
-  /** By last change: records changed in the same second stand in another order each time. */
+  /** In the order by last change: records changed in the same second stand in another order each time. */
   readonly hasTies: boolean;
   readonly pageSize: number;
   /** The number of records at the start. */

@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {inject} from 'vitest';
 
-/** A database of one's own on the cluster that all tests share. */
+/** A database for one test on the cluster that all tests share. */
 export interface TestDatabase {
   readonly url: string;
   drop(): Promise<void>;

@@ -4,7 +4,7 @@ import {request as send} from 'undici';
 
 export interface Asked {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   readonly authorization: string;
   readonly body: Buffer;

@@ -114,7 +114,7 @@ async function drawRules({pool, random}: Place): Promise<void> {
       ]);
 }
 
-/** Each record is left alone, or edited here, there, or on both sides. */
+/** Leaves each record alone, or edits it here, there, or on both sides. */
 async function edit(lab: Place): Promise<void> {
   const {pool, random, records} = lab;
   const client = await pool.connect();

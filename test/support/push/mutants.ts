@@ -59,7 +59,7 @@ const noReadBack: Mutant = {
   ),
 };
 
-/** A change in doubt is given up without a word to anybody. */
+/** A change in doubt is given up without a word. */
 const silentLoss: Mutant = {
   name: 'silent loss',
   prepare: letAnyState,

@@ -50,7 +50,7 @@ interface World {
   readonly openService: (options: {readonly seed: number; readonly runs: number}) => Promise<LabService>;
   readonly weather?: Weather;
   readonly mutant?: Mutant;
-  /** Carries what is due in the first rounds, in place of workers in this process. */
+  /** Carries due changes in the first rounds, in place of workers in this process. */
   readonly carry?: (
     place: Pick<WorkerPlace, 'databaseUrl' | 'accountId' | 'service' | 'timeZone'>,
   ) => Promise<unknown>;
@@ -75,7 +75,7 @@ export async function runWorld(world: World): Promise<Tally> {
 class Life {
   readonly #world: World;
   readonly #weather: Weather;
-  /** Of all workers, until all is healed. */
+  /** The odds of all workers, until all is healed. */
   readonly #frailty: {death: number; stall: number};
   readonly #service: LabService;
   readonly #pool: pg.Pool;
@@ -107,7 +107,7 @@ class Life {
     });
   }
 
-  /** The warehouse holds what the service holds. */
+  /** Loads the service's records into the warehouse. */
   async begin(): Promise<void> {
     const {seed} = this.#world;
     await this.#mischief.comeUp();

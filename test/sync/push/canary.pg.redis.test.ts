@@ -11,7 +11,7 @@ import {type LoginPlace, openLoginPlace, type Weather} from './login-place.ts';
 import {findAnywhere, formsOf, type Haystack} from './search-everything.ts';
 
 const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])] as const;
-/** Told apart by their ends; ASCII, so that every table shows them alike. */
+/** Secrets told apart by their ends; ASCII, so that every table shows them alike. */
 const canary = (end: string) => `Kanari&<7/+${end}`;
 const employees = 8;
 

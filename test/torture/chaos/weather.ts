@@ -12,7 +12,7 @@ interface Weather {
 const every = {delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 2, slow: 1, 'lose-reply': 4};
 
 export const weathers = {
-  /** A write is struck more often than a read: its fate is what the engine must find out. */
+  /** A write is struck more often than a read: the engine must find out its fate. */
   service: {chance: (chunk) => (/^(POST|PUT|DELETE) /.test(start(chunk)) ? 0.15 : 0.02), kinds: every},
   /** The answer to a COMMIT is lost: a read must find out whether it was done. */
   commit: {
