@@ -2,9 +2,14 @@ import pg from 'pg';
 
 const tables = ['customers', 'customer_notes', 'jobs', 'job_notes', 'time_entries', 'job_charges', 'tasks'];
 
+/** A worker that waits for one of them may hold another: we give way long before Postgres looks for a deadlock. */
+const lockTimeout = '200ms';
+const mostTries = 300;
+
 /**
  * Lets time pass by moving all past instants back, for the product goes by the clock of the database. Late
- * requests that are due by then arrive at the service.
+ * requests that are due by then arrive at the service. All of it happens at one moment of the database: a
+ * change claimed between two halves of it would be sent long after its lease, and long after the quarantine.
  * @param shiftService - moves the service's instants, too; without it its records look younger than they are
  */
 export async function letTimePass(
@@ -17,40 +22,50 @@ export async function letTimePass(
   seconds: number,
 ): Promise<void> {
   const {pool, mischief, shiftService} = place;
-  await mischief.pass(seconds);
-  shiftService?.(seconds);
+  const client = await pool.connect();
+  try {
+    await holdStill(client);
+    await mischief.pass(seconds);
+    shiftService?.(seconds);
+    await moveBack(client, seconds);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+/** Begins a transaction during which nobody else writes. */
+async function holdStill(client: pg.ClientBase): Promise<void> {
+  const names = [...tables.map((table) => `warehouse.${table}`), 'sync.changes', 'sync.attempts'];
+  for (let attempt = 1; ; attempt++) {
+    await client.query(`BEGIN; SET LOCAL lock_timeout = '${lockTimeout}'`);
+    try {
+      await client.query(`LOCK TABLE ${names.join(', ')} IN EXCLUSIVE MODE`);
+      return;
+    } catch (error) {
+      const isBusy = error instanceof pg.DatabaseError && ['55P03', '40P01'].includes(error.code ?? '');
+      if (!isBusy || attempt === mostTries) throw error;
+      await client.query('ROLLBACK');
+    }
+  }
+}
+
+async function moveBack(client: pg.ClientBase, seconds: number): Promise<void> {
   const back = `interval '${seconds} seconds'`;
   // No trigger: no author wrote anything.
+  await client.query('SET LOCAL session_replication_role = replica');
   for (const table of tables)
-    await runInTurn(
-      pool,
-      `BEGIN; SET LOCAL session_replication_role = replica; UPDATE warehouse.${table} SET _first_seen_at = _first_seen_at - ${back}; COMMIT`,
-    );
-  await runInTurn(
-    pool,
+    await client.query(`UPDATE warehouse.${table} SET _first_seen_at = _first_seen_at - ${back}`);
+  await client.query(
     `UPDATE sync.changes SET due_at = due_at - ${back}, lease_until = lease_until - ${back}, sent_at = sent_at - ${back},
             requested_at = requested_at - ${back}, settled_at = settled_at - ${back}`,
   );
-  await runInTurn(
-    pool,
+  await client.query(
     `UPDATE sync.attempts SET started_at = started_at - ${back}, ended_at = ended_at - ${back}`,
   );
-}
-
-/** Rows are taken in no order here, so that another transaction can be in the way. */
-async function runInTurn(pool: pg.Pool, sql: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const client = await pool.connect();
-    try {
-      await client.query(sql);
-      return;
-    } catch (error) {
-      await client.query('ROLLBACK');
-      if (attempt === 5 || !(error instanceof pg.DatabaseError && error.code === '40P01')) throw error;
-    } finally {
-      client.release();
-    }
-  }
 }
 
 /** Seconds until a change is due or a lease runs out; null when there is neither. */

@@ -3,6 +3,7 @@
 
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
+import {setImmediate} from 'node:timers/promises';
 import {Random} from '../../../src/service/business/random.ts';
 import type {Answer, Asked, Backend} from './backend.ts';
 
@@ -50,6 +51,7 @@ export class Mischief {
   readonly #seen = new Map<string, number>();
   readonly #sockets = new Set<Socket>();
   #held: Held[] = [];
+  #underWay = 0;
   #seconds = 0;
   #server: Server | null = null;
   #port = 0;
@@ -87,7 +89,10 @@ export class Mischief {
     const server = createServer((request, response) => {
       // The service's own date, or none: its clock is not this machine's.
       response.sendDate = false;
-      this.#take(request, response).catch(() => request.socket.destroy());
+      this.#underWay++;
+      this.#take(request, response)
+        .catch(() => request.socket.destroy())
+        .finally(() => this.#underWay--);
     });
     server.on('connection', (socket) => {
       this.#sockets.add(socket);
@@ -106,8 +111,9 @@ export class Mischief {
     await new Promise((done) => server?.close(done) ?? done(null));
   }
 
-  /** Delivers the late requests that are due by then. */
+  /** Delivers the late requests that are due by then; requests on the line arrive first. */
   async pass(seconds: number): Promise<void> {
+    for (let calm = 0; calm < 3; calm = this.#underWay === 0 ? calm + 1 : 0) await setImmediate();
     this.#seconds += seconds;
     const due = this.#held
       .filter(({dueAt}) => dueAt <= this.#seconds)
