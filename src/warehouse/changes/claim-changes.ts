@@ -10,8 +10,11 @@ export interface ClaimedChange extends Change {
   readonly claimedAt: string;
   /** Version of the account's row: it differs once the account was written since. */
   readonly accountVersion: string;
-  /** How long ago it was sent last, in milliseconds by the database's clock; null when it never was. */
-  readonly sentAgoMs: number | null;
+  /**
+   * How long ago its latest request ended, or its worker was lost, in milliseconds by the database's clock: from
+   * then on no request leaves, though one may still arrive. Null when none was sent.
+   */
+  readonly requestEndedAgoMs: number | null;
   /**
    * How long ago another update or delete of the record was sent for the second time or more, in milliseconds: one of its
    * requests was lost, and may arrive yet. Null when none was.
@@ -48,7 +51,9 @@ export async function claimChanges(
     RETURNING held.*)
      SELECT ${changeColumns}, now() AS "claimedAt",
             (SELECT xmin::text FROM sync.accounts WHERE account_id = $1) AS "accountVersion",
-            extract(epoch FROM now() - sent_at)::double precision * 1000 AS "sentAgoMs",
+            extract(epoch FROM now() - greatest(sent_at, (
+              SELECT max(ended_at) FROM sync.attempts WHERE change_id = claimed.change_id AND state = 'in_doubt')))::double precision * 1000
+              AS "requestEndedAgoMs",
             (SELECT extract(epoch FROM now() - max(other.sent_at))::double precision * 1000 FROM sync.changes AS other
               WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name AND other.sends > 1
                 AND other.operation <> 'create' AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
@@ -99,13 +104,18 @@ export async function renewClaims(
   return claims.map(({changeId, fence}) => renewed.get(changeId) === fence);
 }
 
+/** A request may leave until the lease of its worker runs out: only then does the time begin in which it may arrive. */
 async function doubtLost(db: Queryable, accountId: string): Promise<void> {
   await db.query(
-    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, due_at = now(), fence = fence + 1,
-            reason = 'its worker was lost while it was being sent'
-      WHERE change_id IN (
-        SELECT change_id FROM sync.changes
-         WHERE account_id = $1 AND state = 'sending' AND lease_until < now() FOR UPDATE SKIP LOCKED)`,
+    `WITH lost AS (
+       UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, due_at = now(), fence = fence + 1,
+              reason = 'its worker was lost while it was being sent'
+        WHERE change_id IN (
+          SELECT change_id FROM sync.changes
+           WHERE account_id = $1 AND state = 'sending' AND lease_until < now() FOR UPDATE SKIP LOCKED)
+    RETURNING change_id, reason)
+     UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = lost.reason
+       FROM lost WHERE attempt.change_id = lost.change_id AND ended_at IS NULL`,
     [accountId],
   );
 }

@@ -142,12 +142,16 @@ export async function giveBackChange(
   delay: {readonly delayMs: number; readonly isFailure: boolean; readonly reason: string | null},
 ): Promise<ChangeState> {
   const {rows} = await db.query<{state: ChangeState}>(
-    `UPDATE sync.changes
-        SET state = CASE state WHEN 'sending' THEN 'in_doubt' ELSE state END, lease_until = NULL,
-            due_at = now() + $3 * interval '1 millisecond', failures = failures + $4::boolean::integer,
-            reason = CASE state WHEN 'in_doubt' THEN reason WHEN 'sending' THEN coalesce($5, 'cut off') ELSE $5 END
-      WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending', 'in_doubt')
-  RETURNING state`,
+    `WITH given AS (
+       UPDATE sync.changes
+          SET state = CASE state WHEN 'sending' THEN 'in_doubt' ELSE state END, lease_until = NULL,
+              due_at = now() + $3 * interval '1 millisecond', failures = failures + $4::boolean::integer,
+              reason = CASE state WHEN 'in_doubt' THEN reason WHEN 'sending' THEN coalesce($5, 'cut off') ELSE $5 END
+        WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending', 'in_doubt')
+    RETURNING change_id, state, reason), ended AS (
+       UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = given.reason
+         FROM given WHERE attempt.change_id = given.change_id AND given.state = 'in_doubt' AND ended_at IS NULL)
+     SELECT state FROM given`,
     [claim.changeId, claim.fence, delay.delayMs, delay.isFailure, delay.reason],
   );
   const [held] = rows;

@@ -90,7 +90,7 @@ interface Traces {
 function lookAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
   const {change, settle} = facts;
   const {lookDelaysMs, arrivalLimitMs} = settle;
-  const isOver = (change.sentAgoMs ?? 0) >= arrivalLimitMs && change.looks + 1 >= fewestLooks;
+  const isOver = (change.requestEndedAgoMs ?? 0) >= arrivalLimitMs && change.looks + 1 >= fewestLooks;
   if (isOver) return giveUp(facts, traces);
   const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
   const reason = change.reason ?? 'in doubt';

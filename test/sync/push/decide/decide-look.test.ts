@@ -10,9 +10,9 @@ import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const hourMs = 3_600_000;
 const doubtful = (more: Partial<ClaimedChange> = {}) =>
-  factsOf({state: 'in_doubt', reason: 'reset', sends: 1, sentAgoMs: 10_000, ...more});
+  factsOf({state: 'in_doubt', reason: 'reset', sends: 1, requestEndedAgoMs: 10_000, ...more});
 /** Sent so long ago, and looked for so often, that no request can still arrive. */
-const old = {sentAgoMs: hourMs, looks: 2};
+const old = {requestEndedAgoMs: hourMs, looks: 2};
 
 describe('a create in doubt', () => {
   const create = (more: Partial<ClaimedChange> = {}) =>
@@ -64,8 +64,8 @@ describe('a create in doubt', () => {
   });
 
   test.each([
-    ['so long ago, but looked for too seldom', {sentAgoMs: hourMs, looks: 1}],
-    ['looked for often enough, but too soon', {sentAgoMs: 899_999, looks: 9}],
+    ['so long ago, but looked for too seldom', {requestEndedAgoMs: hourMs, looks: 1}],
+    ['looked for often enough, but too soon', {requestEndedAgoMs: 899_999, looks: 9}],
   ])('is not given up when it was sent %s', (_, more) => {
     expect(decideCreated(create(more), none, null)).toMatchObject({what: 'doubt', isLook: true});
   });

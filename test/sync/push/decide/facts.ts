@@ -42,7 +42,7 @@ const blank: ClaimedChange = {
   settledAt: null,
   claimedAt: '2027-03-01T12:00:00Z',
   accountVersion: '1',
-  sentAgoMs: null,
+  requestEndedAgoMs: null,
   sentAgainAgoMs: null,
   stoppedKinds: [],
   isWritten: false,
