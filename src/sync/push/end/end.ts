@@ -105,8 +105,9 @@ async function inEnd(
   const {deps, change, writes} = run;
   await inSweepTransaction(deps.pool, async (client) => {
     await lockRows(client, writes.table, [change.rowId]);
-    await noteAttempt(client, attempt);
+    // The change before its attempt, as where another worker finds it lost: neither waits for the other.
     await work(client);
+    await noteAttempt(client, attempt);
     await atStep(run, 'end-written');
   });
   await atStep(run, 'end-committed');
