@@ -50,7 +50,7 @@ interface WorkerContext {
 const sweepsAtOnce = 8;
 /** Accounts whose changes are carried at once. */
 const pushesAtOnce = 8;
-/** Of all workers together: a slow or large account leaves room for the others. */
+/** The limit of all workers together: a slow or large account leaves room for the others. */
 const sweepsPerAccount = 2;
 const readyMs = 10_000;
 const stopMs = 5_000;

@@ -105,7 +105,7 @@ test('on a real disk that is full a sweep waits as well, whatever else cannot be
       error: {message: expect.stringContaining('its disk is full')},
     });
     disk.empty();
-    // Where even the delay could not be noted, the lease runs out.
+    // The lease runs out where even the delay could not be noted.
     await small.pool.query(
       `UPDATE sync.sweeps SET lease_until = now() - interval '1 second' WHERE state = 'running'`,
     );

@@ -26,6 +26,14 @@ export interface ClaimedChange extends Change {
   readonly isWritten: boolean;
 }
 
+/**
+ * SQL that ends the open attempts of the changes which the query above it has put in doubt, `doubted (change_id, reason)`:
+ * from now on no request of theirs leaves.
+ */
+export const endDoubted = `
+  UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = doubted.reason
+    FROM doubted WHERE attempt.change_id = doubted.change_id AND ended_at IS NULL`;
+
 /** The proof that a change is still ours. */
 export type ChangeClaim = Pick<Change, 'changeId' | 'fence'>;
 
@@ -107,15 +115,14 @@ export async function renewClaims(
 /** A request may leave until the lease of its worker runs out: only then does the time begin in which it may arrive. */
 async function doubtLost(db: Queryable, accountId: string): Promise<void> {
   await db.query(
-    `WITH lost AS (
+    `WITH doubted AS (
        UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, due_at = now(), fence = fence + 1,
               reason = 'its worker was lost while it was being sent'
         WHERE change_id IN (
           SELECT change_id FROM sync.changes
            WHERE account_id = $1 AND state = 'sending' AND lease_until < now() FOR UPDATE SKIP LOCKED)
     RETURNING change_id, reason)
-     UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = lost.reason
-       FROM lost WHERE attempt.change_id = lost.change_id AND ended_at IS NULL`,
+     ${endDoubted}`,
     [accountId],
   );
 }

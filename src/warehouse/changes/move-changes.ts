@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {RetryableError} from '../../base/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Change, ChangeResult, ChangeState, ChangeValues} from './change.ts';
-import type {ChangeClaim} from './claim-changes.ts';
+import {type ChangeClaim, endDoubted} from './claim-changes.ts';
 import {type KeptConflict, keepConflicts} from './conflicts.ts';
 
 /** A writing request, as it is kept: secrets masked. */
@@ -148,9 +148,8 @@ export async function giveBackChange(
               due_at = now() + $3 * interval '1 millisecond', failures = failures + $4::boolean::integer,
               reason = CASE state WHEN 'in_doubt' THEN reason WHEN 'sending' THEN coalesce($5, 'cut off') ELSE $5 END
         WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending', 'in_doubt')
-    RETURNING change_id, state, reason), ended AS (
-       UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = given.reason
-         FROM given WHERE attempt.change_id = given.change_id AND given.state = 'in_doubt' AND ended_at IS NULL)
+    RETURNING change_id, state, reason), doubted AS (
+       SELECT change_id, reason FROM given WHERE state = 'in_doubt'), ended AS (${endDoubted})
      SELECT state FROM given`,
     [claim.changeId, claim.fence, delay.delayMs, delay.isFailure, delay.reason],
   );

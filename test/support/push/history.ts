@@ -9,7 +9,7 @@ export interface Intent {
   readonly operation: 'create' | 'update' | 'delete';
   readonly table: string;
   readonly rowId: string;
-  /** Of a create: tells its content from that of others. Twins share it. */
+  /** Tells the content of a create from that of others. Twins share it. */
   readonly key: string | null;
   readonly fields: Values;
   /** The values of these fields that the author saw. */

@@ -20,7 +20,7 @@ const held = () =>
 const lists = () => place.arrived.filter((request) => request.startsWith('GET /tasks.xml')).sort();
 const states = async () => (await place.changes('state, sends')).map(({state, sends}) => `${state} ${sends}`);
 
-/** Of the creates, every other one is done and its answer lost; the others never arrive. */
+/** Every other create is done and its answer lost; the others never arrive. */
 function loseAnswers() {
   let sent = 0;
   place.mischief.script = ({method}) =>
