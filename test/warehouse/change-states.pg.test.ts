@@ -4,8 +4,8 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {type ChangeState, changeStates, openStates} from '../../src/warehouse/changes/change.ts';
-import {transitions} from '../../src/warehouse/changes/transitions.ts';
+import {type ChangeState, changeStates, openStates} from '../../src/warehouse/changes/change-states.ts';
+import {transitions} from '../../src/warehouse/changes/rules/transitions.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -28,7 +28,7 @@ test('a process that slept and took its own change up again may send it for the 
     request: '<customer/>',
     conflicts: [],
     kinds: [],
-  };
+  } as const;
   const begun = await inTransaction(pool, (client) =>
     beginSending(client, [
       {...request, claim: before},

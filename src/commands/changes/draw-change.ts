@@ -4,8 +4,9 @@ import type {PlannedRequest, Unplannable} from '../../views/change-request.ts';
 import type {ChangeStory} from '../../views/change-story.ts';
 import {nameChange, nameOutcome, nameState, showWanted, tellReason} from '../../views/change-words.ts';
 import {formatAgo, formatNumber, showSecond} from '../../views/format.ts';
-import type {Change, ChangeValue} from '../../warehouse/changes/change.ts';
+import type {Change} from '../../warehouse/changes/change.ts';
 import type {Attempt, FieldConflict} from '../../warehouse/changes/change-log.ts';
+import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
 import {wrap} from '../terminal/wrap.ts';
 
 const labelWidth = 11;

@@ -1,10 +1,13 @@
 import type pg from 'pg';
+import type {z} from 'zod';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
-import type {Change, Story} from '../answers.ts';
+import {type Change, changeSchema, type Story, storySchema} from '../answers.ts';
 
-const columns = `
-  change_id, table_name AS "table", row_id, operation, number, parent_row_id, external_key, fields, base, state, reason,
-  waits_for, requested_at, requested_by, application, due_at, sends, sent_at, settled_at, result`;
+// The answers say which columns they are made of.
+const {attempts: attempt, conflicts: conflict} = storySchema.shape;
+const changeColumns = columnsOf(changeSchema);
+const attemptColumns = columnsOf(attempt.element);
+const conflictColumns = columnsOf(conflict.element);
 
 /** Changes of an account by their numbers. */
 export async function readChanges(
@@ -13,7 +16,7 @@ export async function readChanges(
   changeIds: readonly string[],
 ): Promise<ReadonlyMap<string, Change>> {
   const {rows} = await db.query<Change>(
-    `SELECT ${columns} FROM sync.changes WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
+    `SELECT ${changeColumns} FROM sync.changes WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
     [accountId, changeIds],
   );
   return new Map(rows.map((row) => [row.change_id, row]));
@@ -24,12 +27,12 @@ export async function readStory(db: Queryable, accountId: string, changeId: stri
   const change = (await readChanges(db, accountId, [changeId])).get(changeId);
   if (change === undefined) return null;
   const attempts = await db.query<Story['attempts'][number]>(
-    `SELECT method, path, started_at, ended_at, outcome, status, answer FROM sync.attempts
+    `SELECT ${attemptColumns} FROM sync.attempts
       WHERE change_id = $1 ORDER BY attempt_id`,
     [changeId],
   );
   const conflicts = await db.query<Story['conflicts'][number]>(
-    `SELECT field, base_value, warehouse_value, service_value, rule, winner, found_at, decided_at, decided_by
+    `SELECT ${conflictColumns}
        FROM sync.conflicts WHERE change_id = $1 ORDER BY conflict_id`,
     [changeId],
   );
@@ -53,4 +56,10 @@ export async function readLatestChange(
     [table, rowId],
   );
   return rows[0]?.change_id ?? null;
+}
+
+function columnsOf(schema: z.ZodObject): string {
+  return Object.keys(schema.shape)
+    .map((name) => (name === 'table' ? 'table_name AS "table"' : name))
+    .join(', ');
 }

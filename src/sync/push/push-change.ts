@@ -3,7 +3,7 @@
 
 import {AccessError, RecordError} from '../../base/errors.ts';
 import {findStream, findWrites} from '../../streams/all.ts';
-import type {readRules} from '../../warehouse/changes/write-rules.ts';
+import type {readRules} from '../../warehouse/changes/rules/write-rules.ts';
 import {judgeAccess} from '../accounts/replaced-token.ts';
 import {machineClocks} from '../lease.ts';
 import {beginBatch} from './batch/begin-batch.ts';

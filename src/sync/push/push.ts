@@ -1,5 +1,5 @@
 import {AccessError} from '../../base/errors.ts';
-import {readRules} from '../../warehouse/changes/write-rules.ts';
+import {readRules} from '../../warehouse/changes/rules/write-rules.ts';
 import {Claims} from './claims.ts';
 import {giveBackFailed} from './end/give-back.ts';
 import {bringTogether, pushChange} from './push-change.ts';

@@ -2,7 +2,7 @@
 // full-sweep.ts asks it.
 
 import type {NumberSet} from '../../base/number-set.ts';
-import type {Evidence} from '../../warehouse/sweeps/sweep.ts';
+import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {keepSuspects} from '../../warehouse/sweeps/tombstones.ts';
 import {endRun} from './end-run.ts';
 import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';

@@ -4,8 +4,8 @@
 
 import {settleFields} from '../../warehouse/fields/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';
+import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {resolveUnnumbered} from '../../warehouse/sweeps/quarantine.ts';
-import type {Evidence} from '../../warehouse/sweeps/sweep.ts';
 import {type FirstPass, readFirstPass, readSeen} from '../load/read-list.ts';
 import {doubtsOfList} from '../verify/list-doubts.ts';
 import {markGone} from '../verify/mark-gone.ts';

@@ -1,6 +1,6 @@
 import {RecordError} from '../../base/errors.ts';
 import {isLive} from '../../warehouse/rows/held-numbers.ts';
-import type {Evidence} from '../../warehouse/sweeps/sweep.ts';
+import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {keepAnswers} from '../../warehouse/sweeps/tombstones.ts';
 import {type Answers, askNumbers} from '../verify/ask-numbers.ts';
 import {markGone} from '../verify/mark-gone.ts';

@@ -1,5 +1,6 @@
 import type {Stream} from '../../streams/stream.ts';
-import type {Evidence, Sweep} from '../../warehouse/sweeps/sweep.ts';
+import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
+import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import type {FieldSightings} from '../load/field-sightings.ts';
 import type {AccountApi, SweepDeps} from './sweep-deps.ts';
 import type {SweepStep} from './sweep-step.ts';

@@ -3,8 +3,8 @@
 import {NumberSet} from '../../base/number-set.ts';
 import type {HeldNumbers} from '../../warehouse/rows/held-numbers.ts';
 import {readAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
+import type {Asked, Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {listUnmetNumbers} from '../../warehouse/sweeps/quarantine.ts';
-import type {Asked, Evidence} from '../../warehouse/sweeps/sweep.ts';
 import {dropSuspects, keepAnswers, listTombstones} from '../../warehouse/sweeps/tombstones.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';

@@ -11,7 +11,7 @@ import type {EncodedRow} from '../../warehouse/rows/encoded-row.ts';
 import {forgetKnown} from '../../warehouse/rows/known-records.ts';
 import {loadRows} from '../../warehouse/rows/load.ts';
 import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
-import type {Sample} from '../../warehouse/sweeps/sweep.ts';
+import type {Sample} from '../../warehouse/sweeps/evidence.ts';
 import type {EncodedRowSet} from '../load/encoded-row-set.ts';
 import type {CutPage} from '../load/read-batch.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';

@@ -1,5 +1,5 @@
-import type {ChangeValue} from '../../warehouse/changes/change.ts';
 import type {OpenWish} from '../../warehouse/changes/change-log.ts';
+import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
 import type {Proof} from '../../warehouse/history/proofs.ts';
 import type {ChangeWriter, SweepWriter, Version, Writer} from '../../warehouse/history/versions.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';

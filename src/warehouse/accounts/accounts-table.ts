@@ -1,9 +1,11 @@
 import {sql} from 'drizzle-orm';
 import {check, pgSchema, text, unique} from 'drizzle-orm/pg-core';
-import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
+import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../schema/commented-table.ts';
 
 export const sync = pgSchema('sync');
+
+const states = ['active', 'paused', 'stopped'] as const;
 
 export const accounts = sync.table(
   'accounts',
@@ -16,13 +18,13 @@ export const accounts = sync.table(
     sealed_token: bytea(),
     key_id: text(),
     employee_id: bigNumber(),
-    state: text().notNull().default('active'),
+    state: text({enum: states}).notNull().default('active'),
     state_reason: text(),
     state_since: instant().notNull().defaultNow(),
   },
   (table) => [
     unique('accounts_name_key').on(table.name),
-    check('accounts_state_check', sql`${table.state} IN ('active', 'paused', 'stopped')`),
+    check('accounts_state_check', sql`${table.state} IN (${listed(states)})`),
     check(
       'accounts_state_reason_check',
       sql`${table.state} <> 'stopped' OR ${table.state_reason} IS NOT NULL`,

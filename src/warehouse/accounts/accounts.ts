@@ -1,34 +1,31 @@
 import {UsageError} from '../../base/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {accounts} from './accounts-table.ts';
 
-export type AccountState = 'active' | 'paused' | 'stopped';
+type Row = typeof accounts.$inferSelect;
 
-export interface Account {
-  readonly accountId: string;
-  readonly name: string;
-  readonly apiUrl: string;
-  /** IANA zone. */
-  readonly timeZone: string;
-  /** ISO 8601, UTC. */
-  readonly createdAt: string;
-  /** Only an active account is swept. */
-  readonly state: AccountState;
-  /** Why it is paused or stopped, and the next step. */
-  readonly stateReason: string | null;
-  readonly stateSince: string;
-  /** Which key sealed its token; null where no token is kept here. */
-  readonly keyId: string | null;
-}
+const columns = [
+  'account_id',
+  'name',
+  'api_url',
+  'time_zone',
+  'created_at',
+  'state',
+  'state_reason',
+  'state_since',
+  'key_id',
+] as const;
+
+/** A row of sync.accounts, without its token. */
+export type Account = ReadRow<Row, (typeof columns)[number]>;
+export type AccountState = Account['state'];
 
 /** A token as it is kept: `src/base/seal.ts` makes and opens it. */
 export interface SealedToken {
   readonly keyId: string;
   readonly bytes: Buffer;
 }
-
-const columns = `
-  account_id AS "accountId", name, api_url AS "apiUrl", time_zone AS "timeZone", created_at AS "createdAt",
-  state, state_reason AS "stateReason", state_since AS "stateSince", key_id AS "keyId"`;
 
 /** The part of an address that identifies a service: its scheme and a slash at its end do not count. */
 export function placeOf(apiUrl: string): string {
@@ -77,7 +74,7 @@ async function writeAccount(
     `INSERT INTO sync.accounts AS held (name, api_url, time_zone) VALUES ($1, $2, $3)
          ON CONFLICT (name) DO UPDATE SET api_url = EXCLUDED.api_url, time_zone = EXCLUDED.time_zone
       WHERE held.api_url = $4
-     RETURNING ${columns}`,
+     RETURNING ${selectColumns(columns)}`,
     [name, apiUrl, timeZone, known?.apiUrl ?? null],
   );
   return rows[0] ?? null;
@@ -85,13 +82,18 @@ async function writeAccount(
 
 /** The account of that name, null when there is none. */
 export async function readAccount(db: Queryable, name: string): Promise<Account | null> {
-  const {rows} = await db.query<Account>(`SELECT ${columns} FROM sync.accounts WHERE name = $1`, [name]);
+  const {rows} = await db.query<Account>(
+    `SELECT ${selectColumns(columns)} FROM sync.accounts WHERE name = $1`,
+    [name],
+  );
   return rows[0] ?? null;
 }
 
 /** Every account, the oldest first. */
 export async function listAccounts(db: Queryable): Promise<Account[]> {
-  const {rows} = await db.query<Account>(`SELECT ${columns} FROM sync.accounts ORDER BY account_id`);
+  const {rows} = await db.query<Account>(
+    `SELECT ${selectColumns(columns)} FROM sync.accounts ORDER BY account_id`,
+  );
   return rows;
 }
 
@@ -101,7 +103,7 @@ export async function readAccountAccess(
   accountId: string,
 ): Promise<(Account & {readonly sealed: SealedToken | null}) | null> {
   const {rows} = await db.query<Account & {sealedToken: Buffer | null}>(
-    `SELECT ${columns}, sealed_token AS "sealedToken" FROM sync.accounts WHERE account_id = $1`,
+    `SELECT ${selectColumns(columns)}, sealed_token AS "sealedToken" FROM sync.accounts WHERE account_id = $1`,
     [accountId],
   );
   if (rows[0] === undefined) return null;
@@ -116,7 +118,7 @@ export async function listKnownAccounts(
   known: {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]},
 ): Promise<Account[]> {
   const {rows} = await db.query<Account>(
-    `SELECT ${columns} FROM sync.accounts
+    `SELECT ${selectColumns(columns)} FROM sync.accounts
       WHERE account_id = ANY ($1) OR key_id = ANY ($2) ORDER BY account_id`,
     [known.accountIds, known.keyIds],
   );

@@ -3,27 +3,19 @@
 
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import type {ChangeValue} from './change.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import type {ChangeClaim} from './claim-changes.ts';
+import type {alterations} from './tables/conflict-tables.ts';
+
+type Row = typeof alterations.$inferSelect;
 
 /** One field of a change that the service altered. */
-export interface Alteration {
-  readonly changeId: string;
-  readonly accountId: string;
-  readonly field: string;
-  /** The kind that such values share: `instant`; for a text its field, `customers.name`. */
-  readonly kind: string;
-  readonly sent: ChangeValue;
-  readonly got: ChangeValue;
-}
+export type Alteration = ReadRow<Row, 'change_id' | 'account_id' | 'field' | 'kind' | 'sent' | 'got'>;
+
+const keptColumns = ['field', 'kind', 'sent', 'got', 'is_stop', 'looked_at', 'looked_by'] as const;
 
 /** An alteration as it is kept. */
-export interface KeptAlteration extends Pick<Alteration, 'field' | 'kind' | 'sent' | 'got'> {
-  /** True while changes of its kind are held. */
-  readonly isStop: boolean;
-  readonly lookedAt: string | null;
-  readonly lookedBy: string | null;
-}
+export type KeptAlteration = ReadRow<Row, (typeof keptColumns)[number]>;
 
 /**
  * Keeps alterations. The first of a kind in its account stops further changes of that kind until a person has
@@ -69,7 +61,7 @@ export async function holdForKind(
 /** The service's alterations of a change. */
 export async function readAlterations(db: Queryable, changeId: string): Promise<KeptAlteration[]> {
   const {rows} = await db.query<KeptAlteration>(
-    `SELECT field, kind, sent, got, is_stop AS "isStop", looked_at AS "lookedAt", looked_by AS "lookedBy"
+    `SELECT ${selectColumns(keptColumns)}
        FROM sync.alterations WHERE change_id = $1 ORDER BY alteration_id`,
     [changeId],
   );

@@ -1,13 +1,11 @@
 // Reads the changes made here and their fates; nothing here writes.
 
 import type {Queryable} from '../postgres/database.ts';
-import {
-  type Change,
-  type ChangeOperation,
-  type ChangeState,
-  type ChangeValue,
-  changeColumns,
-} from './change.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type Change, changeColumns} from './change.ts';
+import type {ChangeState} from './change-states.ts';
+import type {attempts, changes} from './tables/change-tables.ts';
+import type {conflicts} from './tables/conflict-tables.ts';
 
 /** The changes to list; null leaves a condition open. */
 export interface ChangeFilter {
@@ -18,34 +16,35 @@ export interface ChangeFilter {
   readonly limit: number;
 }
 
-/** One writing request. Instants are ISO 8601 in UTC. */
-export interface Attempt {
-  readonly attemptId: string;
-  readonly method: 'POST' | 'PUT' | 'DELETE';
-  readonly path: string;
-  /** The document sent, secrets masked. */
-  readonly request: string | null;
-  readonly startedAt: string;
-  /** Null while it is under way, and for ever where its worker was lost. */
-  readonly endedAt: string | null;
-  readonly outcome: 'done' | 'refused' | 'not-sent' | 'in-doubt' | null;
-  readonly status: number | null;
-  readonly answer: string | null;
-}
+const attemptColumns = [
+  'attempt_id',
+  'method',
+  'path',
+  'request',
+  'started_at',
+  'ended_at',
+  'outcome',
+  'status',
+  'answer',
+] as const;
+
+/** One writing request. */
+export type Attempt = ReadRow<typeof attempts.$inferSelect, (typeof attemptColumns)[number]>;
+
+const conflictColumns = [
+  'field',
+  'base_value',
+  'warehouse_value',
+  'service_value',
+  'rule',
+  'winner',
+  'found_at',
+  'decided_at',
+  'decided_by',
+] as const;
 
 /** A field that was changed on both sides. */
-export interface FieldConflict {
-  readonly field: string;
-  readonly baseValue: ChangeValue;
-  readonly warehouseValue: ChangeValue;
-  readonly serviceValue: ChangeValue;
-  readonly rule: 'service' | 'warehouse' | 'newest' | 'ask';
-  /** Null while it is undecided. */
-  readonly winner: 'service' | 'warehouse' | null;
-  readonly foundAt: string;
-  readonly decidedAt: string | null;
-  readonly decidedBy: string | null;
-}
+export type FieldConflict = ReadRow<typeof conflicts.$inferSelect, (typeof conflictColumns)[number]>;
 
 /**
  * Lists changes: first those that are not over, a conflict before the rest and the oldest first; then the others, the
@@ -110,8 +109,7 @@ export async function listNeedy(
 /** Every writing request of a change, the first first. */
 export async function readAttempts(db: Queryable, changeId: string): Promise<Attempt[]> {
   const {rows} = await db.query<Attempt>(
-    `SELECT attempt_id AS "attemptId", method, path, request, started_at AS "startedAt", ended_at AS "endedAt", outcome,
-            status, answer
+    `SELECT ${selectColumns(attemptColumns)}
        FROM sync.attempts WHERE change_id = $1 ORDER BY attempt_id`,
     [changeId],
   );
@@ -121,8 +119,7 @@ export async function readAttempts(db: Queryable, changeId: string): Promise<Att
 /** Every conflict of a change, decided or not, the first first. */
 export async function readConflicts(db: Queryable, changeId: string): Promise<FieldConflict[]> {
   const {rows} = await db.query<FieldConflict>(
-    `SELECT field, base_value AS "baseValue", warehouse_value AS "warehouseValue", service_value AS "serviceValue", rule,
-            winner, found_at AS "foundAt", decided_at AS "decidedAt", decided_by AS "decidedBy"
+    `SELECT ${selectColumns(conflictColumns)}
        FROM sync.conflicts WHERE change_id = $1 ORDER BY conflict_id`,
     [changeId],
   );
@@ -151,15 +148,10 @@ export async function isOvertaken(db: Queryable, {changeId, table, rowId}: Chang
   return rows.length > 0;
 }
 
+const wishColumns = ['change_id', 'operation', 'fields', 'base', 'state', 'requested_at'] as const;
+
 /** An open change of a record, as far as `explain` tells it. */
-export interface OpenWish {
-  readonly changeId: string;
-  readonly operation: ChangeOperation;
-  readonly fields: Change['fields'];
-  readonly base: Change['base'];
-  readonly state: ChangeState;
-  readonly requestedAt: string;
-}
+export type OpenWish = ReadRow<typeof changes.$inferSelect, (typeof wishColumns)[number]>;
 
 /** The changes of a row that are not over, the first first. */
 export async function listOpenWishes(
@@ -167,7 +159,7 @@ export async function listOpenWishes(
   {table, rowId}: {readonly table: string; readonly rowId: string},
 ): Promise<OpenWish[]> {
   const {rows} = await db.query<OpenWish>(
-    `SELECT change_id AS "changeId", operation, fields, base, state, requested_at AS "requestedAt"
+    `SELECT ${selectColumns(wishColumns)}
        FROM sync.changes WHERE row_id = $1 AND table_name = $2 AND is_open ORDER BY change_id`,
     [rowId, table],
   );

@@ -5,22 +5,20 @@
 import type pg from 'pg';
 import {RetryableError} from '../../base/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
-import type {Change, ChangeResult, ChangeState, ChangeValues} from './change.ts';
+import type {ReadRow} from '../postgres/read-row.ts';
+import type {Change} from './change.ts';
+import type {ChangeState} from './change-states.ts';
+import type {ChangeResult, ChangeValues} from './change-values.ts';
 import {type ChangeClaim, endDoubted} from './claim-changes.ts';
 import {type KeptConflict, keepConflicts} from './conflicts.ts';
+import type {attempts} from './tables/change-tables.ts';
 
 /** A writing request, as it is kept: secrets masked. */
-export interface SentRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly request: string | null;
-}
+export type SentRequest = ReadRow<typeof attempts.$inferSelect, 'method' | 'path' | 'request'>;
 
 /** How a writing request ended. */
-export interface AttemptEnd {
-  readonly outcome: 'done' | 'refused' | 'not-sent' | 'in-doubt';
-  readonly status: number | null;
-  readonly answer: string | null;
+export interface AttemptEnd extends ReadRow<typeof attempts.$inferSelect, 'status' | 'answer'> {
+  readonly outcome: NonNullable<(typeof attempts.$inferSelect)['outcome']>;
 }
 
 /** The change's fields after conflict rules, and the base that they then stand on. */

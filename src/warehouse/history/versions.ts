@@ -1,5 +1,6 @@
 import pg from 'pg';
-import type {ChangeOperation, ChangeState} from '../changes/change.ts';
+import type {ChangeOperation} from '../changes/change.ts';
+import type {ChangeState} from '../changes/change-states.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {MirrorTable} from '../rows/mirror-table.ts';
 import {keyOf} from '../rows/table-sql.ts';

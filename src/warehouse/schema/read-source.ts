@@ -5,7 +5,7 @@ import {createHash} from 'node:crypto';
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {packageRoot, readVersion} from '../../base/package.ts';
-import {transitions} from '../changes/transitions.ts';
+import {transitions} from '../changes/rules/transitions.ts';
 import type {WarehouseTable} from '../rows/warehouse-table.ts';
 
 const functionsFolder = join(packageRoot, 'migrations', 'functions');

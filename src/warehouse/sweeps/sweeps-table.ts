@@ -1,8 +1,15 @@
 import {sql} from 'drizzle-orm';
 import {bigint, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../accounts/accounts-table.ts';
-import {bigNumber, instant} from '../postgres/column-types.ts';
+import {bigNumber, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../schema/commented-table.ts';
+import type {Evidence} from './evidence.ts';
+
+const modes = ['full', 'window', 'record'] as const;
+const requesters = ['schedule', 'command'] as const;
+/** Where a sweep goes on: the first pass, the second and its questions, or approved tombstones. */
+const stages = ['read', 'verify', 'approved'] as const;
+const states = ['due', 'running', 'certified', 'refreshed', 'uncertified', 'stopped', 'failed'] as const;
 
 const count = () => bigint({mode: 'number'}).notNull().default(0);
 
@@ -14,15 +21,15 @@ export const sweeps = sync.table(
       .notNull()
       .references(() => accounts.account_id),
     stream: text().notNull(),
-    mode: text().notNull(),
+    mode: text({enum: modes}).notNull(),
     window_name: text(),
     record_number: bigNumber(),
-    state: text().notNull().default('due'),
-    requested_by: text().notNull(),
+    state: text({enum: states}).notNull().default('due'),
+    requested_by: text({enum: requesters}).notNull(),
     due_at: instant().notNull().defaultNow(),
     started_at: instant(),
     ended_at: instant(),
-    stage: text().notNull().default('read'),
+    stage: text({enum: stages}).notNull().default('read'),
     next_page: integer().notNull().default(1),
     fence: integer().notNull().default(0),
     lease_until: instant(),
@@ -42,17 +49,14 @@ export const sweeps = sync.table(
     quarantined: count(),
     reasons: text().array().notNull().default(sql`'{}'::text[]`),
     error: text(),
-    evidence: jsonb().notNull().default(sql`'{}'::jsonb`),
+    evidence: jsonb().$type<Evidence>().notNull().default(sql`'{}'::jsonb`),
     approved_at: instant(),
     approved_by: text(),
   },
   (table) => [
-    check('sweeps_mode_check', sql`${table.mode} IN ('full', 'window', 'record')`),
-    check(
-      'sweeps_state_check',
-      sql`${table.state} IN ('due', 'running', 'certified', 'refreshed', 'uncertified', 'stopped', 'failed')`,
-    ),
-    check('sweeps_requested_by_check', sql`${table.requested_by} IN ('schedule', 'command')`),
+    check('sweeps_mode_check', sql`${table.mode} IN (${listed(modes)})`),
+    check('sweeps_state_check', sql`${table.state} IN (${listed(states)})`),
+    check('sweeps_requested_by_check', sql`${table.requested_by} IN (${listed(requesters)})`),
     check('sweeps_window_name_check', sql`(${table.window_name} IS NOT NULL) = (${table.mode} = 'window')`),
     check(
       'sweeps_record_number_check',
@@ -69,7 +73,7 @@ export const sweeps = sync.table(
       'sweeps_reasons_check',
       sql`CASE ${table.state} WHEN 'certified' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'refreshed' THEN ${table.reasons} = '{}' AND ${table.error} IS NULL WHEN 'uncertified' THEN ${table.reasons} <> '{}' WHEN 'stopped' THEN ${table.reasons} <> '{}' ELSE true END`,
     ),
-    check('sweeps_stage_check', sql`${table.stage} IN ('read', 'verify', 'approved')`),
+    check('sweeps_stage_check', sql`${table.stage} IN (${listed(stages)})`),
     // A window is never certified, for it proves nothing of the rest; nothing but a window is refreshed.
     check(
       'sweeps_refreshed_check',

@@ -1,12 +1,11 @@
 import type pg from 'pg';
 import {RetryableError} from '../../base/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
+import type {Evidence, Sample} from './evidence.ts';
 import {
   type Claim,
   countNames,
-  type Evidence,
   isLatestOpinion,
-  type Sample,
   type Sweep,
   type SweepCounts,
   type SweepEnd,

@@ -9,7 +9,7 @@ import {
   pathOf,
   type Subject,
 } from '../../../src/sync/push/send/request.ts';
-import type {ChangeValues} from '../../../src/warehouse/changes/change.ts';
+import type {ChangeValues} from '../../../src/warehouse/changes/change-values.ts';
 
 const customer = {table: 'customers', number: '7'} as const;
 const job = {table: 'jobs', number: '5'} as const;

@@ -1,6 +1,6 @@
 // A change that is done: its sent values compared with the service's. Pure.
 
-import type {ChangeResult, ChangeValues} from '../../../warehouse/changes/change.ts';
+import type {ChangeResult, ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
 import type {Done, EndedAttempt} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';

@@ -2,7 +2,7 @@
 
 import {readDate} from '../../../api/http/http-date.ts';
 import type {CustomerFilters} from '../../../api/resources/client.ts';
-import type {ChangeValues} from '../../../warehouse/changes/change.ts';
+import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import type {Appearance} from '../../../warehouse/rows/authored-rows.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow, ShownRow} from './remote.ts';

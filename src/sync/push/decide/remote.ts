@@ -3,7 +3,7 @@
 import type {FieldRecord} from '../../../api/xml/record.ts';
 import type {RowSet} from '../../../records/rows.ts';
 import type {Writes} from '../../../streams/writes.ts';
-import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change.ts';
+import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import type {Row} from '../../../warehouse/rows/row.ts';
 import type {ChangeFacts} from './facts.ts';
 

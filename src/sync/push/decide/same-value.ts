@@ -1,5 +1,5 @@
 import {meaningOf} from '../../../records/values/meaning.ts';
-import type {ChangeValue} from '../../../warehouse/changes/change.ts';
+import type {ChangeValue} from '../../../warehouse/changes/change-values.ts';
 import type {WriteRule} from '../../../warehouse/rows/mirror-table.ts';
 
 /**

@@ -3,7 +3,7 @@
 import type {Secret} from '../../../base/secret.ts';
 import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
 import {isTokenOwner, readSealedLogin} from '../../../warehouse/accounts/login-keys.ts';
-import type {ChangeValues} from '../../../warehouse/changes/change.ts';
+import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import {type Postponed, postpone, type Rejected} from '../decide/decision.ts';
 import type {PushRun} from '../push-run.ts';
 import {fewestHidden} from './passwords.ts';

@@ -1,12 +1,14 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
 import {accounts, sync} from '../../accounts/accounts-table.ts';
-import {bigNumber, bytea, instant} from '../../postgres/column-types.ts';
+import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
-import {type ChangeState, changeStates, openStates} from '../change.ts';
+import {changeStates, openStates} from '../change-states.ts';
+import type {ChangeResult, ChangeValues} from '../change-values.ts';
 
-const listStates = (states: readonly ChangeState[]) =>
-  sql.raw(states.map((state) => `'${state}'`).join(', '));
+const operations = ['create', 'update', 'delete'] as const;
+const methods = ['POST', 'PUT', 'DELETE'] as const;
+const outcomes = ['done', 'refused', 'not-sent', 'in-doubt'] as const;
 
 export const changes = sync.table(
   'changes',
@@ -17,16 +19,16 @@ export const changes = sync.table(
       .references(() => accounts.account_id),
     table_name: text().notNull(),
     row_id: bigNumber().notNull(),
-    operation: text().notNull(),
+    operation: text({enum: operations}).notNull(),
     number: bigNumber(),
     parent_row_id: bigNumber(),
     external_key: text(),
-    fields: jsonb().notNull(),
-    base: jsonb().notNull(),
-    state: text().notNull().default('pending'),
+    fields: jsonb().$type<ChangeValues>().notNull(),
+    base: jsonb().$type<ChangeValues>().notNull(),
+    state: text({enum: changeStates}).notNull().default('pending'),
     is_open: boolean()
       .notNull()
-      .generatedAlwaysAs(sql`state IN (${listStates(openStates)})`),
+      .generatedAlwaysAs(sql`state IN (${listed(openStates)})`),
     reason: text(),
     waits_for: bigNumber(),
     held_for: text(),
@@ -41,12 +43,12 @@ export const changes = sync.table(
     sends: integer().notNull().default(0),
     sent_at: instant(),
     looks: integer().notNull().default(0),
-    result: jsonb(),
+    result: jsonb().$type<ChangeResult>(),
     settled_at: instant(),
   },
   (table) => [
-    check('changes_operation_check', sql`${table.operation} IN ('create', 'update', 'delete')`),
-    check('changes_state_check', sql`${table.state} IN (${listStates(changeStates)})`),
+    check('changes_operation_check', sql`${table.operation} IN (${listed(operations)})`),
+    check('changes_state_check', sql`${table.state} IN (${listed(changeStates)})`),
     check(
       'changes_fields_check',
       sql`CASE ${table.operation} WHEN 'update' THEN ${table.fields} <> '{}' WHEN 'delete' THEN ${table.fields} = '{}' ELSE true END`,
@@ -143,7 +145,7 @@ export const changesTable = commentTable(
   },
 );
 
-const attempts = sync.table(
+export const attempts = sync.table(
   'attempts',
   {
     attempt_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -151,21 +153,21 @@ const attempts = sync.table(
       .notNull()
       .references(() => changes.change_id, {onDelete: 'cascade'}),
     fence: integer().notNull(),
-    method: text().notNull(),
+    method: text({enum: methods}).notNull(),
     path: text().notNull(),
     request: text(),
     read_at: instant(),
     started_at: instant().notNull().defaultNow(),
     ended_at: instant(),
-    outcome: text(),
+    outcome: text({enum: outcomes}),
     status: integer(),
     answer: text(),
   },
   (table) => [
-    check('attempts_method_check', sql`${table.method} IN ('POST', 'PUT', 'DELETE')`),
+    check('attempts_method_check', sql`${table.method} IN (${listed(methods)})`),
     check(
       'attempts_outcome_check',
-      sql`${table.outcome} IN ('done', 'refused', 'not-sent', 'in-doubt') AND ${table.ended_at} IS NOT NULL OR ${table.outcome} IS NULL AND ${table.ended_at} IS NULL`,
+      sql`${table.outcome} IN (${listed(outcomes)}) AND ${table.ended_at} IS NOT NULL OR ${table.outcome} IS NULL AND ${table.ended_at} IS NULL`,
     ),
     index('attempts_change_id_idx').on(table.change_id),
   ],

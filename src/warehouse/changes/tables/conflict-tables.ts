@@ -1,11 +1,15 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
 import {sync} from '../../accounts/accounts-table.ts';
-import {bigNumber, instant} from '../../postgres/column-types.ts';
+import {bigNumber, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
+import type {ChangeValue} from '../change-values.ts';
 import {changes} from './change-tables.ts';
+import {rules} from './write-rules-table.ts';
 
-const alterations = sync.table(
+const sides = ['service', 'warehouse'] as const;
+
+export const alterations = sync.table(
   'alterations',
   {
     alteration_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -15,8 +19,8 @@ const alterations = sync.table(
     account_id: bigNumber().notNull(),
     field: text().notNull(),
     kind: text().notNull(),
-    sent: jsonb().notNull(),
-    got: jsonb().notNull(),
+    sent: jsonb().$type<ChangeValue>().notNull(),
+    got: jsonb().$type<ChangeValue>().notNull(),
     is_stop: boolean().notNull(),
     found_at: instant().notNull().defaultNow(),
     looked_at: instant(),
@@ -52,7 +56,7 @@ export const alterationsTable = commentTable(
   },
 );
 
-const conflicts = sync.table(
+export const conflicts = sync.table(
   'conflicts',
   {
     conflict_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -60,18 +64,18 @@ const conflicts = sync.table(
       .notNull()
       .references(() => changes.change_id, {onDelete: 'cascade'}),
     field: text().notNull(),
-    base_value: jsonb().notNull(),
-    warehouse_value: jsonb().notNull(),
-    service_value: jsonb().notNull(),
-    rule: text().notNull(),
-    winner: text(),
+    base_value: jsonb().$type<ChangeValue>().notNull(),
+    warehouse_value: jsonb().$type<ChangeValue>().notNull(),
+    service_value: jsonb().$type<ChangeValue>().notNull(),
+    rule: text({enum: rules}).notNull(),
+    winner: text({enum: sides}),
     found_at: instant().notNull().defaultNow(),
     decided_at: instant(),
     decided_by: text(),
   },
   (table) => [
-    check('conflicts_rule_check', sql`${table.rule} IN ('service', 'warehouse', 'newest', 'ask')`),
-    check('conflicts_winner_check', sql`${table.winner} IN ('service', 'warehouse')`),
+    check('conflicts_rule_check', sql`${table.rule} IN (${listed(rules)})`),
+    check('conflicts_winner_check', sql`${table.winner} IN (${listed(sides)})`),
     check(
       'conflicts_decided_at_check',
       sql`(${table.winner} IS NULL) = (${table.decided_at} IS NULL) AND (${table.winner} IS NULL) = (${table.decided_by} IS NULL)`,

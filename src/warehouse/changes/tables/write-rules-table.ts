@@ -1,9 +1,13 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, numeric, primaryKey, text} from 'drizzle-orm/pg-core';
 import {sync} from '../../accounts/accounts-table.ts';
+import {listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
 
-const writeRules = sync.table(
+/** Whose value counts where both sides changed a field. */
+export const rules = ['service', 'warehouse', 'newest', 'ask'] as const;
+
+export const writeRules = sync.table(
   'write_rules',
   {
     table_name: text().notNull(),
@@ -14,7 +18,7 @@ const writeRules = sync.table(
     field_group: text(),
     required: boolean().notNull(),
     minimum: numeric(),
-    rule: text().notNull().default('ask'),
+    rule: text({enum: rules}).notNull().default('ask'),
   },
   (table) => [
     primaryKey({name: 'write_rules_pkey', columns: [table.table_name, table.field]}),
@@ -22,7 +26,7 @@ const writeRules = sync.table(
       'write_rules_kind_check',
       sql`${table.kind} IN ('text', 'integer', 'decimal', 'boolean', 'instant', 'ids', 'secret')`,
     ),
-    check('write_rules_rule_check', sql`${table.rule} IN ('service', 'warehouse', 'newest', 'ask')`),
+    check('write_rules_rule_check', sql`${table.rule} IN (${listed(rules)})`),
   ],
 );
 

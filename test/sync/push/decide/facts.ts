@@ -11,7 +11,7 @@ import {defaultSettlePolicy} from '../../../../src/sync/push/push-deps.ts';
 import type {KnownSubject, NewSubject, Subject} from '../../../../src/sync/push/send/request.ts';
 import type {ClaimedChange} from '../../../../src/warehouse/changes/claim-changes.ts';
 import type {Begun} from '../../../../src/warehouse/changes/move-changes.ts';
-import type {FieldRule, Rule} from '../../../../src/warehouse/changes/write-rules.ts';
+import type {FieldRule, Rule} from '../../../../src/warehouse/changes/rules/write-rules.ts';
 
 const blank: ClaimedChange = {
   changeId: '70',

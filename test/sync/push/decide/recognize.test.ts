@@ -5,7 +5,7 @@ import {
   pickCandidates,
   toAppearance,
 } from '../../../../src/sync/push/decide/recognize.ts';
-import type {ChangeValues} from '../../../../src/warehouse/changes/change.ts';
+import type {ChangeValues} from '../../../../src/warehouse/changes/change-values.ts';
 import {factsOf} from './facts.ts';
 
 const customer = factsOf();

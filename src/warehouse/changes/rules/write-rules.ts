@@ -1,8 +1,9 @@
 import type pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
-import type {MirrorTable, WriteRule} from '../rows/mirror-table.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import type {MirrorTable, WriteRule} from '../../rows/mirror-table.ts';
+import type {writeRules} from '../tables/write-rules-table.ts';
 
-export type Rule = 'service' | 'warehouse' | 'newest' | 'ask';
+export type Rule = (typeof writeRules.$inferSelect)['rule'];
 
 /** The rule for a field that both sides changed. */
 export interface FieldRule extends Pick<WriteRule, 'kind' | 'group'> {

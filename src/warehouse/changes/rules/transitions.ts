@@ -3,7 +3,8 @@
 // alike.
 
 import type pg from 'pg';
-import type {ChangeState} from './change.ts';
+import type {ChangeState} from '../change-states.ts';
+import {replaceRows} from './replace-rows.ts';
 
 interface Transition {
   /** `new` is a change that is being made. */
@@ -42,10 +43,6 @@ export const transitions: readonly Transition[] = [
 
 /** Brings sync.change_transitions in line with the drawing. */
 export async function applyTransitions(client: pg.ClientBase): Promise<void> {
-  await client.query('DELETE FROM sync.change_transitions');
-  await client.query(
-    `INSERT INTO sync.change_transitions (from_state, to_state, why)
-     SELECT "from", "to", why FROM jsonb_to_recordset($1::jsonb) AS drawn ("from" text, "to" text, why text)`,
-    [JSON.stringify(transitions)],
-  );
+  const rows = transitions.map(({from, to, why}) => ({from_state: from, to_state: to, why}));
+  await replaceRows(client, 'sync.change_transitions', rows);
 }
