@@ -1,8 +1,8 @@
--- Authors are bound to accounts. Row-level security shows them, and lets them write, those alone; it does not bind the
--- owner, and readers and workers have policies of their own.
+-- Authors are bound to accounts. Row-level security lets an author see and write the rows of those accounts alone. The owner
+-- is not bound by it; readers and workers have policies of their own.
 
--- Which accounts a role may write: all, for who may write as a worker; those that it, or a role that it is a member of, was
--- granted; where nothing was granted to it, the only account there is.
+-- The accounts that a role may write. A role that may write as a worker has all of them. Any other role has those granted to
+-- it, or to a role that it is a member of. A role to which nothing was granted has the only account there is.
 CREATE OR REPLACE FUNCTION sync.accounts_of(author name DEFAULT current_user) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -25,7 +25,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.accounts_of IS 'The accounts that a role may write; where nothing was granted, the only one there is.';
 
--- Who calls a function that runs as its owner: current_user is the owner there.
+-- The role that calls a function which runs as its owner: current_user is the owner there.
 CREATE OR REPLACE FUNCTION sync.caller() RETURNS name LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role')::name END
 $$;

@@ -1,23 +1,23 @@
--- What the three roles may do, and nothing beside it: what a role was given before is taken first. Called after every
--- migration; again by hand after a role was made later.
+-- Gives the three roles their rights and nothing beside them: rights given before are revoked first. The migrator calls it
+-- after every migration; an operator calls it again where a role was made later.
 CREATE OR REPLACE FUNCTION sync.grant_roles() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   role_name text;
-  -- But not those of an extension, which may be somebody else's.
+  -- An extension's functions are left out: the extension may be somebody else's.
   functions text := (
     SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc
      WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
        AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'));
 BEGIN
-  -- Two at once in this database would update the same rows of the catalogue.
+  -- Two calls at once in this database would update the same rows of the catalogue.
   PERFORM pg_advisory_xact_lock(720368547, hashtext('sync.grant_roles'));
   PERFORM sync.confine_authors();
-  -- They run as the owner of the schemas; a trigger needs no right on its function.
+  -- The functions run as the owner of the schemas. A trigger needs no right on its function.
   EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', functions);
-  -- Policies and defaults ask these, whoever the role is.
+  -- Policies and defaults call these two functions, for every role.
   GRANT EXECUTE ON FUNCTION sync.accounts_of(name), sync.only_account() TO PUBLIC;
-  -- A view runs its functions as the one who reads it: to whom a view of mart was granted, these are granted. They look at
-  -- nothing but the text they are given.
+  -- A view runs its functions as the role that reads the view: every role that was granted a view of mart needs these. The
+  -- functions look at nothing but the text they are given.
   GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
     sync.read_boolean(text), sync.read_instant(text) TO PUBLIC;
   FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker'] LOOP
@@ -45,9 +45,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.grant_reader IS 'What fieldmirror_reader may do: read the warehouse, its history and mart, of every account.';
 
--- An author may give a row what the service takes from us, and say what it hangs on; never what the service or Fieldmirror
--- says of it. The tables are those of sync.captured_tables, and the fields those of sync.write_rules, so that a new one
--- follows by itself.
+-- An author may set the fields of a row that the service takes from us, and the parent that the row hangs on; never a column
+-- that the service or Fieldmirror fills. The tables come from sync.captured_tables and the fields from sync.write_rules, so
+-- that a new one follows by itself.
 CREATE OR REPLACE FUNCTION sync.grant_author() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
@@ -78,7 +78,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.grant_author IS 'What fieldmirror_author may do: write what the service takes, and decide about changes, of the accounts that it is bound to.';
 
--- All that sweeps, pushes and the HTTP API do. History is written by triggers alone, as the owner; nothing changes or
+-- The rights that sweeps, pushes and the HTTP API need. Triggers alone write history, as the owner; nothing changes or
 -- deletes it.
 CREATE OR REPLACE FUNCTION sync.grant_worker() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -94,7 +94,7 @@ BEGIN
   GRANT SELECT, INSERT ON sync.field_events TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source TO fieldmirror_worker;
-  -- To see that each is ahead of its table.
+  -- A worker checks that each sequence is ahead of its table.
   GRANT SELECT ON ALL SEQUENCES IN SCHEMA warehouse, sync TO fieldmirror_worker;
   FOR name IN
     SELECT oid::regprocedure FROM pg_proc

@@ -1,5 +1,5 @@
--- Row-level security on all that bears an account and that an author may read. The subquery is asked once a statement, and
--- what is true for everybody costs nothing: a sweep, and a reader, are as fast as without.
+-- Row-level security on every table that bears an account and that an author may read. The subquery runs once a statement,
+-- and a policy of USING (true) costs nothing: sweeps and readers are as fast as without it.
 CREATE OR REPLACE FUNCTION sync.make_policy(target regclass, name text, clause text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,4 +1,4 @@
--- Roles are the whole cluster's: another database of it may be making them at this moment.
+-- Roles belong to the whole cluster: another of its databases may be making them at this moment.
 DO $$
 DECLARE
   role_name text;

@@ -6,7 +6,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.assigned IS 'The employees that the rows of job_employees assign to a job.';
 
--- The job of an assignment, locked; of nulls when there is none.
+-- The job of an assignment, locked; all nulls where there is none.
 CREATE OR REPLACE FUNCTION sync.lock_job(link warehouse.job_employees) RETURNS warehouse.jobs
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT job.* FROM warehouse.jobs AS job
@@ -16,8 +16,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.lock_job IS 'The job of an assignment, locked.';
 
--- Records that an employee was assigned to a job, or taken off. What an open change wants is what counts, and not the rows
--- alone: a sweep may have brought some that are to go. The caller holds the lock of the job.
+-- Records that an employee was assigned to a job, or taken off. The list that an open change wants counts before the rows: a
+-- sweep may have brought rows that are to go. The caller holds the lock of the job.
 CREATE OR REPLACE FUNCTION sync.record_assignment(job warehouse.jobs, added bigint, removed bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -35,7 +35,8 @@ BEGIN
     PERFORM sync.record_create('jobs', to_jsonb(job), sync.parent_of('jobs', job.row_id));
   ELSE
     IF job.job_number IS NOT NULL THEN
-      -- Before it were those that are here without being wanted here alone, and those that are deleted here and not yet there.
+      -- The base holds the employees whose live row is not wanted here alone, and those deleted here but not yet at the
+      -- service.
       SELECT coalesce(jsonb_agg(DISTINCT employee_id::text ORDER BY employee_id::text), '[]') INTO was
         FROM warehouse.job_employees
        WHERE account_id = job.account_id AND (parent_row_id = job.row_id OR job_number = job.job_number)
@@ -47,7 +48,7 @@ BEGIN
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
   UPDATE warehouse.jobs SET _pending = CASE WHEN sync.wanted_columns('jobs', job.row_id) IS NOT NULL THEN true END
    WHERE row_id = job.row_id AND _pending IS DISTINCT FROM CASE WHEN sync.wanted_columns('jobs', job.row_id) IS NOT NULL THEN true END;
-  -- All of them, those that stay as well: they are one field.
+  -- All rows of the job are marked alike, also those that stay: employee_ids is one field.
   IF sync.wanted_assignment(job.account_id, job.job_number, job.row_id, 0, NULL) IS NULL THEN
     UPDATE warehouse.job_employees SET _pending = NULL
      WHERE account_id = job.account_id AND (parent_row_id = job.row_id OR job_number = job.job_number) AND _pending;

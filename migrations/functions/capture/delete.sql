@@ -1,5 +1,5 @@
--- A DELETE by an author. The row comes back as a tombstone, with the same row_id, until the service has deleted the
--- record; one that the service never knew goes for good, and its create with it.
+-- Captures a DELETE by an author. The row comes back as a tombstone, with the same row_id, until the service has deleted the
+-- record. A row that the service never knew goes for good, and its create with it.
 CREATE OR REPLACE FUNCTION sync.capture_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -18,7 +18,7 @@ BEGIN
   FOR change IN
     SELECT * FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open ORDER BY change_id DESC
   LOOP
-    -- Of a create that a person must settle, nobody knows whether the record is there.
+    -- The record of a create that a person must settle may or may not be at the service.
     IF change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp() OR change.state = 'conflict' AND change.operation = 'create' THEN
       is_on_its_way := true;
     ELSE
@@ -32,7 +32,7 @@ BEGIN
   ELSIF 'delete' <> ALL (captured.operations) THEN
     RAISE EXCEPTION 'warehouse.%: the service cannot delete one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = captured.hint;
   ELSIF OLD._deleted_at IS NOT NULL AND NOT is_on_its_way THEN
-    -- The service has deleted it, and what was still to be changed of it is given up.
+    -- The service has deleted the record; the changes that were still to be sent are given up.
     RETURN NULL;
   END IF;
   PERFORM set_config('fieldmirror.writer', 'sweep', true);

@@ -1,4 +1,4 @@
--- Refuses what an author may not give to a new row.
+-- Refuses columns and values that an author may not give to a new row.
 CREATE OR REPLACE FUNCTION sync.check_new_row(of_table text, row_json jsonb, key text, parent_number text) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -11,7 +11,7 @@ BEGIN
   ELSIF row_json->>'_pending' IS NULL THEN
     PERFORM sync.refuse_column(of_table, '_pending', 'the column is Fieldmirror''s own');
   ELSIF (row_json->>'row_id')::bigint > pg_sequence_last_value(pg_get_serial_sequence('warehouse.' || of_table, 'row_id')::regclass) THEN
-    -- A number of the future would stop whoever is given it later, of any account.
+    -- A row_id of the future would stop the INSERT that is given the number later, in any account.
     PERFORM sync.refuse_column(of_table, 'row_id', 'expected it to be left out, for the warehouse counts its rows');
   END IF;
   FOR given IN
@@ -43,8 +43,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_new_row IS 'Refuses what an author may not give to a new row.';
 
--- A create of all that a row holds; again, where the service refused the first: what was to be changed behind that one
--- comes with it.
+-- Records a create of all that a row holds. A create that replaces a refused one takes in the fields of the changes that
+-- waited behind that one.
 CREATE OR REPLACE FUNCTION sync.record_create(of_table text, row_json jsonb, of_parent bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -70,7 +70,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.record_create IS 'Brings a row into sync.changes as a record to be created.';
 
--- An INSERT by an author. Afterwards, so that a row and its parent may come in one statement.
+-- Captures an INSERT by an author. The trigger runs after the statement, so that a row and its parent may come in one.
 CREATE OR REPLACE FUNCTION sync.capture_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -88,7 +88,7 @@ BEGIN
   END IF;
   PERFORM sync.check_new_row(TG_TABLE_NAME, row_json, captured.key_column, captured.parent_number_column);
   IF captured.parent_table IS NOT NULL THEN
-    -- Locked until the end: neither is the parent deleted meanwhile, nor is its create settled unseen by this one.
+    -- The lock lasts until the end: the parent is not deleted meanwhile, and its create is not settled unseen.
     EXECUTE format('SELECT row_id, %1$I AS number, _deleted_at FROM warehouse.%2$I
                      WHERE account_id = $1 AND (row_id = $2 OR $2 IS NULL AND %1$I = $3) FOR KEY SHARE', captured.parent_number_column, captured.parent_table)
        INTO parent USING NEW.account_id, NEW.parent_row_id, given_number;

@@ -1,7 +1,7 @@
--- Changes made in the warehouse, by anyone but a worker that writes what the service sent, become rows of sync.changes in
--- the same transaction. A row shows what is wanted while its change is on its way: what a sweep brings meanwhile is written
--- around the fields under change, by a trigger, so no sweep can overwrite them, however it is timed.
--- Locks are taken in one order everywhere: the warehouse row, then its changes; a parent before what hangs on it.
+-- Edits of warehouse rows become rows of sync.changes in the same transaction, unless a worker writes records of the
+-- service. A row shows the wanted values while its change is on its way. A trigger writes the values of a sweep around the
+-- fields under change, so no sweep can overwrite these fields, however it is timed.
+-- Locks are taken in one order everywhere: the warehouse row before its changes, a parent before its children.
 
 CREATE OR REPLACE FUNCTION sync.refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -11,16 +11,16 @@ END
 $$;
 COMMENT ON FUNCTION sync.refuse_truncate IS 'Trigger: refuses TRUNCATE.';
 
--- Makes the triggers of one warehouse table. Every one of them asks for each row anew who is writing: a setting alone decides
--- nothing, for an expression inside a statement can set it after any look that comes before the rows.
--- A BEFORE trigger for each inserted row would stop COPY from writing many rows at once, so that a new row is pending by the
--- column's default; only assignments cannot do without one.
+-- Makes the triggers of one warehouse table. Every trigger checks anew for each row who is writing. The setting alone
+-- decides nothing: an expression inside a statement can set it after any check that comes before the rows.
+-- A BEFORE trigger for each inserted row would stop COPY from writing many rows at once. A new row is therefore pending by
+-- the column's default; only assignments cannot do without such a trigger.
 CREATE OR REPLACE FUNCTION sync.capture(of_table text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   target text := format('warehouse.%I', of_table);
   writer text := 'coalesce(current_setting(''fieldmirror.writer'', true), '''')';
   is_worker text := 'has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE'')';
-  -- The cheaper question first: of a row that a sweep writes both are asked, and of any other only one.
+  -- The cheaper check comes first: a row that a sweep writes needs both, any other row only one.
   is_author text := format('(%s = '''' OR NOT %s)', writer, is_worker);
   is_sweep text := format('(%s = ''sweep'' AND %s)', writer, is_worker);
   is_link boolean := of_table = 'job_employees';
@@ -33,7 +33,7 @@ BEGIN
     EXECUTE format('CREATE OR REPLACE TRIGGER complete_assignment BEFORE INSERT ON %s FOR EACH ROW
       WHEN (%s) EXECUTE FUNCTION sync.complete_assignment()', target, is_author);
   END IF;
-  -- By its name after history_insert: what it writes into the new row is a later version.
+  -- record_insert sorts after history_insert by its name: the values that it writes into the new row are a later version.
   EXECUTE format('CREATE OR REPLACE TRIGGER record_insert AFTER INSERT ON %s FOR EACH ROW
     WHEN (%s) EXECUTE FUNCTION sync.%I()', target, is_author, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_update BEFORE UPDATE ON %s FOR EACH ROW

@@ -1,4 +1,4 @@
--- An UPDATE by an author; the row is locked by then.
+-- Captures an UPDATE by an author; the row is locked by then.
 CREATE OR REPLACE FUNCTION sync.capture_update() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -11,7 +11,7 @@ DECLARE
   groups text[] := '{}';
   hint text;
 BEGIN
-  -- Both in one question: it is asked for every row.
+  -- One query reads the rules of the table and the time zone: it runs for every row.
   SELECT captured.key_column, captured.operations, captured.hint, accounts.time_zone INTO STRICT told
     FROM sync.captured_tables AS captured LEFT JOIN sync.accounts ON account_id = OLD.account_id WHERE captured.table_name = TG_TABLE_NAME;
   number := (was->>told.key_column)::bigint;
@@ -47,7 +47,7 @@ BEGIN
     RAISE EXCEPTION 'warehouse.%, row %: the record is deleted', TG_TABLE_NAME, OLD.row_id USING ERRCODE = 'integrity_constraint_violation';
   END IF;
   IF number IS NULL AND sync.lacks_create(TG_TABLE_NAME, OLD.row_id) THEN
-    -- Its create was refused: mended, it is a new one. It hangs on what the refused one hung on.
+    -- The row's create was refused: the mended row is a new create, under the parent of the refused one.
     PERFORM sync.record_create(TG_TABLE_NAME, now_json, coalesce(sync.parent_of(TG_TABLE_NAME, OLD.row_id), OLD.parent_row_id));
   ELSE
     PERFORM sync.record_change(

@@ -40,7 +40,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_value IS 'Refuses a value that the service cannot take.';
 
--- Refuses what the service takes no record with: nothing, or nothing but white space, where it needs a value, and a number
+-- Refuses a value with which the service takes no record: null or white space where the service needs a value, and a number
 -- that is too small.
 CREATE OR REPLACE FUNCTION sync.check_rule(rule sync.write_rules, given text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -59,7 +59,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_rule IS 'Refuses a value that is missing, blank or too small for the service.';
 
--- Some columns of a row as the texts in which changes are kept: instants in UTC, where the session is.
+-- Some columns of a row as the texts in which changes are kept. Instants are in UTC where the session is.
 CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(jsonb_object_agg(name, row_json->>name), '{}') FROM unnest(names) AS name
 $$;

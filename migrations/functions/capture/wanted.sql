@@ -1,4 +1,4 @@
--- What the open changes of a row want of its columns, the latest last; null when there is none.
+-- The values that the open changes of a row want for its columns, the latest change last; null where none is open.
 CREATE OR REPLACE FUNCTION sync.wanted_columns(of_table text, of_row bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -17,7 +17,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.wanted_columns IS 'What open changes want of the columns of a row; null when nothing.';
 
--- The same of an assignment: whether the job's open changes want it.
+-- The same for an assignment: whether the open changes of its job want it.
 CREATE OR REPLACE FUNCTION sync.wanted_assignment(of_account bigint, of_job bigint, of_job_row bigint, of_employee bigint, gone_at timestamptz) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT jsonb_build_object('_deleted_at', CASE WHEN fields->'employee_ids' ? of_employee::text THEN NULL
@@ -30,7 +30,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.wanted_assignment IS 'Whether the open changes of a job want an assignment to live; null when they say nothing.';
 
--- What open changes want of a row as it stands; null when nothing.
+-- The values that open changes want for a row as it stands; null where none is open.
 CREATE OR REPLACE FUNCTION sync.wanted(of_table text, held jsonb) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE of_table
@@ -40,12 +40,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.wanted IS 'What open changes want of a row; null when nothing.';
 
--- Before a worker writes what the service sent over a row with open changes: what they want stays.
+-- Keeps the values that open changes want when a worker writes a record of the service over their row.
 CREATE OR REPLACE FUNCTION sync.keep_wanted() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wanted jsonb := sync.wanted(TG_TABLE_NAME, to_jsonb(OLD));
 BEGIN
-  -- That the service does not list an assignment which it has not been told of, says nothing.
+  -- An assignment that the service has not been told of is missing from its list: that proves nothing.
   IF TG_TABLE_NAME = 'job_employees' AND NEW._deleted_at IS NOT NULL AND wanted->'_deleted_at' = 'null' AND OLD._deleted_at IS NULL THEN
     RETURN NULL;
   END IF;
@@ -56,7 +56,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.keep_wanted IS 'Trigger: keeps what open changes want of a row that a sweep writes.';
 
--- Who deletes again what is being deleted, deletes nothing: it is sent once.
+-- A DELETE of a row whose delete is already pending is ignored: the delete is sent once.
 CREATE OR REPLACE FUNCTION sync.keep_tombstone() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN CASE WHEN sync.wanted(TG_TABLE_NAME, to_jsonb(OLD))->>'_deleted_at' IS NULL THEN OLD END;

@@ -1,6 +1,6 @@
--- Ends a change that will not be sent, or that the service refused. The row gets back what it held before, under what other
--- open changes want; nobody knows what the service holds by now, so the record is read again. The row of a create that was
--- refused stays, to be mended or deleted.
+-- Ends a change that will not be sent, or that the service refused. The row gets back its values from before, under the
+-- values that other open changes want. The record is read again, because its values at the service are unknown by now. The
+-- row of a refused create stays, to be mended or deleted.
 CREATE OR REPLACE FUNCTION sync.close_change(closing bigint, closed_as text, why text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -28,14 +28,14 @@ END
 $$;
 COMMENT ON FUNCTION sync.close_change IS 'Ends a change as cancelled or rejected; the row gets back what it held.';
 
--- Removes what the service never knew: a row that was never created, and what was to hang on it.
+-- Removes a row that was never created at the service, and the rows that were to hang on it.
 CREATE OR REPLACE FUNCTION sync.forget_row(of_table text, of_row bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   writer text := coalesce(current_setting('fieldmirror.writer', true), '');
   waiting sync.changes;
 BEGIN
-  -- One at a time: to end one may let another wait for the same create.
+  -- Changes end one at a time: the end of one may let another wait for the same create.
   LOOP
     SELECT change.* INTO waiting FROM sync.changes AS made JOIN sync.changes AS change ON change.waits_for = made.change_id
      WHERE made.table_name = of_table AND made.row_id = of_row AND made.operation = 'create' AND change.is_open
@@ -44,7 +44,7 @@ BEGIN
     EXECUTE format('SELECT FROM warehouse.%I WHERE row_id = $1 FOR UPDATE', waiting.table_name) USING waiting.row_id;
     PERFORM sync.close_change(waiting.change_id, 'cancelled', format('it waited for change %s, which came to nothing', waiting.waits_for));
   END LOOP;
-  -- Not as a sweep: history says who it was.
+  -- The writer is not `sweep`, so that history says who removed the row.
   PERFORM set_config('fieldmirror.writer', 'repair', true);
   IF of_table = 'jobs' THEN
     DELETE FROM warehouse.job_employees WHERE parent_row_id = of_row AND job_number IS NULL;
@@ -55,7 +55,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.forget_row IS 'Removes a row that was never created, and what was to hang on it.';
 
--- What comes later on a record was changed from a value that never was: up to the next wish for the same field.
+-- Later changes of a record were made from a value that never was. Their base is corrected, up to the next wish for the same
+-- field.
 CREATE OR REPLACE FUNCTION sync.rebase_later(change sync.changes, given jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -74,7 +75,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.rebase_later IS 'Corrects what later changes of a record were made from when this one came to nothing.';
 
--- Writes what a change was made from back into its row; the trigger keeps what other open changes want.
+-- Writes the base of a change back into its row; the trigger keeps the values that other open changes want.
 CREATE OR REPLACE FUNCTION sync.restore_row(change sync.changes) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

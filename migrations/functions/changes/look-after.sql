@@ -1,4 +1,5 @@
--- Refuses to touch a change that is of another account than the caller's, not in one of some states, or that a worker has.
+-- Locks a change and its row. Refuses a change of another account than the caller's, in a state that is not allowed, or
+-- that a worker has.
 CREATE OR REPLACE FUNCTION sync.lock_change(wanted bigint, allowed text[], verb text) RETURNS sync.changes
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -29,7 +30,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.hold_change IS 'Holds a pending change until it is released; gives its state.';
 
--- What is held for a kind of value would be held again: somebody looks at what the service makes of that kind first.
+-- Releases a held change. A change held for a kind of value is refused, because it would be held again: a person looks first
+-- at the values that the service makes of that kind.
 CREATE OR REPLACE FUNCTION sync.release_change(wanted bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   change sync.changes := sync.lock_change(wanted, '{held}', 'release it');
@@ -44,7 +46,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.release_change IS 'Lets a held change be sent; gives its state.';
 
--- Makes a pending change due now, and sends once more what the service refused: the row shows again what it wants.
+-- Makes a pending change due now, and sends a refused change once more: its row shows the wanted values again.
 CREATE OR REPLACE FUNCTION sync.retry_change(wanted bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   writer text := coalesce(current_setting('fieldmirror.writer', true), '');
@@ -61,7 +63,7 @@ BEGIN
   END IF;
   UPDATE sync.changes SET state = 'pending', reason = NULL, due_at = now(), settled_at = NULL, sends = 0, failures = 0 WHERE change_id = wanted;
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
-  -- Once to be under change, once more to be brought in line with it.
+  -- The first update marks the row as under change. The second brings it in line with the change.
   EXECUTE format('UPDATE warehouse.%I SET _pending = true WHERE row_id = $1', change.table_name) USING change.row_id;
   GET DIAGNOSTICS found = ROW_COUNT;
   IF found = 0 THEN
@@ -81,8 +83,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.retry_change IS 'Makes a pending change due now, and sends once more what the service refused; gives its state.';
 
--- What the service refused can be given up, too. The row of an update or a delete shows again what the service holds; that
--- of a create which nobody mended goes, and with it what waits for it.
+-- A refused change can be given up, too. The row of an update or a delete shows the values of the service again. The row of
+-- a create that was not mended goes, and with it the changes that wait for that create.
 CREATE OR REPLACE FUNCTION sync.cancel_change(wanted bigint, why text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

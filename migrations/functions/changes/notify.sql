@@ -1,4 +1,4 @@
--- Tells who listens: workers of what is due, everybody of what is settled. A notice has room for 8,000 bytes.
+-- Notifies workers of due changes, and every listener of settled ones. A notice has room for 8,000 bytes.
 CREATE OR REPLACE FUNCTION sync.tell_change() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NEW.state IN ('pending', 'in_doubt') AND NEW.waits_for IS NULL THEN

@@ -1,5 +1,6 @@
--- Records a change, or brings it into one that is not sent yet. What was assigned before is what an earlier change on its way
--- wants, also where this one joins a later change of other fields: taking an employee off again is no edit taken back then.
+-- Records a change, or brings it into one that is not sent yet. The base of employee_ids is the list that an earlier change
+-- on its way wants, also where this edit joins a later change of other fields. Taking an employee off again is then no edit
+-- that was taken back.
 CREATE OR REPLACE FUNCTION sync.record_change(
   of_account bigint, of_table text, of_row bigint, of_operation text, of_number bigint,
   edited jsonb, was jsonb, of_parent bigint DEFAULT NULL, of_key text DEFAULT NULL) RETURNS void
@@ -25,7 +26,7 @@ BEGIN
     AND (last.operation = 'update' OR last.operation = 'create' AND NOT EXISTS (
       SELECT FROM sync.write_rules WHERE table_name = of_table AND edited ? field AND NOT on_create)), false);
   IF was ? 'employee_ids' AND NOT (is_merged AND last.base ? 'employee_ids') THEN
-    -- Before it was what an earlier change wants, for that one is on its way.
+    -- The base is the list that an earlier change wants, for that change is on its way.
     was := was || coalesce((
       SELECT jsonb_build_object('employee_ids', fields->'employee_ids') FROM sync.changes
        WHERE table_name = of_table AND row_id = of_row AND fields ? 'employee_ids' AND is_open
@@ -57,7 +58,7 @@ BEGIN
           nullif(current_setting('application_name'), ''))
   RETURNING change_id INTO made;
   IF of_operation = 'create' THEN
-    -- What waited for a create that failed, waits for the one that mends it.
+    -- Changes that waited for a failed create wait for the create that mends it.
     UPDATE sync.changes AS waiting SET waits_for = made FROM sync.changes AS failed
      WHERE failed.table_name = of_table AND failed.row_id = of_row AND failed.operation = 'create' AND failed.state = 'rejected'
        AND waiting.waits_for = failed.change_id;
@@ -67,8 +68,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.record_change IS 'Brings an edit into sync.changes.';
 
--- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease has run out must take it
--- up anew, or it would send what was wanted before.
+-- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease has run out must take the
+-- change up anew, or it would send the earlier wish.
 CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -84,7 +85,7 @@ BEGIN
         SELECT coalesce(jsonb_agg(DISTINCT id ORDER BY id), '[]')
           FROM jsonb_array_elements_text((was->'employee_ids') || (held.base->'employee_ids')) AS id));
     END IF;
-    -- What was changed back needs no sending.
+    -- Fields that were changed back need no sending.
     SELECT coalesce(jsonb_object_agg(key, value), '{}') INTO merged FROM jsonb_each(merged) WHERE value IS DISTINCT FROM based->key;
     IF merged = '{}' THEN
       UPDATE sync.changes SET base = based, state = 'cancelled', settled_at = now(), lease_until = NULL,

@@ -1,5 +1,5 @@
--- Decides a conflict. `service` gives up the wish where the service holds something else; `warehouse` sends it all the same;
--- of a create whose fate nobody knows, a number adopts that record, and `resend` sends it once more.
+-- Decides a conflict. `service` gives up the wish where the service holds another value. `warehouse` sends the wish all the
+-- same. For a create of unknown fate, a number adopts the record of that number, and `resend` sends the create once more.
 CREATE OR REPLACE FUNCTION sync.resolve_change(wanted bigint, decision text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -15,7 +15,7 @@ BEGIN
       PERFORM sync.close_change(wanted, 'cancelled', format('%s kept what the service holds', session_user));
       RETURN 'cancelled';
     END IF;
-    -- What moves with a wish is sent with it: an address is never half yours and half theirs.
+    -- Fields that move with a wish are sent with it: an address is never half the author's and half the service's.
     UPDATE sync.changes SET state = 'pending', reason = NULL, due_at = now(), failures = 0,
            fields = CASE decision WHEN 'service' THEN kept ELSE fields || wished END
      WHERE change_id = wanted;

@@ -9,21 +9,21 @@ CREATE OR REPLACE FUNCTION sync.fingerprint(of_account bigint, of_table text, of
 $$;
 COMMENT ON FUNCTION sync.fingerprint IS 'Hash of the content of a create and of what it hangs on.';
 
--- Lets go on what waited for a change: behind what that one itself waited for, if anything.
+-- Frees the changes that waited for a change: they wait for the change that it waited for itself, if any.
 CREATE OR REPLACE FUNCTION sync.free_waiting(settled bigint) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   UPDATE sync.changes SET waits_for = (SELECT earlier.waits_for FROM sync.changes AS earlier WHERE earlier.change_id = settled)
    WHERE waits_for = settled
 $$;
 COMMENT ON FUNCTION sync.free_waiting IS 'Lets go on what waited for a change.';
 
--- Whether a row without a number has nothing under way that will give it one: its create was refused.
+-- Whether the create of a row without a number was refused: no open create will give the row a number.
 CREATE OR REPLACE FUNCTION sync.lacks_create(of_table text, of_row bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT NOT EXISTS (SELECT FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND operation = 'create' AND is_open)
 $$;
 COMMENT ON FUNCTION sync.lacks_create IS 'Whether nothing is under way that would create the record of a row without a number.';
 
--- What the refused creates of a row hung on.
+-- The parent row on which the refused creates of a row hung.
 CREATE OR REPLACE FUNCTION sync.parent_of(of_table text, of_row bigint) RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT parent_row_id FROM sync.changes WHERE table_name = of_table AND row_id = of_row AND operation = 'create' ORDER BY change_id DESC LIMIT 1

@@ -1,7 +1,8 @@
--- Keeps what a statement superseded or removed. As its owner, so that who may write a warehouse table need not be
--- allowed to write its history. Columns by name: where the past table lacks one, the write fails instead of losing it.
--- Arguments: whether it is a `sweep` or an `edit`; of a table whose rows come inside other records, the streams of these,
--- and the column that names the record.
+-- Keeps the versions that a statement superseded or removed. The function runs as its owner, so that a role that may write
+-- a warehouse table needs no right to write its history. Columns are named: where the past table lacks one, the write fails
+-- instead of losing it.
+-- Arguments: `sweep` or `edit`; for a table whose rows come inside other records, the streams of these records, and the
+-- column that names the record.
 CREATE OR REPLACE FUNCTION history.keep_versions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -15,7 +16,7 @@ BEGIN
   ELSIF NOT EXISTS (SELECT FROM superseded) THEN
     RETURN NULL;
   ELSIF TG_OP = 'UPDATE' THEN
-    -- What was updated and not changed has no stamp: it superseded nothing.
+    -- A row that was updated and not changed has no stamp: it superseded nothing.
     source := 'superseded AS held JOIN successors AS next ON next.row_id = held.row_id AND next._changed_at > held._changed_at';
     ended := 'next._changed_at';
   ELSE
@@ -34,7 +35,7 @@ BEGIN
                ON CONFLICT (row_id, table_name, at) DO UPDATE SET kind = EXCLUDED.kind$sql$,
       TG_TABLE_NAME, ended, CASE TG_OP WHEN 'UPDATE' THEN 'update' ELSE 'delete' END, source);
     IF TG_NARGS > 1 THEN
-      -- Their record is read again by the next sweep, though its bytes are the same.
+      -- The next sweep reads the record of these rows again, though its bytes are the same.
       EXECUTE format(
         'DELETE FROM sync.known_records AS known USING (SELECT DISTINCT held.account_id, %s AS number FROM %s) AS record
           WHERE known.account_id = record.account_id AND known.stream = ANY (%L::text[]) AND known.number = %s',
@@ -47,8 +48,8 @@ END
 $$;
 COMMENT ON FUNCTION history.keep_versions IS 'Trigger: keeps the versions that a statement superseded or removed.';
 
--- Notes who inserted a row that no sweep brought. A row_id that was in use when the transaction began would have two
--- versions at one time; it takes somebody who gives out row_id themselves.
+-- Notes the role that inserted a row which no sweep brought. A row_id that was in use when the transaction began would have
+-- two versions at one time; only an INSERT that names its row_id can cause that.
 CREATE OR REPLACE FUNCTION history.note_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- Lets an employee log in with a name and a password. Nothing is raised: Postgres logs the text of a statement that fails,
--- and with it the password. Not even where somebody cancels it, or where its time is up: OTHERS does not catch that. A lock is
--- waited for two seconds, so that whoever ends a statement after five is told, too.
+-- Lets an employee log in with a name and a password. No error is raised: Postgres logs the text of a statement that fails,
+-- and with it the password. A cancelled statement and one whose time is up raise none either; OTHERS alone does not catch
+-- them. A lock is waited for two seconds, so that a session that ends its statements after five is told, too.
 -- @param force - also for the employee whose token is in use, or may be: the new password makes that token invalid
 -- @returns the change; or null, and why it was refused
 CREATE OR REPLACE FUNCTION sync.set_employee_login(
@@ -60,7 +60,7 @@ BEGIN
   VALUES (made, key.login_key_id, sealed, clock_timestamp() + interval '15 minutes')
       ON CONFLICT ON CONSTRAINT employee_logins_pkey DO UPDATE
      SET login_key_id = EXCLUDED.login_key_id, sealed = EXCLUDED.sealed, expires_at = EXCLUDED.expires_at;
-  -- The row shows what is wanted, and no longer what a sweep or another change wrote.
+  -- The row shows the wanted login, and no longer the one that a sweep or another change wrote.
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
   UPDATE warehouse.employees
      SET username = $2, can_login = true, _pending = true, _sweep_id = NULL, _page = NULL, _change_id = NULL

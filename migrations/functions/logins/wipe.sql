@@ -11,8 +11,8 @@ CREATE OR REPLACE TRIGGER wipe_login AFTER UPDATE OF state ON sync.changes FOR E
   WHEN (NEW.table_name = 'employees' AND NEW.operation = 'update' AND NEW.state NOT IN ('held', 'pending', 'sending'))
   EXECUTE FUNCTION sync.wipe_login();
 
--- Drops the passwords whose time is up, and rejects their changes where nobody is sending them. @returns how many
--- @param of_key - drops those that it sealed, whatever their time: nobody has it any more
+-- Drops the passwords whose time is up, and rejects their changes where no worker is sending them. @returns how many
+-- @param of_key - drops the passwords that this key sealed, whatever their time: no worker has the key any more
 CREATE OR REPLACE FUNCTION sync.drop_logins(of_key text DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   expired record;
@@ -25,7 +25,7 @@ BEGIN
   LOOP
     PERFORM FROM warehouse.employees WHERE row_id = expired.row_id FOR UPDATE;
     SELECT * INTO change FROM sync.changes WHERE change_id = expired.change_id FOR UPDATE;
-    -- It may have been set again meanwhile.
+    -- The password may have been set again meanwhile.
     DELETE FROM sync.employee_logins WHERE change_id = expired.change_id AND (expires_at <= clock_timestamp() OR login_key_id = of_key);
     CONTINUE WHEN NOT FOUND;
     dropped := dropped + 1;

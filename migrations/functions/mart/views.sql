@@ -1,5 +1,5 @@
--- The columns of a table's view as they should be. A column that is there keeps its place and its type, so that the view
--- can be replaced under what stands on it; only the one that is being promoted takes the type that its fields have now.
+-- The columns of a table's view as they should be. A column that is there keeps its place and its type, so that the view can
+-- be replaced under its dependents. Only the column that is being promoted takes the type that its fields have now.
 CREATE OR REPLACE FUNCTION sync.plan_mart_view(of_table text, promoting text)
 RETURNS TABLE (name text, type text, expression text, comment text, was_type text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -37,8 +37,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.plan_mart_view IS 'The columns of the view of a table as they should be.';
 
--- What tells a record of the service from a row that exists here alone: it has the number that the service gave it. An
--- assignment has none; while it is wanted, no sweep and no change has written what the service says of it.
+-- A record of the service has the number that the service gave it; a row that exists here alone has none. An assignment has
+-- no number: it is no record while it is pending and neither a sweep nor a change has written it.
 CREATE OR REPLACE FUNCTION sync.is_record(of_table text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(string_agg(format(' AND live.%I IS NOT NULL', attname), '' ORDER BY attnum), '')
@@ -48,8 +48,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.is_record IS 'The condition, as SQL, that a row of the table is a record of the service.';
 
--- Makes the view of one table as sync.fields wants it. New columns go to the end, in place; a column that goes or changes
--- its type needs another view: the old one is dropped, but never with what others built on it, and grants are kept.
+-- Makes the view of one table as sync.fields wants it. New columns go to the end, in place. A column that goes or changes
+-- its type needs another view: the old view is dropped, but never with objects that others built on it, and grants are
+-- kept.
 CREATE OR REPLACE FUNCTION sync.build_mart_view(of_table text, promoting text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
