@@ -104,10 +104,13 @@ test('beside a worker that serves the account a mistyped token stops nothing; be
     code: 3,
   });
   expect(await isStopped()).toBeNull();
+  const countUnfinished = async () =>
+    (await client.query('SELECT FROM sync.sweeps WHERE ended_at IS NULL')).rowCount;
+  await expect.poll(countUnfinished, {timeout: 20_000}).toBe(0);
   // The token is replaced at the service; the worker meets it with the next sweep.
   server.manners.set('a', {token: 'the-new-one'});
   await client.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by) VALUES (1, 'tasks', 'full', 'command') ON CONFLICT DO NOTHING`,
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by) VALUES (1, 'tasks', 'full', 'command')`,
   );
   await expect.poll(isStopped, {timeout: 20_000}).toMatch(/401.*FIELDMIRROR_API_TOKEN has it: start anew/);
   const renewed = {...env, FIELDMIRROR_API_TOKEN: 'the-new-one'};
