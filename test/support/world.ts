@@ -101,7 +101,9 @@ export async function openWorld(
       for (const {name} of allStreams) {
         const result = await sweep(name);
         if (result.outcome !== 'ended')
-          throw new Error(`${name}: the sweep did not end: ${JSON.stringify(result)}`);
+          throw new Error(`${name}: the sweep did not end, but was ${result.outcome}`, {
+            cause: 'error' in result ? result.error : undefined,
+          });
       }
     },
     close: async () => {
