@@ -1,7 +1,7 @@
 // The answers, made from the tables' own definitions: a new column is here by itself.
 
 import {z} from 'zod';
-import {changeStates} from '../warehouse/changes/change-states.ts';
+import {attemptOutcomes, changeOperations, changeStates} from '../warehouse/changes/change-states.ts';
 import {type Column, type MirrorTable, ownColumns} from '../warehouse/rows/mirror-table.ts';
 
 /** Numbers are text: no digit is lost. */
@@ -13,7 +13,7 @@ const changeShape = {
   change_id: number,
   table: z.string(),
   row_id: number.describe('row_id of the row in its table; it has one before the service gives a number.'),
-  operation: z.enum(['create', 'update', 'delete']),
+  operation: z.enum(changeOperations),
   number: number.nullable().describe('Number of the record at the service; null until it has given one.'),
   parent_row_id: number.nullable(),
   external_key: z.string().nullable(),
@@ -44,7 +44,7 @@ export const unchangedSchema = z
     state: z.literal('unchanged'),
     table: z.string(),
     row_id: number,
-    operation: z.enum(['create', 'update', 'delete']),
+    operation: z.enum(changeOperations),
     number: number.nullable(),
     external_key: z.string().nullable(),
   })
@@ -67,7 +67,7 @@ export const storySchema = z.object({
       path: z.string(),
       started_at: moment,
       ended_at: moment.nullable(),
-      outcome: z.enum(['done', 'refused', 'not-sent', 'in-doubt']).nullable(),
+      outcome: z.enum(attemptOutcomes).nullable(),
       status: z.int().nullable(),
       answer: z.string().nullable().describe('What the service said, in short.'),
     }),

@@ -5,9 +5,9 @@ import {type Change, changeSchema, type Story, storySchema} from '../answers.ts'
 
 // The answers say which columns they are made of.
 const {attempts: attempt, conflicts: conflict} = storySchema.shape;
-const changeColumns = columnsOf(changeSchema);
-const attemptColumns = columnsOf(attempt.element);
-const conflictColumns = columnsOf(conflict.element);
+const changeColumns = listColumns(changeSchema);
+const attemptColumns = listColumns(attempt.element);
+const conflictColumns = listColumns(conflict.element);
 
 /** Changes of an account by their numbers. */
 export async function readChanges(
@@ -58,7 +58,7 @@ export async function readLatestChange(
   return rows[0]?.change_id ?? null;
 }
 
-function columnsOf(schema: z.ZodObject): string {
+function listColumns(schema: z.ZodObject): string {
   return Object.keys(schema.shape)
     .map((name) => (name === 'table' ? 'table_name AS "table"' : name))
     .join(', ');

@@ -5,3 +5,8 @@ export const changeStates = [...openStates, ...settledStates] as const;
 
 export type OpenState = (typeof openStates)[number];
 export type ChangeState = (typeof changeStates)[number];
+
+export const changeOperations = ['create', 'update', 'delete'] as const;
+
+/** How a writing request ends; `not-sent`: nothing was written. */
+export const attemptOutcomes = ['done', 'refused', 'not-sent', 'in-doubt'] as const;

@@ -7,7 +7,7 @@ import type {Evidence} from './evidence.ts';
 
 const modes = ['full', 'window', 'record'] as const;
 const requesters = ['schedule', 'command'] as const;
-/** Where a sweep goes on: the first pass, the second and its questions, or approved tombstones. */
+/** The place where a sweep goes on: the first pass, the second and its questions, or approved tombstones. */
 const stages = ['read', 'verify', 'approved'] as const;
 const states = ['due', 'running', 'certified', 'refreshed', 'uncertified', 'stopped', 'failed'] as const;
 

@@ -1,7 +1,9 @@
 import {sql} from 'drizzle-orm';
 import {check, text} from 'drizzle-orm/pg-core';
 import {sync} from '../../accounts/accounts-table.ts';
+import {listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
+import {changeOperations} from '../change-states.ts';
 
 const capturedTables = sync.table(
   'captured_tables',
@@ -16,7 +18,7 @@ const capturedTables = sync.table(
   (table) => [
     check(
       'captured_tables_operations_check',
-      sql`${table.operations} <@ ARRAY['create', 'update', 'delete'] AND array_position(${table.operations}, NULL) IS NULL`,
+      sql`${table.operations} <@ ARRAY[${listed(changeOperations)}] AND array_position(${table.operations}, NULL) IS NULL`,
     ),
     check(
       'captured_tables_parent_check',

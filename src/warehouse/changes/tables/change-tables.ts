@@ -3,12 +3,10 @@ import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-
 import {accounts, sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
-import {changeStates, openStates} from '../change-states.ts';
+import {attemptOutcomes, changeOperations, changeStates, openStates} from '../change-states.ts';
 import type {ChangeResult, ChangeValues} from '../change-values.ts';
 
-const operations = ['create', 'update', 'delete'] as const;
 const methods = ['POST', 'PUT', 'DELETE'] as const;
-const outcomes = ['done', 'refused', 'not-sent', 'in-doubt'] as const;
 
 export const changes = sync.table(
   'changes',
@@ -19,7 +17,7 @@ export const changes = sync.table(
       .references(() => accounts.account_id),
     table_name: text().notNull(),
     row_id: bigNumber().notNull(),
-    operation: text({enum: operations}).notNull(),
+    operation: text({enum: changeOperations}).notNull(),
     number: bigNumber(),
     parent_row_id: bigNumber(),
     external_key: text(),
@@ -47,7 +45,7 @@ export const changes = sync.table(
     settled_at: instant(),
   },
   (table) => [
-    check('changes_operation_check', sql`${table.operation} IN (${listed(operations)})`),
+    check('changes_operation_check', sql`${table.operation} IN (${listed(changeOperations)})`),
     check('changes_state_check', sql`${table.state} IN (${listed(changeStates)})`),
     check(
       'changes_fields_check',
@@ -159,7 +157,7 @@ export const attempts = sync.table(
     read_at: instant(),
     started_at: instant().notNull().defaultNow(),
     ended_at: instant(),
-    outcome: text({enum: outcomes}),
+    outcome: text({enum: attemptOutcomes}),
     status: integer(),
     answer: text(),
   },
@@ -167,7 +165,7 @@ export const attempts = sync.table(
     check('attempts_method_check', sql`${table.method} IN (${listed(methods)})`),
     check(
       'attempts_outcome_check',
-      sql`${table.outcome} IN (${listed(outcomes)}) AND ${table.ended_at} IS NOT NULL OR ${table.outcome} IS NULL AND ${table.ended_at} IS NULL`,
+      sql`${table.outcome} IN (${listed(attemptOutcomes)}) AND ${table.ended_at} IS NOT NULL OR ${table.outcome} IS NULL AND ${table.ended_at} IS NULL`,
     ),
     index('attempts_change_id_idx').on(table.change_id),
   ],
