@@ -3,8 +3,7 @@
 // requests of their own: operations.ts.
 
 import type {Asking, ReadRequest, Transport} from '../http/transport.ts';
-import type {ElementNames} from '../xml/reader.ts';
-import type {FieldRecord} from '../xml/record.ts';
+import type {ElementNames, FieldRecord} from '../xml/record.ts';
 import {queryOf} from './list-query.ts';
 import {type List, listAll, listRecords, refuseMissing, showRecord, toPathPart} from './operations.ts';
 import {type Gone, isGone} from './verdict.ts';

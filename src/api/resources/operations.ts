@@ -3,8 +3,8 @@
 
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import type {ReadRequest, Transport, WriteRequest} from '../http/transport.ts';
-import {type BadRecord, type ElementNames, readList, readOne} from '../xml/reader.ts';
-import type {FieldRecord} from '../xml/record.ts';
+import {type BadRecord, readList, readOne} from '../xml/reader.ts';
+import type {ElementNames, FieldRecord} from '../xml/record.ts';
 import {type Answer, type Gone, isGone} from './verdict.ts';
 import type {WriteOutcome} from './write-outcome.ts';
 

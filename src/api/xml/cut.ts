@@ -3,7 +3,7 @@
 // send, and for anything else it steps aside.
 
 import {hash} from 'node:crypto';
-import type {ElementNames} from './reader.ts';
+import type {ElementNames} from './record.ts';
 
 const LESS = 0x3c;
 const SLASH = 0x2f;
@@ -38,7 +38,8 @@ function hasMarkup(body: Buffer): boolean {
   return false;
 }
 
-interface Opening {
+/** The declaration and the opening tag of a list. */
+export interface Opening {
   /** The list's name as this page spells it. */
   readonly listName: string;
   /** The place where the records begin. */
@@ -48,7 +49,8 @@ interface Opening {
 const OPENING =
   /^<\?xml version="1\.0" encoding="(?:UTF-8|utf-8)"\?>[ \t\r\n]*<([a-z][a-z_-]*)(?: type="array")?>/;
 
-function readOpening(body: Buffer, list: string): Opening | null {
+/** @returns null where the body does not begin with a UTF-8 declaration and the list's opening tag */
+export function readOpening(body: Buffer, list: string): Opening | null {
   const found = OPENING.exec(body.toString('latin1', 0, 200));
   const listName = found?.[1];
   if (found === null || listName === undefined) return null;

@@ -7,17 +7,11 @@ import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import {judgeFlaws} from '../http/local-flaw.ts';
 import {decodeText, NotText} from './document-text.ts';
 import {DEFAULT_LIMITS, type Limits, TooMuch} from './limits.ts';
-import type {Element, FieldRecord, Value} from './record.ts';
+import type {Element, ElementNames, FieldRecord, Value} from './record.ts';
 import type {SeenElements} from './seen-elements.ts';
 import {toUnderscored} from './shape.ts';
 import {BadDocument, TreeBuilder} from './tree-builder.ts';
 import {replaceForbidden} from './xml-character.ts';
-
-/** The names of a list and of its records, with underscores: `{list: 'time_entries', item: 'time_entry'}`. */
-export interface ElementNames {
-  readonly list: string;
-  readonly item: string;
-}
 
 /** The source of the bytes, and the terms of their reading. */
 export interface ReadMeta {

@@ -17,3 +17,9 @@ export interface Element {
 
 /** One record of a list, or the one record of a show. */
 export type FieldRecord = Element;
+
+/** The names of a list and of its records, with underscores: `{list: 'time_entries', item: 'time_entry'}`. */
+export interface ElementNames {
+  readonly list: string;
+  readonly item: string;
+}

@@ -67,9 +67,17 @@ export class SeenElements {
     if (names !== null) this.#add(names, types, {depth, parent: '', name});
   }
 
+  /** Notes all that another document, or another reading of this one, was seen to hold. */
+  addAll(other: SeenElements): void {
+    for (const [names, first] of other.#entries) {
+      for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next)
+        this.#add(names, entry.types, entry);
+    }
+  }
+
   #add(
     names: readonly string[],
-    types: readonly number[],
+    types: ArrayLike<number>,
     place: Pick<Entry, 'depth' | 'parent' | 'name'>,
   ): void {
     const {depth, parent, name} = place;

@@ -5,8 +5,10 @@
 import {isUtf8} from 'node:buffer';
 import {RecordError, RetryableError} from '../../base/errors.ts';
 import {cutList} from './cut.ts';
-import {type BadRecord, type ElementNames, type ReadMeta, readList, readOne} from './reader.ts';
-import type {FieldRecord} from './record.ts';
+import {DEFAULT_LIMITS} from './limits.ts';
+import {readQuickly} from './quick-list.ts';
+import {type BadRecord, type ReadMeta, readList, readOne} from './reader.ts';
+import type {ElementNames, FieldRecord} from './record.ts';
 import {replaceForbidden} from './xml-character.ts';
 
 const reason = 'bytes that are not UTF-8';
@@ -20,6 +22,9 @@ export function readListApart(
   names: ElementNames,
   meta: ReadMeta = {},
 ): {records: FieldRecord[]; bad: BadRecord[]} {
+  const {limits, seen} = meta;
+  const records = readQuickly(body, names, {limits: {...DEFAULT_LIMITS, ...limits}, seen});
+  if (records !== null) return {records, bad: []};
   try {
     return readList(body, names, meta);
   } catch (error) {
