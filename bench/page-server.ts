@@ -35,7 +35,7 @@ process.on('disconnect', () => process.exit(0));
 
 /** Reads a file into a buffer, or into a larger one where it does not fit. */
 function readInto(given: Buffer, file: string): {buffer: Buffer; size: number} {
-  const opened = openSync(file);
+  const opened = openSync(file, 'r');
   try {
     const {size} = fstatSync(opened);
     const buffer = size <= given.length ? given : Buffer.allocUnsafeSlow(size);

@@ -67,7 +67,19 @@ function readStrictly(body: Buffer) {
   }
 }
 
-/** The fields of a document with the types that they came as, in one order. */
-function listFields(seen: SeenElements): string[] {
-  return [...seen].map(({path, names: fields, types}) => `${path} ${fields} ${types}`).sort();
+/**
+ * The fields of a document by kind of element, with the types that they came as. A kind stands twice where its shapes
+ * were forgotten in the middle of the document: here it stands once.
+ */
+function listFields(seen: SeenElements): Map<string, readonly number[]> {
+  const kinds = new Map<string, readonly number[]>();
+  for (const {path, names: fields, types} of seen) {
+    const kind = `${path} ${fields}`;
+    const others = kinds.get(kind) ?? [];
+    kinds.set(
+      kind,
+      [...types].map((type, at) => type | (others[at] ?? 0)),
+    );
+  }
+  return kinds;
 }
