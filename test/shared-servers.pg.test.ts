@@ -1,6 +1,10 @@
 // The fate of the servers that all tests share, when one of them cannot be made.
 
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
 import {existsSync} from 'node:fs';
+import {createInterface} from 'node:readline';
+import {fileURLToPath} from 'node:url';
 import pg from 'pg';
 import {expect, test} from 'vitest';
 import {SetUp} from './support/set-up.ts';
@@ -65,4 +69,14 @@ test('a Redis that does not start is named, and no Postgres and no folder stay',
   const failed = await fail(() => ({redis: () => Promise.reject(new Error('no port is free'))}));
   expect(failed.said).toBe('starting Redis: no port is free');
   await expectGone(failed);
+});
+
+test.each(['SIGINT', 'SIGTERM'] as const)('after %s no Postgres and no folder stay', async (signal) => {
+  const script = fileURLToPath(new URL('support/held-postgres.ts', import.meta.url));
+  const holder = spawn(process.execPath, [script], {stdio: ['ignore', 'pipe', 'inherit']});
+  const [line] = await once(createInterface(holder.stdout), 'line');
+  holder.kill(signal);
+  const [code] = await once(holder, 'exit');
+  expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
+  await expectGone(JSON.parse(line));
 });

@@ -5,6 +5,7 @@ import {allTables} from '../../src/streams/all-tables.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import {endWithProcess} from './end-with-process.ts';
 import type {SetUp} from './set-up.ts';
 
 /** A Postgres for one set-up alone, and its folder. */
@@ -14,7 +15,7 @@ export interface OwnPostgres {
 }
 
 /**
- * Starts a Postgres for as long as a set-up lasts; then it is stopped, and its folder removed.
+ * Starts a Postgres for as long as a set-up or its process lasts; then it is stopped, and its folder removed.
  * @param use - its purpose, in the name of its folder
  */
 export async function startPostgres(setUp: SetUp, use: string): Promise<OwnPostgres> {
@@ -22,6 +23,11 @@ export async function startPostgres(setUp: SetUp, use: string): Promise<OwnPostg
     'making a folder for Postgres',
     () => mkdtemp(join(tmpdir(), `fieldmirror-${use}-`)),
     (folder) => rm(folder, {recursive: true, force: true}),
+  );
+  await setUp.step(
+    'tying Postgres to this process',
+    async () => endWithProcess(home),
+    async (untie) => untie(),
   );
   const postgres = await setUp.step(
     'starting Postgres',
