@@ -53,7 +53,7 @@ function schedule(more: Partial<Schedule> = {}): Schedule {
     windowName: null,
     everyMs: 24 * hourMs,
     nextDueAt: hoursAgo(-14),
-    lastRungAt: hoursAgo(10),
+    lastRequestedAt: hoursAgo(10),
     ...more,
   };
 }

@@ -123,7 +123,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
       .toBe(1);
     const {rows} = await world.pool.query('SELECT sweep_id FROM sync.sweeps');
     expect(await endOf(String(rows[0].sweep_id))).toMatchObject([{stream: 'tasks', requestedBy: 'schedule'}]);
-    expect((await listSchedules(world.pool, {accountId}))[0]?.lastRungAt).not.toBeNull();
+    expect((await listSchedules(world.pool, {accountId}))[0]?.lastRequestedAt).not.toBeNull();
   });
 });
 

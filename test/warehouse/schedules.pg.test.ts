@@ -54,7 +54,7 @@ describe('schedules', () => {
         windowName: null,
         everyMs: 24 * hourMs,
         nextDueAt: '2020-01-01T03:00:00Z',
-        lastRungAt: null,
+        lastRequestedAt: null,
       },
       {name: 'jobs today', mode: 'window', windowName: 'today', everyMs: hourMs},
     ]);

@@ -5,7 +5,7 @@ import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
 import {commentTable} from '../schema/commented-table.ts';
 import {accounts, sync} from './accounts-table.ts';
 
-const apiKeys = sync.table(
+export const apiKeys = sync.table(
   'api_keys',
   {
     api_key_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),

@@ -4,30 +4,33 @@
 import {createHash, randomBytes} from 'node:crypto';
 import {Secret} from '../../base/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {apiKeys} from './access-tables.ts';
 
-/** A key as the warehouse knows it: never its text. */
-export interface ApiKey {
-  readonly apiKeyId: string;
-  readonly name: string;
-  /** The account it opens: its number, its name, its IANA zone. */
-  readonly accountId: string;
+type Row = typeof apiKeys.$inferSelect;
+
+const columns = [
+  'api_key_id',
+  'name',
+  'account_id',
+  'may_write',
+  'created_at',
+  'created_by',
+  'last_used_at',
+  'revoked_at',
+] as const satisfies readonly (keyof Row)[];
+
+/** A key as the warehouse knows it, never its text: a row of sync.api_keys, whose definition says what each column means. */
+export interface ApiKey extends ReadRow<Row, (typeof columns)[number]> {
+  /** Name of the account that it opens. */
   readonly account: string;
+  /** IANA zone of that account. */
   readonly timeZone: string;
-  readonly mayWrite: boolean;
-  /** ISO 8601, UTC. */
-  readonly createdAt: string;
-  readonly createdBy: string;
-  /** To the minute. */
-  readonly lastUsedAt: string | null;
-  readonly revokedAt: string | null;
 }
 
 const shape = /^fm_[A-Za-z0-9_-]{43}$/;
 
-const columns = `
-  api_key_id AS "apiKeyId", api_keys.name, account_id AS "accountId", accounts.name AS account,
-  time_zone AS "timeZone", may_write AS "mayWrite", api_keys.created_at AS "createdAt", created_by AS "createdBy",
-  last_used_at AS "lastUsedAt", revoked_at AS "revokedAt"`;
+const keyColumns = `${selectColumns(columns, 'api_keys')}, accounts.name AS account, time_zone AS "timeZone"`;
 const tables = 'sync.api_keys JOIN sync.accounts USING (account_id)';
 
 /**
@@ -50,7 +53,7 @@ export async function addApiKey(
 
 /** Every key, revoked ones too, the oldest first. */
 export async function listApiKeys(db: Queryable): Promise<ApiKey[]> {
-  const {rows} = await db.query<ApiKey>(`SELECT ${columns} FROM ${tables} ORDER BY api_key_id`);
+  const {rows} = await db.query<ApiKey>(`SELECT ${keyColumns} FROM ${tables} ORDER BY api_key_id`);
   return rows;
 }
 
@@ -67,7 +70,7 @@ export async function revokeApiKey(db: Queryable, name: string): Promise<boolean
 export async function useApiKey(db: Queryable, text: string): Promise<ApiKey | null> {
   if (!shape.test(text)) return null;
   const {rows} = await db.query<ApiKey & {isFresh: boolean}>(
-    `SELECT ${columns}, last_used_at IS NOT DISTINCT FROM date_trunc('minute', now()) AS "isFresh"
+    `SELECT ${keyColumns}, last_used_at IS NOT DISTINCT FROM date_trunc('minute', now()) AS "isFresh"
        FROM ${tables} WHERE key_hash = $1 AND revoked_at IS NULL`,
     [hashKey(text)],
   );

@@ -5,7 +5,7 @@ import {bigNumber, instant} from '../postgres/column-types.ts';
 import {commentTable} from '../schema/commented-table.ts';
 
 // No foreign keys to accounts: a worker that serves one must not keep it from being removed.
-const workers = sync.table(
+export const workers = sync.table(
   'workers',
   {
     worker_id: uuid().primaryKey(),

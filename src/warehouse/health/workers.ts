@@ -1,12 +1,14 @@
 import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {workers} from './workers-table.ts';
+
+type Row = typeof workers.$inferSelect;
+
+const identityColumns = ['worker_id', 'host', 'pid', 'version'] as const satisfies readonly (keyof Row)[];
+const columns = [...identityColumns, 'started_at', 'seen_at'] as const satisfies readonly (keyof Row)[];
 
 /** The identity of a worker; it stays as it is while the worker runs. */
-export interface WorkerIdentity {
-  readonly workerId: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly version: string;
-}
+export type WorkerIdentity = ReadRow<Row, (typeof identityColumns)[number]>;
 
 /** The accounts and keys within a worker's reach at the moment. */
 export interface WorkerReach {
@@ -17,10 +19,8 @@ export interface WorkerReach {
   readonly given: {readonly accountId: string; readonly tokenMark: string} | null;
 }
 
-/** A worker as its row has it. Instants are ISO 8601 in UTC, by the database's clock. */
-export interface Worker extends WorkerIdentity, WorkerReach {
-  readonly startedAt: string;
-  readonly seenAt: string;
+/** A worker: a row of sync.workers, whose definition says what each column means. */
+export interface Worker extends ReadRow<Row, (typeof columns)[number]>, WorkerReach {
   /** Whether it has looked for work within the last minute. */
   readonly isAlive: boolean;
 }
@@ -58,8 +58,7 @@ export async function removeWorker(db: Queryable, workerId: string): Promise<voi
 /** Every worker that is alive or was within the last day, the latest seen first. */
 export async function listWorkers(db: Queryable): Promise<Worker[]> {
   const {rows} = await db.query<Worker>(
-    `SELECT worker_id AS "workerId", host, pid, version, started_at AS "startedAt", seen_at AS "seenAt",
-            seen_at > now() - interval '1 minute' AS "isAlive",
+    `SELECT ${selectColumns(columns)}, seen_at > now() - interval '1 minute' AS "isAlive",
             account_ids::text[] AS "accountIds", key_ids AS "keyIds",
             CASE WHEN given_account_id IS NOT NULL
                  THEN jsonb_build_object('accountId', given_account_id::text, 'tokenMark', given_token_mark) END AS given

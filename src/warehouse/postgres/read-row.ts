@@ -13,9 +13,13 @@ export type ReadRow<Row extends object, Column extends keyof Row & string> = {
   readonly [Name in Column as Camel<Name>]: Row[Name];
 };
 
-/** The columns of a SELECT or RETURNING that reads a `ReadRow`. */
-export function selectColumns(columns: readonly string[]): string {
-  return columns.map((column) => `${column} AS "${toCamel(column)}"`).join(', ');
+/**
+ * The columns of a SELECT or RETURNING that reads a `ReadRow`.
+ * @param table - the table or alias in a query of several
+ */
+export function selectColumns(columns: readonly string[], table?: string): string {
+  const from = table === undefined ? '' : `${table}.`;
+  return columns.map((column) => `${from}${column} AS "${toCamel(column)}"`).join(', ');
 }
 
 function toCamel(column: string): string {

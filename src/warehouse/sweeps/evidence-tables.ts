@@ -29,7 +29,7 @@ export const sightingsTable = commentTable(
   },
 );
 
-const tombstones = sync.table(
+export const tombstones = sync.table(
   'tombstones',
   {
     sweep_id: sweepId(),

@@ -1,6 +1,8 @@
 import {createHash} from 'node:crypto';
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {quarantine} from './quarantine-table.ts';
 
 /** A record that could not be read or taken. */
 export interface QuarantinedRecord {
@@ -17,25 +19,28 @@ interface Scope {
   readonly stream: string;
 }
 
-/** A record in quarantine, still open. */
-export interface QuarantineEntry {
-  readonly quarantineId: string;
-  readonly accountId: string;
+type Row = typeof quarantine.$inferSelect;
+
+const columns = [
+  'quarantine_id',
+  'account_id',
+  'stream',
+  'number',
+  'page',
+  'reason',
+  'sweep_id',
+  'first_seen_at',
+  'last_seen_at',
+  'resolved_at',
+] as const satisfies readonly (keyof Row)[];
+
+/** A record in quarantine: a row of sync.quarantine, whose definition says what each column means. */
+export interface QuarantineEntry extends ReadRow<Row, (typeof columns)[number]> {
+  /** Name of its account. */
   readonly account: string;
-  readonly stream: string;
-  readonly number: string | null;
-  readonly page: number | null;
-  readonly reason: string;
-  readonly sweepId: string | null;
-  /** ISO 8601, UTC. */
-  readonly firstSeenAt: string;
-  readonly lastSeenAt: string;
-  readonly resolvedAt: string | null;
 }
 
-const entryColumns = `
-  quarantine_id AS "quarantineId", account_id AS "accountId", accounts.name AS account, stream, number, page, reason,
-  sweep_id AS "sweepId", first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", resolved_at AS "resolvedAt"`;
+const entryColumns = `${selectColumns(columns, 'quarantine')}, accounts.name AS account`;
 
 /** The identity of one entry: the record's number, or its bytes where the number is not known. */
 const identities = {

@@ -1,36 +1,36 @@
 import type pg from 'pg';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {schedules} from './schedules-table.ts';
 import type {Sweep} from './sweep.ts';
 import {requestSweep} from './sweeps.ts';
 
-/** A sweep that comes round by itself. */
-export interface Schedule {
-  readonly scheduleId: string;
-  readonly accountId: string;
-  readonly name: string;
-  readonly stream: string;
-  readonly mode: 'full' | 'window';
-  readonly windowName: string | null;
+type Row = typeof schedules.$inferSelect;
+
+const columns = [
+  'schedule_id',
+  'account_id',
+  'name',
+  'stream',
+  'mode',
+  'window_name',
+  'next_due_at',
+  'last_requested_at',
+] as const satisfies readonly (keyof Row)[];
+
+/** A sweep that comes round by itself: a row of sync.schedules, whose definition says what each column means. */
+export interface Schedule extends ReadRow<Row, (typeof columns)[number]> {
   readonly everyMs: number;
-  /** ISO 8601, UTC. */
-  readonly nextDueAt: string;
-  readonly lastRungAt: string | null;
 }
 
 /** A schedule as it is wished for. */
-export interface SchedulePlan {
-  readonly name: string;
-  readonly stream: string;
-  readonly mode: 'full' | 'window';
+export interface SchedulePlan extends Pick<Schedule, 'name' | 'stream' | 'mode' | 'everyMs'> {
   readonly windowName?: string | null;
-  readonly everyMs: number;
   /** When it is due for the first time, an instant as ISO text. */
   readonly firstDueAt: string;
 }
 
-const columns = `
-  schedule_id AS "scheduleId", account_id AS "accountId", name, stream, mode, window_name AS "windowName",
-  every_ms::double precision AS "everyMs", next_due_at AS "nextDueAt", last_rung_at AS "lastRungAt"`;
+const scheduleColumns = `${selectColumns(columns)}, every_ms::double precision AS "everyMs"`;
 
 const isActive = `EXISTS (
   SELECT FROM sync.accounts AS account WHERE account.account_id = schedules.account_id AND account.state = 'active')`;
@@ -63,7 +63,7 @@ export async function listSchedules(
   {accountId}: {readonly accountId: string},
 ): Promise<Schedule[]> {
   const {rows} = await db.query<Schedule>(
-    `SELECT ${columns} FROM sync.schedules WHERE account_id = $1 ORDER BY next_due_at, schedule_id`,
+    `SELECT ${scheduleColumns} FROM sync.schedules WHERE account_id = $1 ORDER BY next_due_at, schedule_id`,
     [accountId],
   );
   return rows;
@@ -72,7 +72,7 @@ export async function listSchedules(
 /** The schedules whose time has come, of those accounts that are active, the longest due first. */
 export async function listDueSchedules(db: Queryable, accountIds: readonly string[]): Promise<Schedule[]> {
   const {rows} = await db.query<Schedule>(
-    `SELECT ${columns} FROM sync.schedules
+    `SELECT ${scheduleColumns} FROM sync.schedules
       WHERE account_id = ANY ($1) AND next_due_at <= now() AND ${isActive}
       ORDER BY next_due_at, schedule_id`,
     [accountIds],
@@ -98,7 +98,7 @@ export async function listOverdueSchedules(
 ): Promise<OverdueSchedule[]> {
   const {rows} = await db.query<OverdueSchedule>(
     `SELECT held.*, account.name AS "accountName", least(held."nextDueAt", sweep.due_at) AS "waitsSince"
-       FROM (SELECT ${columns} FROM sync.schedules) AS held
+       FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
        JOIN sync.accounts AS account ON account.account_id = held."accountId" AND account.state = 'active'
        LEFT JOIN sync.sweeps AS sweep
               ON sweep.account_id = held."accountId" AND sweep.stream = held.stream AND sweep.mode = held.mode
@@ -127,11 +127,11 @@ export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promis
 async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Promise<Schedule | null> {
   const {rows} = await client.query<Schedule>(
     `UPDATE sync.schedules
-        SET last_rung_at = now(),
+        SET last_requested_at = now(),
             next_due_at = next_due_at + every_ms * interval '1 millisecond'
                         * (1 + floor(extract(epoch FROM now() - next_due_at) * 1000 / every_ms))::double precision
       WHERE schedule_id = $1 AND next_due_at <= now() AND ${isActive}
-  RETURNING ${columns}`,
+  RETURNING ${scheduleColumns}`,
     [scheduleId],
   );
   return rows[0] ?? null;

@@ -2,8 +2,10 @@
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import type {MirrorTable} from '../rows/mirror-table.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
+import type {tombstones} from './evidence-tables.ts';
 
 /** A number for which the service said that it has no record. */
 export interface GoneNumber {
@@ -12,16 +14,17 @@ export interface GoneNumber {
   readonly words: string;
 }
 
-/** A row that is, or would be, marked deleted. Instants are ISO 8601 in UTC. */
-export interface Tombstone {
-  readonly number: string;
-  /** Null where the service was not asked yet. */
-  readonly status: number | null;
-  readonly words: string | null;
-  readonly askedAt: string | null;
-  readonly writtenAt: string | null;
-  readonly undoneAt: string | null;
-}
+const columns = [
+  'number',
+  'status',
+  'words',
+  'asked_at',
+  'written_at',
+  'undone_at',
+] as const satisfies readonly (keyof typeof tombstones.$inferSelect)[];
+
+/** A row that is, or would be, marked deleted: a row of sync.tombstones, whose definition says what each column means. */
+export type Tombstone = ReadRow<typeof tombstones.$inferSelect, (typeof columns)[number]>;
 
 /** A table whose rows exist only in a parent, and the column that names it. */
 export interface OwnedTable {
@@ -95,8 +98,7 @@ export async function dropSuspects(
 /** The tombstones of a sweep, written or not, in order of number. */
 export async function listTombstones(db: Queryable, sweepId: string): Promise<Tombstone[]> {
   const {rows} = await db.query<Tombstone>(
-    `SELECT number, status, words, asked_at AS "askedAt", written_at AS "writtenAt", undone_at AS "undoneAt"
-       FROM sync.tombstones WHERE sweep_id = $1 ORDER BY number`,
+    `SELECT ${selectColumns(columns)} FROM sync.tombstones WHERE sweep_id = $1 ORDER BY number`,
     [sweepId],
   );
   return rows;

@@ -1,0 +1,1 @@
+ALTER TABLE "sync"."schedules" RENAME COLUMN "last_rung_at" TO "last_requested_at";
