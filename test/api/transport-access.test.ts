@@ -12,7 +12,7 @@ const WRITE = {method: 'PUT', path: '/jobs/7.xml', body: '<job/>'} as const;
 describe('a refused token', () => {
   test('stops the account: what waits fails with the same message unsent, what runs may finish', async () => {
     const server = await startGatedServer();
-    const transport = openTransport(server.url, {throttle: {max: 2}});
+    const transport = openTransport(server.url, {concurrency: {max: 2}});
     const first = failureOf(transport.read({path: '/jobs.xml'}));
     const second = transport.read({path: '/tasks.xml'});
     const waiting = [1, 2, 3].map((page) =>
@@ -131,7 +131,7 @@ describe('what is no refused token stops nothing', () => {
 describe('a closed transport', () => {
   test('fails what waits at once, and tells a write that waited that it was not sent', async () => {
     const server = await startGatedServer();
-    const transport = openTransport(server.url, {throttle: {max: 1}});
+    const transport = openTransport(server.url, {concurrency: {max: 1}});
     const running = failureOf(transport.read({path: '/jobs.xml'}));
     await server.next();
     const read = failureOf(transport.read({path: '/tasks.xml'}));

@@ -190,7 +190,7 @@ describe('caps', () => {
         response.end(EMPTY_LIST);
       });
     });
-    const transport = openTransport(server.url, {throttle: {max: 3}});
+    const transport = openTransport(server.url, {concurrency: {max: 3}});
     await Promise.all(Array.from({length: 30}, () => transport.read({path: '/jobs.xml'})));
     expect(most).toBeLessThanOrEqual(3);
   });
@@ -211,7 +211,7 @@ describe('an abort', () => {
     const stop = new AbortController();
     const server = await startServer(() => stop.abort(new Error('enough')));
     const transport = openTransport(server.url, {
-      throttle: {max: 1},
+      concurrency: {max: 1},
       limits: {timeoutMs: 1_000},
       retry: {attempts: 1},
     });

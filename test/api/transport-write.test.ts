@@ -46,7 +46,7 @@ describe('a write is done', () => {
       response.end('<customer><id>1</id></customer>');
       response.on('finish', () => setImmediate(() => response.socket?.destroy()));
     });
-    const transport = openTransport(server.url, {throttle: {max: 1}});
+    const transport = openTransport(server.url, {concurrency: {max: 1}});
     for (let n = 0; n < 30; n++) expect(await transport.write(WRITE)).toMatchObject({outcome: 'done'});
     expect(server.seen).toHaveLength(30);
     expect(server.connections).toHaveLength(30);

@@ -1,6 +1,6 @@
 import type {Agent, Dispatcher} from 'undici';
+import type {LearnedConcurrency, Load} from '../pace/learned-concurrency.ts';
 import type {Limiter} from '../pace/limiter.ts';
-import type {Load, Throttle} from '../pace/throttle.ts';
 import {type Answer, loadOfFailure, loadOfStatus} from '../resources/verdict.ts';
 import {type BodyLimits, decodeBody} from './decompress.ts';
 import {type Exchange, ExchangeError, type ExchangeLimits, exchange} from './exchange.ts';
@@ -11,8 +11,8 @@ export type RawAnswer = Answer & {readonly retryAfter: string | undefined};
 /** The parts that all attempts of one account share. */
 export interface Shared {
   readonly limits: ExchangeLimits & BodyLimits;
-  readonly throttle: Throttle;
-  /** Follows the throttle. */
+  readonly learned: LearnedConcurrency;
+  /** Follows the learned concurrency. */
   readonly limiter: Limiter;
   /** Milliseconds on a clock that never goes back. */
   readonly now: () => number;
@@ -29,16 +29,16 @@ export interface Attempt {
 }
 
 /**
- * Sends a request whose turn it is, once, and unpacks its answer. The throttle learns from how it ends, and `onAttempt` is
+ * Sends a request whose turn it is, once, and unpacks its answer. The concurrency is learned from how it ends, and `onAttempt` is
  * called if it was sent.
  * @throws {ExchangeError | BadCoding}
  */
 export async function sendOnce(
-  {limits, throttle, limiter, now}: Shared,
+  {limits, learned, limiter, now}: Shared,
   request: Dispatcher.DispatchOptions,
   {agent, kind, signal, onAttempt, mayStart}: Attempt,
 ): Promise<RawAnswer> {
-  const begun = throttle.begin(now());
+  const begun = learned.begin(now());
   let load: Load = 'unknown';
   let isSent = true;
   try {
@@ -53,8 +53,8 @@ export async function sendOnce(
     }
     throw error;
   } finally {
-    throttle.end(begun, {load, kind}, now());
-    limiter.concurrency = throttle.concurrency;
+    learned.end(begun, {load, kind}, now());
+    limiter.concurrency = learned.concurrency;
     if (isSent) onAttempt?.();
   }
 }

@@ -2,10 +2,14 @@ import type {Agent, Dispatcher} from 'undici';
 import {AccessError, FatalError, RetryableError} from '../../base/errors.ts';
 import type {Secret} from '../../base/secret.ts';
 import {kindOf} from '../pace/latency.ts';
+import {
+  type ConcurrencyBounds,
+  DEFAULT_CONCURRENCY,
+  LearnedConcurrency,
+} from '../pace/learned-concurrency.ts';
 import {Limiter, type Urgency} from '../pace/limiter.ts';
 import {DEFAULT_RETRY, type RetryPolicy, retry, type Sleep} from '../pace/retry.ts';
 import {parseRetryAfter} from '../pace/retry-after.ts';
-import {DEFAULT_THROTTLE, Throttle, type ThrottleLimits} from '../pace/throttle.ts';
 import {type ErrorWords, readErrorWords} from '../resources/error-words.ts';
 import {type Answer, type Gone, isUnknownRecord, type Refusal, toReadError} from '../resources/verdict.ts';
 import {judgeFailure, judgeRefusal, type Refused, type WriteOutcome} from '../resources/write-outcome.ts';
@@ -25,7 +29,7 @@ export interface TransportOptions extends AgentOptions {
   readonly token: Secret;
   readonly allowHttp?: boolean;
   /** Requests at once, between which the account's own measure is learned. */
-  readonly throttle?: Partial<ThrottleLimits>;
+  readonly concurrency?: Partial<ConcurrencyBounds>;
   readonly limits?: Partial<TransportLimits>;
   readonly retry?: Partial<RetryPolicy>;
   /** Milliseconds since 1970, to measure the date of a `Retry-After` by where the answer has no date of its own. */
@@ -137,11 +141,11 @@ class HttpTransport implements Transport {
     this.#agents = createAgents(isLocal ? {...options, lookup: onlyThisMachine(options.lookup)} : options);
     this.host = this.#base.host;
     const limits = {...DEFAULT_TRANSPORT_LIMITS, ...options.limits};
-    const throttle = new Throttle({...DEFAULT_THROTTLE, ...options.throttle});
-    const {concurrency} = throttle;
+    const learned = new LearnedConcurrency({...DEFAULT_CONCURRENCY, ...options.concurrency});
+    const {concurrency} = learned;
     const now = options.clock ?? (() => performance.now());
     this.limiter = new Limiter({concurrency, now, sleep: this.#retry.sleep});
-    this.#shared = {limits, throttle, limiter: this.limiter, now};
+    this.#shared = {limits, learned, limiter: this.limiter, now};
   }
 
   async read(request: ReadRequest): Promise<Answer | Gone> {

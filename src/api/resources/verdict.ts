@@ -3,7 +3,7 @@
 
 import {AccessError, FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import type {ExchangeFailure} from '../http/exchange.ts';
-import type {Load} from '../pace/throttle.ts';
+import type {Load} from '../pace/learned-concurrency.ts';
 import type {ErrorWords} from './error-words.ts';
 
 /** An answer, unpacked. */

@@ -15,7 +15,7 @@ export interface AccountsOptions {
   /** Keys that open the tokens sealed in the warehouse; without any, only tokens given apart are known. */
   readonly keys: readonly SealingKey[];
   readonly allowHttp: boolean;
-  readonly transport?: Pick<TransportOptions, 'retry' | 'limits' | 'throttle'>;
+  readonly transport?: Pick<TransportOptions, 'retry' | 'limits' | 'concurrency'>;
   /** Told of every token that is opened, so that a log can be kept clean of it. */
   readonly onToken?: (token: Secret) => void;
 }

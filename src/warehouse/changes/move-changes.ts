@@ -206,7 +206,7 @@ export async function leaveToPerson(
 }
 
 /** A change that is done. */
-export interface Settlement {
+export interface FinishedClaim {
   readonly change: Change;
   readonly number: string;
   readonly result: ChangeResult | null;
@@ -217,14 +217,17 @@ export interface Settlement {
 }
 
 /**
- * Settles changes: they are done. Changes that waited for them go on. Later changes of the same records get
- * the settled fields' values at the service as their base. Of other fields they keep the base that they had,
+ * Finishes changes: they are done. Changes that waited for them go on. Later changes of the same records get
+ * the finished fields' values at the service as their base. Of other fields they keep the base that they had,
  * for the service may have changed those meanwhile. The caller holds the locks of the rows, and loads the
  * service's record after this.
  * @throws {RetryableError} one of them is no longer ours: roll all of it back
  */
-export async function settleChanges(client: pg.ClientBase, settled: readonly Settlement[]): Promise<void> {
-  const ends = settled.map(({change, number, result, remote, attempt}) => {
+export async function finishChanges(
+  client: pg.ClientBase,
+  finished: readonly FinishedClaim[],
+): Promise<void> {
+  const ends = finished.map(({change, number, result, remote, attempt}) => {
     const {changeId, fence, rowId, table} = change;
     const {attemptId, end} = attempt ?? {};
     return {
@@ -246,8 +249,8 @@ export async function settleChanges(client: pg.ClientBase, settled: readonly Set
       WHERE held.change_id = ended.change_id AND held.fence = ended.fence AND state IN ('pending', 'sending', 'in_doubt')`,
     [JSON.stringify(ends)],
   );
-  const [first] = settled;
-  if (rowCount !== settled.length && first !== undefined) throw lost(first.change);
+  const [first] = finished;
+  if (rowCount !== finished.length && first !== undefined) throw lost(first.change);
   await client.query(
     `WITH ended AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS ended (
@@ -261,18 +264,18 @@ export async function settleChanges(client: pg.ClientBase, settled: readonly Set
           SET number = ended.number, waits_for = nullif(later.waits_for, ended.change_id),
               base = later.base || (
                 SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(ended.remote)
-                 WHERE later.base ? key AND (settled.operation = 'create' OR settled.fields ? key))
-         FROM ended JOIN sync.changes AS settled USING (change_id)
+                 WHERE later.base ? key AND (finished.operation = 'create' OR finished.fields ? key))
+         FROM ended JOIN sync.changes AS finished USING (change_id)
         WHERE later.row_id = ended.row_id AND later.table_name = ended.table_name AND later.change_id > ended.change_id
           AND later.is_open
     RETURNING later.change_id)
      UPDATE sync.changes SET waits_for = NULL
       WHERE waits_for = ANY ($2::bigint[]) AND change_id NOT IN (SELECT change_id FROM rebased)`,
-    [JSON.stringify(ends), settled.map(({change}) => change.changeId)],
+    [JSON.stringify(ends), finished.map(({change}) => change.changeId)],
   );
 }
 
-/** Settles a change that the service refused, with its words; the row gets its earlier values back. */
+/** Ends a change that the service refused, with its words; the row gets its earlier values back. */
 export async function rejectChange(client: pg.ClientBase, change: Change, words: string): Promise<void> {
   const {rowCount} = await client.query(
     `SELECT FROM sync.changes WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending') FOR UPDATE`,

@@ -87,7 +87,7 @@ export class LabWorker {
       baseUrl: url,
       token: new Secret(token),
       retry: {attempts: 1},
-      throttle: {initial: 8, max: 8},
+      concurrency: {initial: 8, max: 8},
     });
   }
 

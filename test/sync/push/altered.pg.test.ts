@@ -107,7 +107,7 @@ test('of many on their way beside each other none is sent once the first was rea
     first ??= changeId;
     if (changeId !== first) await expect.poll(findAltered, {timeout: 20_000}).toBeGreaterThan(0);
   };
-  await place.push({onStep}, place.openTransport({throttle: {initial: 2 * all, max: 2 * all}}));
+  await place.push({onStep}, place.openTransport({concurrency: {initial: 2 * all, max: 2 * all}}));
   await place.rest();
   const [held] = await place.author(`SELECT count(*)::integer FROM sync.changes WHERE state = 'held'`);
   expect(held?.count).toBeGreaterThan(all / 2);

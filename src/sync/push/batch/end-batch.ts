@@ -5,7 +5,7 @@ import {parentColumnOf} from '../../../streams/stream.ts';
 import {learnEmployee} from '../../../warehouse/accounts/accounts.ts';
 import {type Alteration, keepAlterations} from '../../../warehouse/changes/alterations.ts';
 import {keepConflicts} from '../../../warehouse/changes/conflicts.ts';
-import {type Settlement, settleChanges} from '../../../warehouse/changes/move-changes.ts';
+import {type FinishedClaim, finishChanges} from '../../../warehouse/changes/move-changes.ts';
 import {inSweepTransaction} from '../../../warehouse/postgres/database.ts';
 import {
   type AssignedJob,
@@ -55,7 +55,7 @@ async function writeEndings(client: pg.ClientBase, endings: readonly FinishedCha
       table,
       ofTable.map(({run}) => run.change.rowId),
     );
-  await settleChanges(client, endings.map(settlementOf));
+  await finishChanges(client, endings.map(claimOf));
   const stopped = await keepAlterations(client, endings.flatMap(alterationsOf));
   for (const ending of endings) await writeOwn(client, ending);
   const assigned = endings.flatMap(assignedJobOf);
@@ -69,7 +69,7 @@ async function writeEndings(client: pg.ClientBase, endings: readonly FinishedCha
   return stopped;
 }
 
-function settlementOf({run, done}: FinishedChange): Settlement {
+function claimOf({run, done}: FinishedChange): FinishedClaim {
   const {number, result, values: remote, attempt} = done;
   return {change: run.change, number, result, remote, attempt};
 }

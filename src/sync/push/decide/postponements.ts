@@ -37,6 +37,11 @@ export function lackNumber(facts: ChangeFacts): Decision {
   return tryLater(facts, {reason: `${parent} has no number yet`});
 }
 
+/** How long a change waits after a failure: its back-off, and no less than the service asked for. */
+export function failureDelayMs(backOffMs: number, retryAfterMs: number | null): number {
+  return Math.max(backOffMs, retryAfterMs ?? 0);
+}
+
 /** Nothing was written, and the same request may succeed later. */
 export function tryLater(
   {backOffMs}: Pick<ChangeFacts, 'backOffMs'>,
@@ -47,7 +52,7 @@ export function tryLater(
   },
 ): Postponed {
   const {reason, retryAfterMs = null, attempt = null} = failed;
-  const delayMs = Math.max(backOffMs, retryAfterMs ?? 0);
+  const delayMs = failureDelayMs(backOffMs, retryAfterMs);
   return {what: 'postpone', reason, delayMs, isFailure: true, attempt, refusal: null};
 }
 
@@ -68,6 +73,6 @@ export function doubt(
   const before = change.operation === 'create' ? 0 : change.sends;
   const {lookDelaysMs} = settle;
   const usualMs = lookDelaysMs[Math.min(before, lookDelaysMs.length - 1)] ?? 0;
-  const delayMs = before === 0 ? (retryAfterMs ?? usualMs) : Math.max(usualMs, retryAfterMs ?? 0);
+  const delayMs = before === 0 ? (retryAfterMs ?? usualMs) : failureDelayMs(usualMs, retryAfterMs);
   return {what: 'doubt', reason, delayMs, number, isLook: false, attempt};
 }

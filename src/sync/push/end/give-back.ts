@@ -1,4 +1,4 @@
-// A change that an error stopped is put back. The meaning of an answer is decided in
+// A change that an error stopped is given back. The meaning of an answer is decided in
 // ../decide/postponements.ts.
 
 import {AccessError, RetryableError} from '../../../base/errors.ts';
@@ -6,6 +6,7 @@ import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
 import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
 import {giveBackChange} from '../../../warehouse/changes/move-changes.ts';
 import {explainDatabaseError} from '../../../warehouse/postgres/database-errors.ts';
+import {failureDelayMs} from '../decide/postponements.ts';
 import type {PushDeps} from '../push-deps.ts';
 import type {PushEnd} from '../push-run.ts';
 import {backOffMs} from './back-off-ms.ts';
@@ -20,7 +21,7 @@ export async function giveBackFailed(
   const error = explainDatabaseError(failed.error, deps.databaseUrl);
   const retryAfterMs = error instanceof RetryableError ? error.retryAfterMs : null;
   const isFailure = !isShutdown && !(error instanceof AccessError);
-  const delayMs = isFailure ? Math.max(backOffMs(change.failures), retryAfterMs ?? 0) : 0;
+  const delayMs = isFailure ? failureDelayMs(backOffMs(change.failures), retryAfterMs) : 0;
   try {
     if (error instanceof AccessError) await stopAccount(deps.pool, change.accountId, error.message);
     const state = await giveBackChange(deps.pool, change, {delayMs, isFailure, reason: error.message});
@@ -30,6 +31,6 @@ export async function giveBackFailed(
     deps.log.debug({change: change.changeId, reason: String(unsettled)}, 'a change is left to its lease');
     return 'postponed';
   } finally {
-    deps.log.debug({change: change.changeId, reason: error.message}, 'a change is put back');
+    deps.log.debug({change: change.changeId, reason: error.message}, 'a change is given back');
   }
 }

@@ -2,21 +2,21 @@ import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {
   type Begun,
-  DEFAULT_THROTTLE,
+  type ConcurrencyBounds,
+  DEFAULT_CONCURRENCY,
+  LearnedConcurrency,
   type Load,
-  Throttle,
-  type ThrottleLimits,
-} from '../../src/api/pace/throttle.ts';
+} from '../../src/api/pace/learned-concurrency.ts';
 
 const KIND = 'GET /jobs.xml';
 
-/** A throttle, and requests that keep it full: as each ends, the next begins. */
-function fullThrottle(limits: Partial<ThrottleLimits> = {}) {
-  const throttle = new Throttle({...DEFAULT_THROTTLE, ...limits});
+/** A learned concurrency, and requests that fill it: as each ends, the next begins. */
+function fullLine(limits: Partial<ConcurrencyBounds> = {}) {
+  const learned = new LearnedConcurrency({...DEFAULT_CONCURRENCY, ...limits});
   const running: Begun[] = [];
   let nowMs = 0;
   const fill = () => {
-    while (running.length < throttle.concurrency) running.push(throttle.begin(nowMs));
+    while (running.length < learned.concurrency) running.push(learned.begin(nowMs));
   };
   fill();
   /** Ends so many of the oldest requests, each after so long, and fills up. */
@@ -25,29 +25,29 @@ function fullThrottle(limits: Partial<ThrottleLimits> = {}) {
       const begun = running.shift();
       if (begun === undefined) throw new Error('nothing is running');
       nowMs = Math.max(nowMs, begun.atMs + ms);
-      throttle.end(begun, {load, kind: KIND}, begun.atMs + ms);
+      learned.end(begun, {load, kind: KIND}, begun.atMs + ms);
       fill();
     }
-    return throttle.concurrency;
+    return learned.concurrency;
   };
-  return {throttle, running, end};
+  return {learned, running, end};
 }
 
-/** Grows the throttle to so many at once. */
+/** Grows the concurrency so far. */
 function grownTo(concurrency: number) {
-  const full = fullThrottle({max: concurrency});
-  while (full.throttle.concurrency < concurrency) full.end(1);
+  const full = fullLine({max: concurrency});
+  while (full.learned.concurrency < concurrency) full.end(1);
   return full;
 }
 
-describe('the throttle of an account', () => {
+describe('the learned concurrency of an account', () => {
   test('begins modestly', () => {
-    expect(new Throttle(DEFAULT_THROTTLE).concurrency).toBe(4);
-    expect(new Throttle({...DEFAULT_THROTTLE, max: 2}).concurrency).toBe(2);
+    expect(new LearnedConcurrency(DEFAULT_CONCURRENCY).concurrency).toBe(4);
+    expect(new LearnedConcurrency({...DEFAULT_CONCURRENCY, max: 2}).concurrency).toBe(2);
   });
 
   test('grows by one after as many answers in time as are allowed at once', () => {
-    const {end} = fullThrottle();
+    const {end} = fullLine();
     expect(end(3)).toBe(4);
     expect(end(1)).toBe(5);
     expect(end(4)).toBe(5);
@@ -55,18 +55,18 @@ describe('the throttle of an account', () => {
   });
 
   test('grows up to its most and no further', () => {
-    const {end} = fullThrottle({max: 6});
+    const {end} = fullLine({max: 6});
     expect(end(100)).toBe(6);
   });
 
   test('does not grow on answers that came while there was room for more', () => {
-    const throttle = new Throttle(DEFAULT_THROTTLE);
-    for (let n = 0; n < 100; n++) throttle.end(throttle.begin(n), {load: 'in-time', kind: KIND}, n + 1);
-    expect(throttle.concurrency).toBe(4);
+    const learned = new LearnedConcurrency(DEFAULT_CONCURRENCY);
+    for (let n = 0; n < 100; n++) learned.end(learned.begin(n), {load: 'in-time', kind: KIND}, n + 1);
+    expect(learned.concurrency).toBe(4);
   });
 
   test('halves when there was too much, down to one', () => {
-    const {throttle, running, end} = grownTo(9);
+    const {learned, running, end} = grownTo(9);
     const levels: number[] = [];
     while (levels.length < 5) {
       levels.push(end(1, 'too-much'));
@@ -74,7 +74,7 @@ describe('the throttle of an account', () => {
       end(running.length, 'unknown');
     }
     expect(levels).toEqual([4, 2, 1, 1, 1]);
-    expect(throttle.concurrency).toBe(1);
+    expect(learned.concurrency).toBe(1);
   });
 
   test('halves once for a burst of refusals: what began before does not count again', () => {
@@ -98,17 +98,17 @@ describe('the throttle of an account', () => {
   });
 
   test('neither grows nor halves on what says nothing about the load', () => {
-    expect(fullThrottle().end(100, 'unknown')).toBe(4);
+    expect(fullLine().end(100, 'unknown')).toBe(4);
   });
 
   test('halves when answers become slow as it grows, and finds what the service bears', () => {
     // A service that works on five at once, in 400 ms each: further ones only wait for one another.
-    const {throttle, running, end} = fullThrottle();
+    const {learned, running, end} = fullLine();
     let most = 0;
     const levels: number[] = [];
     for (let n = 0; n < 2_000; n++) {
       levels.push(end(1, 'in-time', 400 * Math.max(1, running.length / 5)));
-      most = Math.max(most, throttle.concurrency);
+      most = Math.max(most, learned.concurrency);
     }
     expect(most).toBeGreaterThanOrEqual(8);
     expect(most).toBeLessThanOrEqual(13);
@@ -116,7 +116,7 @@ describe('the throttle of an account', () => {
   });
 
   test('does not mind milliseconds, however many times the best they are', () => {
-    const {end} = fullThrottle();
+    const {end} = fullLine();
     end(20, 'in-time', 1);
     expect(end(1_000, 'in-time', 200)).toBe(16);
   });
@@ -132,19 +132,19 @@ describe('the throttle of an account', () => {
     const limits = fc.record({initial: fc.integer({min: 1, max: 20}), max: fc.integer({min: 1, max: 20})});
     fc.assert(
       fc.property(limits, fc.array(step, {maxLength: 400}), (bounds, steps) => {
-        const throttle = new Throttle(bounds);
+        const learned = new LearnedConcurrency(bounds);
         const running: {begun: Begun; halvings: number}[] = [];
         let halvings = 0;
         for (const [nowMs, {isBegin, which, load, ms, kind}] of steps.entries()) {
           if (isBegin || running.length === 0) {
-            running.push({begun: throttle.begin(nowMs), halvings});
+            running.push({begun: learned.begin(nowMs), halvings});
             continue;
           }
           const [ended] = running.splice(which % running.length, 1);
           if (ended === undefined) continue;
-          const before = throttle.concurrency;
-          throttle.end(ended.begun, {load, kind}, ended.begun.atMs + ms);
-          const after = throttle.concurrency;
+          const before = learned.concurrency;
+          learned.end(ended.begun, {load, kind}, ended.begun.atMs + ms);
+          const after = learned.concurrency;
           expect(after).toBeGreaterThanOrEqual(1);
           expect(after).toBeLessThanOrEqual(bounds.max);
           if (load === 'unknown' || ended.halvings !== halvings) expect(after).toBe(before);

@@ -4,13 +4,13 @@
 
 import {Latency} from './latency.ts';
 
-export interface ThrottleLimits {
+export interface ConcurrencyBounds {
   /** Requests at once to begin with; no more than `max`. */
   readonly initial: number;
   readonly max: number;
 }
 
-export const DEFAULT_THROTTLE: ThrottleLimits = {initial: 4, max: 16};
+export const DEFAULT_CONCURRENCY: ConcurrencyBounds = {initial: 4, max: 16};
 
 /** The sign that an attempt's end gives: the service kept up, had too much, or neither can be said. */
 export type Load = 'in-time' | 'too-much' | 'unknown';
@@ -29,7 +29,7 @@ export interface Begun {
  * - halves when there was too much, or when answers have become slow since more are asked at once
  * - attempts that began before the last halving change nothing: a burst of refusals is one sign, not many
  */
-export class Throttle {
+export class LearnedConcurrency {
   readonly #max: number;
   readonly #latency = new Latency();
   #concurrency: number;
@@ -37,7 +37,7 @@ export class Throttle {
   #running = 0;
   #inTime = 0;
 
-  constructor({initial, max}: ThrottleLimits) {
+  constructor({initial, max}: ConcurrencyBounds) {
     this.#max = max;
     this.#concurrency = Math.min(initial, max);
   }

@@ -66,7 +66,7 @@ describe('the concurrency of an account', () => {
       clock.ms += 10_000;
       response.end(EMPTY_LIST);
     });
-    const transport = openTransport(server.url, {clock: () => clock.ms, throttle: {max: 4}});
+    const transport = openTransport(server.url, {clock: () => clock.ms, concurrency: {max: 4}});
     const read = (count: number) =>
       Promise.all(Array.from({length: count}, () => transport.read({path: '/jobs.xml'})));
     for (let n = 0; n < 8; n++) await read(1);
@@ -114,7 +114,7 @@ describe('the concurrency of an account', () => {
 describe('urgency', () => {
   test('is the order in which the server sees what waits: write-back, fresh, full', async () => {
     const server = await startGatedServer();
-    const transport = openTransport(server.url, {throttle: {max: 1}});
+    const transport = openTransport(server.url, {concurrency: {max: 1}});
     const api = createWritingClient(transport);
     const calls = [
       api.jobs.list({page: 1, urgency: 'full'}),
@@ -146,7 +146,7 @@ describe('urgency', () => {
 
   test('lets a window through between the pages of a full sweep', async () => {
     const server = await startGatedServer();
-    const api = createWritingClient(openTransport(server.url, {throttle: {max: 2}}));
+    const api = createWritingClient(openTransport(server.url, {concurrency: {max: 2}}));
     const options = {path: '/jobs.xml', query: {}, fromPage: 1, inFlight: 10, urgency: 'full'} as const;
     const sweep = fetchPages(api, options);
     const firstPage = sweep.next();
