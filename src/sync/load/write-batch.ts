@@ -123,15 +123,16 @@ async function writeChildren(
     if (readBack !== undefined) readBacks.push(readBack);
     for (const row of sent.rows) rows.push(row);
   }
+  // First the children that are gone: a new parent has none in the warehouse yet, and so costs one look.
+  const vanished = child.isOwned
+    ? await markVanished(client, child.table, {
+        ...batch,
+        ...(readBackOf === undefined ? {} : {readBacks}),
+        parentColumn: parentColumnOf(child),
+        parents,
+        kept: rows,
+      })
+    : 0;
   const {fresher} = await loadRows(client, child.table, rows, batch);
-  if (!child.isOwned || parents.length === 0) return {vanished: 0, fresher};
-  const parentColumn = parentColumnOf(child);
-  const family = {
-    ...batch,
-    ...(readBackOf === undefined ? {} : {readBacks}),
-    parentColumn,
-    parents,
-    kept: rows,
-  };
-  return {vanished: await markVanished(client, child.table, family), fresher};
+  return {vanished, fresher};
 }
