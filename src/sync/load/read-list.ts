@@ -28,10 +28,10 @@ export interface FirstPass {
   readonly sample: Sample;
 }
 
-const batchRecords = 300;
+const batchRecords = 1_000;
 /** Large records fill a batch earlier: the memory it takes is bounded by bytes. */
-const batchBytes = 2_000_000;
-/** As many pages as a batch holds: while one batch is parsed, the next arrives. */
+const batchBytes = 8_000_000;
+/** While one batch is parsed, the pages of the next arrive. */
 const pagesInFlight = 4;
 /** How often an unchanged sweep saves a checkpoint: each is a row version, an unchanged batch none. */
 const checkpointMs = 5_000;
