@@ -230,7 +230,7 @@ describe('other ways to write', () => {
     const client = await world.pool.connect();
     try {
       const text = 'K5\tfive\nK6\tsix\n';
-      await copyInto(client, 'COPY warehouse.customers (external_key, name) FROM STDIN', text);
+      await copyInto(client, 'COPY warehouse.customers (external_key, name) FROM STDIN', Buffer.from(text));
     } finally {
       client.release();
     }

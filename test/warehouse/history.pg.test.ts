@@ -74,7 +74,7 @@ describe('what a sweep writes', () => {
   });
 
   test('in one transaction begins at one instant, children included', async () => {
-    const part = rowOf(parts, {machine_number: '1', code: 'x'});
+    const part = rowOf(parts, {machine_number: '1', code: '9'});
     await sweep([machine('1', 'a')], '1');
     await inSweepTransaction(world.pool, async (client) => {
       await loadRows(client, machines, [machine('1', 'b')], batch('2'));
@@ -88,12 +88,12 @@ describe('what a sweep writes', () => {
 
   test('and takes away is a version that is marked deleted, and lives at no moment after', async () => {
     const family = {parentColumn: 'machine_number', parents: ['1'], kept: []};
-    const part = rowOf(parts, {machine_number: '1', code: 'x'});
+    const part = rowOf(parts, {machine_number: '1', code: '9'});
     await inSweepTransaction(world.pool, (client) => loadRows(client, parts, [part], batch('1')));
     const alive = await readClock();
     await inSweepTransaction(world.pool, (client) => markVanished(client, parts, {...batch('2'), ...family}));
     const count = (moment: string) => query('SELECT code FROM history.machine_parts_as_of($1)', [moment]);
-    expect([await count(alive), await count(await readClock())]).toEqual([[{code: 'x'}], []]);
+    expect([await count(alive), await count(await readClock())]).toEqual([[{code: '9'}], []]);
     const rows = await query(
       'SELECT _sweep_id, _deleted_at IS NULL AS lives FROM history.machine_parts ORDER BY valid_from',
     );

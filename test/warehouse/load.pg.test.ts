@@ -120,6 +120,17 @@ describe('a batch', () => {
     expect((await readAll())[0]?.name).toBe('first');
   });
 
+  test('that holds the same row twice takes it of its first page, as two batches would', async () => {
+    const at = (page: number, name: string) => rowOf(machines, {machine_number: '7', name}, '{}', page);
+    const readPage = async () =>
+      (await world.pool.query('SELECT _page FROM warehouse.machines')).rows[0]?._page;
+    await load([at(1, 'a'), at(2, 'b'), at(3, 'b')]);
+    expect(await readPage()).toBe(2);
+    await world.pool.query('TRUNCATE warehouse.machines');
+    for (const row of [at(1, 'a'), at(2, 'b'), at(3, 'b')]) await load([row]);
+    expect(await readPage()).toBe(2);
+  });
+
   test('knows 007 and 7 for the same number', async () => {
     expect(await load([machine('007', {name: 'a'}), machine('7', {name: 'b'})])).toMatchObject({inserted: 1});
     expect(await load([machine('007', {name: 'b'})])).toMatchObject({inserted: 0, updated: 1});

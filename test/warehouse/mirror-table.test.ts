@@ -64,6 +64,7 @@ describe('mirrorTable', () => {
     ['a key without its column', {key: ['id']}],
     ['an index without its column', {indexes: [['job_number']]}],
     ['no key', {key: []}],
+    ['a key that is no number', {key: ['name'], columns: [{name: 'name', type: 'text', comment: ''}]}],
   ] as const)('refuses %s', (_what, wrong) => {
     expect(() => mirrorTable('things', {...definition, ...wrong})).toThrow(TypeError);
   });

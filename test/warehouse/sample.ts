@@ -31,7 +31,7 @@ export const parts = mirrorTable('machine_parts', {
   indexes: [['code']],
   columns: [
     {name: 'machine_number', type: 'integer', comment: 'The machine.'},
-    {name: 'code', type: 'text', comment: 'Code of the part.'},
+    {name: 'code', type: 'integer', comment: 'Code of the part.'},
     {name: 'size', type: 'decimal', comment: 'Size.'},
   ],
 });
@@ -95,9 +95,10 @@ export function rowOf(
   table: MirrorTable,
   fields: Readonly<Record<string, string | null>>,
   attributes = '{}',
+  page: number | null = null,
 ): EncodedRow {
   const values = table.columns.map(({name}) => fields[name] ?? null);
   const key = table.key.map((name) => fields[name]).join(',');
   const hash = hashOf(JSON.stringify([values, attributes])).toString('hex');
-  return encodeRow(table, {key, values, attributes, hash});
+  return encodeRow(table, {key, values, attributes, hash}, page);
 }

@@ -81,27 +81,27 @@ describe('markVanished', () => {
       }),
     );
 
-  beforeEach(() => load([part('1', 'a'), part('1', 'b'), part('2', 'c'), part('3', 'd')], '1', parts));
+  beforeEach(() => load([part('1', '11'), part('1', '12'), part('2', '13'), part('3', '14')], '1', parts));
 
   test('marks what a parent no longer lists, and nothing else', async () => {
-    expect(await vanish(['1', '2'], [part('1', 'a'), part('2', 'c')])).toBe(1);
-    expect(await readParts()).toEqual(['a 1', 'b gone 2', 'c 1', 'd 1']);
+    expect(await vanish(['1', '2'], [part('1', '11'), part('2', '13')])).toBe(1);
+    expect(await readParts()).toEqual(['11 1', '12 gone 2', '13 1', '14 1']);
   });
 
   test('marks every child of a parent whose list is empty', async () => {
     expect(await vanish(['1'], [])).toBe(2);
-    expect(await readParts()).toEqual(['a gone 2', 'b gone 2', 'c 1', 'd 1']);
+    expect(await readParts()).toEqual(['11 gone 2', '12 gone 2', '13 1', '14 1']);
   });
 
   test('compares the whole key: the same code at another parent keeps nothing alive', async () => {
-    expect(await vanish(['1'], [part('2', 'a'), part('1', 'b')])).toBe(1);
-    expect(await readParts()).toEqual(['a gone 2', 'b 1', 'c 1', 'd 1']);
+    expect(await vanish(['1'], [part('2', '11'), part('1', '12')])).toBe(1);
+    expect(await readParts()).toEqual(['11 gone 2', '12 1', '13 1', '14 1']);
   });
 
   test('does not touch what is marked already', async () => {
     await vanish(['1'], [], '2');
     expect(await vanish(['1'], [], '3')).toBe(0);
-    expect(await readParts()).toEqual(['a gone 2', 'b gone 2', 'c 1', 'd 1']);
+    expect(await readParts()).toEqual(['11 gone 2', '12 gone 2', '13 1', '14 1']);
   });
 
   test('does not touch rows that were authored here and have no key yet', async () => {
@@ -110,11 +110,11 @@ describe('markVanished', () => {
       'INSERT INTO warehouse.machine_parts (account_id, machine_number, size) VALUES ($1, 1, 2)',
       [accountId],
     );
-    expect(await vanish(['1'], [part('1', 'a'), part('1', 'b')])).toBe(0);
+    expect(await vanish(['1'], [part('1', '11'), part('1', '12')])).toBe(0);
   });
 
   test('does not touch other accounts', async () => {
-    await world.pool.query('UPDATE warehouse.machine_parts SET account_id = 999 WHERE code = $1', ['a']);
+    await world.pool.query('UPDATE warehouse.machine_parts SET account_id = 999 WHERE code = $1', ['11']);
     expect(await vanish(['1'], [])).toBe(1);
   });
 
@@ -124,13 +124,13 @@ describe('markVanished', () => {
 
   test('is undone when the child comes back, though its hash is the same', async () => {
     await vanish(['1'], []);
-    expect(await load([part('1', 'a')], '3', parts)).toEqual({
+    expect(await load([part('1', '11')], '3', parts)).toEqual({
       inserted: 0,
       updated: 0,
       revived: 1,
       fresher: 0,
       unchanged: 0,
     });
-    expect(await readParts()).toEqual(['a 3', 'b gone 2', 'c 1', 'd 1']);
+    expect(await readParts()).toEqual(['11 3', '12 gone 2', '13 1', '14 1']);
   });
 });

@@ -5,12 +5,14 @@ import {once} from 'node:events';
 import {extname} from 'node:path';
 import {type ResourceLimits, Worker} from 'node:worker_threads';
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
+import {findStream} from '../../streams/all.ts';
+import {type PackedRows, unpackRows} from './packed-rows.ts';
 import type {PageContent, PageTask} from './read-page.ts';
 
 /** The answer of a thread to one task. */
 export interface PageAnswer {
   readonly id: number;
-  readonly content?: PageContent;
+  readonly content?: Omit<PageContent, 'records'> & {readonly rows: PackedRows};
   /** An error cannot cross threads with its class: its name and message can. */
   readonly failure?: {readonly name: string; readonly message: string};
 }
@@ -58,6 +60,7 @@ export class PageReader {
 
 interface Waiting {
   readonly thing: string;
+  readonly stream: string;
   readonly resolve: (content: PageContent | null) => void;
   readonly reject: (error: Error) => void;
 }
@@ -86,7 +89,8 @@ class PageThread {
   async read(task: PageTask): Promise<PageContent | null> {
     const id = ++this.#lastId;
     const answer = Promise.withResolvers<PageContent | null>();
-    this.#waiting.set(id, {...answer, thing: `page ${task.page} of ${task.stream}`});
+    const {page, stream} = task;
+    this.#waiting.set(id, {...answer, stream, thing: `page ${page} of ${stream}`});
     // A copy that can be given away: the body itself may be a piece of a larger buffer.
     const body = new Uint8Array(task.body);
     this.#worker.postMessage({id, task: {...task, body}}, [body.buffer]);
@@ -104,8 +108,13 @@ class PageThread {
   #settle({id, content, failure}: PageAnswer): void {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
-    if (content !== undefined) waiting?.resolve(content);
-    else waiting?.reject(toError(failure ?? {name: 'Error', message: 'no answer'}));
+    if (waiting === undefined) return;
+    if (content === undefined) {
+      waiting.reject(toError(failure ?? {name: 'Error', message: 'no answer'}));
+      return;
+    }
+    const {rows, ...rest} = content;
+    waiting.resolve({...rest, records: unpackRows(findStream(waiting.stream), rows)});
   }
 
   #abandon(cause: Error): void {

@@ -1,16 +1,20 @@
 // The other end of PageReader.
 
 import {parentPort} from 'node:worker_threads';
+import {findStream} from '../../streams/all.ts';
+import {buffersOf, packRows} from './packed-rows.ts';
 import type {PageAnswer} from './page-reader.ts';
 import {type PageTask, readPage} from './read-page.ts';
 
 parentPort?.on('message', ({id, task}: {readonly id: number; readonly task: PageTask}) => {
-  parentPort?.postMessage(answer(id, task));
+  const answered = answer(id, task);
+  parentPort?.postMessage(answered, buffersOf(answered.content?.rows));
 });
 
 function answer(id: number, task: PageTask): PageAnswer {
   try {
-    return {id, content: readPage(task)};
+    const {records, ...content} = readPage(task);
+    return {id, content: {...content, rows: packRows(findStream(task.stream), records)}};
   } catch (error) {
     const {name, message} = error instanceof Error ? error : new Error(String(error));
     return {id, failure: {name, message}};

@@ -6,10 +6,11 @@ import {readRows} from '../../records/rows.ts';
 import {redactXml} from '../../records/values/secrets.ts';
 import {findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {type EncodedRowSet, encodeRowSet} from './encoded-row-set.ts';
+import {encodeRowSet} from './encoded-row-set.ts';
+import type {PlacedRowSet} from './packed-rows.ts';
 import {listPageFields, type PageFields} from './page-fields.ts';
 
-/** A page to be read. The page and its content are plain data: both cross threads. */
+/** A page to be read; plain data, because it crosses threads. */
 export interface PageTask {
   readonly stream: string;
   readonly timeZone: string;
@@ -33,7 +34,7 @@ export interface PageContent {
   /** False where the parser saw other records than the cut: then no slice's hash speaks for a record. */
   readonly isCutTrue: boolean;
   /** The records whose bytes were not known, with their place in the page. */
-  readonly records: readonly {readonly at: number; readonly rowSet: EncodedRowSet}[];
+  readonly records: readonly PlacedRowSet[];
   readonly bad: readonly BadRecord[];
   /** The fields that the page sent, with their types; fields of known and of bad records too. */
   readonly fields: readonly PageFields[];
@@ -54,7 +55,7 @@ export function readPage(task: PageTask): PageContent {
     seen,
   });
   const isCutTrue = known?.length === records.length && bad.length === 0;
-  const read: {at: number; rowSet: EncodedRowSet}[] = [];
+  const read: PlacedRowSet[] = [];
   const refused: BadRecord[] = bad.map(({reason, xml}) => ({
     page,
     number: numberIn(xml, stream),

@@ -24,7 +24,7 @@ export async function findAltered(
   {accountId, rows}: {readonly accountId: string; readonly rows: readonly EncodedRow[]},
 ): Promise<EncodedRow[]> {
   if (rows.length === 0) return [];
-  const lines = rows.map((row) => decodeCopyRow(row.line));
+  const lines = rows.map((row) => decodeCopyRow(row.line.toString()));
   const hashes = rows.map((row) => `\\x${row.hash}`);
   const values = [...table.columns, 'attributes'].map((_, at) => lines.map((line) => line[at] ?? null));
   const statement = cache.get(table) ?? alteredSql(table);

@@ -9,13 +9,13 @@ export interface HeldValues {
   readonly attributes: string;
 }
 
-/** One row as COPY takes it. Three plain texts and a short list: cheap to hold by the thousand and to hand to another thread. */
+/** One row as COPY takes it. */
 export interface EncodedRow {
   /** The values of the table's key columns, in order. */
   readonly key: readonly string[];
   readonly hash: string;
-  /** Columns, attributes, hash and page as a line for COPY; account, sweep and change are put before it. */
-  readonly line: string;
+  /** Columns, attributes, hash and page as a line for COPY, in UTF-8; account, sweep and change are put before it. */
+  readonly line: Buffer;
   /** Fills in, as held, the fields that its document may leave out. Absent where the document is whole. */
   readonly recall?: (held: HeldValues) => EncodedRow;
 }
@@ -38,6 +38,8 @@ export function encodeRow(table: MirrorTable, row: Row, page: number | null = nu
   return {
     key,
     hash,
-    line: encodeCopyRow([...values, attributes, `\\x${hash}`, page === null ? null : String(page)]),
+    line: Buffer.from(
+      encodeCopyRow([...values, attributes, `\\x${hash}`, page === null ? null : String(page)]),
+    ),
   };
 }

@@ -1,9 +1,7 @@
 import type pg from 'pg';
+import {toArrayText} from '../postgres/array-text.ts';
 import type {MirrorTable} from './mirror-table.ts';
-import {keyOf, nameTable} from './table-sql.ts';
-
-/** A hash here is the first half of a SHA-256. */
-const hashBytes = 16;
+import {hashBytes, keyOf, nameTable} from './table-sql.ts';
 
 /** The records that are meant: of one stream, read into columns of one shape. */
 export interface KnownScope {
@@ -58,14 +56,14 @@ export async function rememberKnown(
   if (known.size === 0) return;
   // In order of number: two batches that lock rows in the same order cannot deadlock.
   const numbers = [...known.keys()].sort();
-  const hashes = numbers.map((number) => known.get(number));
+  const hashes = Buffer.concat(numbers.flatMap((number) => known.get(number) ?? []));
   await client.query(
     `INSERT INTO sync.known_records (account_id, stream, shape, number, bytes_hash)
-     SELECT $1, $2, $3, page.number, page.bytes_hash
-       FROM unnest($4::bigint[], $5::bytea[]) AS page (number, bytes_hash)
+     SELECT $1, $2, $3, number, substring($5::bytea FROM (at::integer - 1) * ${hashBytes} + 1 FOR ${hashBytes})
+       FROM unnest($4::bigint[]) WITH ORDINALITY AS page (number, at)
          ON CONFLICT (account_id, stream, number) DO UPDATE
         SET bytes_hash = EXCLUDED.bytes_hash, shape = EXCLUDED.shape`,
-    [accountId, stream, shape, numbers, hashes],
+    [accountId, stream, shape, toArrayText(numbers), hashes],
   );
 }
 
@@ -80,6 +78,6 @@ export async function forgetKnown(
   if (read.numbers.length === 0) return;
   await client.query(
     'DELETE FROM sync.known_records WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])',
-    [read.accountId, read.stream, read.numbers],
+    [read.accountId, read.stream, toArrayText(read.numbers)],
   );
 }

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import {explainRefusal} from '../changes/refusal.ts';
+import {toArrayText} from '../postgres/array-text.ts';
 import {copyInto} from '../postgres/copy.ts';
 import type {EncodedRow} from './encoded-row.ts';
 import type {MirrorTable} from './mirror-table.ts';
@@ -81,7 +82,7 @@ export async function loadRows(
   rows: readonly EncodedRow[],
   asked: Batch,
 ): Promise<LoadCounts> {
-  const came = keepLast(rows);
+  const came = keepLast(rows, asked);
   if (came.length === 0) return {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
   const found = await probeHeld(client, table, {rows: came, batch: asked});
   const {given, held, batch} = recallRows({rows: came, batch: asked}, found);
@@ -143,11 +144,11 @@ export async function markVanished(
   family: Family,
 ): Promise<number> {
   if (family.parents.length === 0) return 0;
-  const kept = family.kept.map((row) => row.key.join(','));
-  const {accountId, sweepId, parents, since = null, readBacks} = family;
-  const changeIds = parents.map((_, at) => readBacks?.[at]?.changeId ?? null);
-  const sinces = parents.map((_, at) => readBacks?.[at]?.since ?? since);
-  const values = [accountId, sweepId, parents, kept, changeIds, sinces];
+  const kept = toArrayText(family.kept.map((row) => row.key.join(':')));
+  const {accountId, sweepId, since = null, readBacks = []} = family;
+  const parents = toArrayText(family.parents);
+  const changeIds = readBacks.map(({changeId}) => changeId);
+  const values = [accountId, sweepId, since, parents, kept, changeIds, readBacks.map((read) => read.since)];
   const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
 }
@@ -157,10 +158,11 @@ async function probeHeld(
   table: MirrorTable,
   {rows: asked, batch}: Writing,
 ): Promise<Held[]> {
-  const hashes = asked.map((row) => `\\x${row.hash}`);
+  const hashes = Buffer.from(asked.map(({hash}) => hash).join(''), 'hex');
   const {accountId, since = null, readBackOf} = batch;
-  const sinces = asked.map((row) => readBackOf?.get(row)?.since ?? since);
-  const values = [accountId, hashes, sinces, readBackOf !== undefined, ...keysOf(table, asked)];
+  const sinces = readBackOf === undefined ? [] : asked.map((row) => readBackOf.get(row)?.since ?? null);
+  const isReadBack = readBackOf !== undefined;
+  const values = [accountId, hashes, since, sinces, isReadBack, ...keysOf(table, asked)];
   const {probe, recallingProbe} = tableSql(table);
   const mayLeaveOut = asked.some(({recall}) => recall !== undefined);
   const {rows} = await client.query<Held>(mayLeaveOut ? recallingProbe : probe, values);
@@ -210,11 +212,15 @@ async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch
   await client.query(merge, [[...sinceOf.keys()], [...sinceOf.values()]]);
 }
 
-function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, readBackOf}: Batch): string {
-  const owner = `${accountId}\t${sweepId ?? '\\N'}\t`;
-  let lines = '';
-  for (const row of rows) lines += `${owner}${readBackOf?.get(row)?.changeId ?? '\\N'}\t${row.line}`;
-  return lines;
+function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, readBackOf}: Batch): Buffer {
+  const ownerOf = (changeId = '\\N') => Buffer.from(`${accountId}\t${sweepId ?? '\\N'}\t${changeId}\t`);
+  const owner = ownerOf();
+  return Buffer.concat(
+    rows.flatMap((row) => {
+      const changeId = readBackOf?.get(row)?.changeId;
+      return [changeId === undefined ? owner : ownerOf(changeId), row.line];
+    }),
+  );
 }
 
 function isError(error: unknown, code: string): boolean {
@@ -222,11 +228,17 @@ function isError(error: unknown, code: string): boolean {
 }
 
 /**
- * The last row of each key, in order of key. One statement must not meet a key twice (Postgres says 21000),
- * and two batches that lock rows in the same order cannot deadlock.
+ * The last row of each key, in order of key. Of the same row again a sweep takes the first, as if each record came in
+ * a batch of its own. One statement must not meet a key twice (Postgres says 21000), and two batches that lock rows in
+ * the same order cannot deadlock.
  */
-function keepLast(rows: readonly EncodedRow[]): EncodedRow[] {
-  const byKey = new Map(rows.map((row) => [row.key.join('\t'), row]));
+function keepLast(rows: readonly EncodedRow[], {readBackOf}: Batch): EncodedRow[] {
+  const byKey = new Map<string, EncodedRow>();
+  for (const row of rows) {
+    const key = row.key.join('\t');
+    const isAgain = readBackOf === undefined && byKey.get(key)?.hash === row.hash;
+    if (!isAgain) byKey.set(key, row);
+  }
   const keys = [...byKey.keys()].sort(compareKeys);
   return keys.flatMap((key) => byKey.get(key) ?? []);
 }
@@ -236,7 +248,7 @@ function compareKeys(a: string, b: string): number {
   return a.length - b.length || (a < b ? -1 : 1);
 }
 
-/** One array for each key column. */
-function keysOf(table: MirrorTable, rows: readonly EncodedRow[]): string[][] {
-  return table.key.map((_, at) => rows.map((row) => row.key[at] ?? ''));
+/** One array for each key column, as text. */
+function keysOf(table: MirrorTable, rows: readonly EncodedRow[]): string[] {
+  return table.key.map((_, at) => toArrayText(rows.map((row) => row.key[at] ?? '')));
 }

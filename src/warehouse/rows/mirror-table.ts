@@ -88,8 +88,8 @@ export const ownColumns: Readonly<Record<string, string>> = {
 /**
  * Declares one warehouse table. Key columns may be null: a row authored here has no number until the service gives
  * it one, and nulls are distinct in its unique constraint.
- * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a name used
- *   twice, a writable column of a type that no request can hold
+ * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a key that is
+ *   no whole number, a name used twice, a writable column of a type that no request can hold
  */
 export function mirrorTable(name: string, definition: Definition): MirrorTable {
   const {comment, key, columns, indexes = [], writeOnly = []} = definition;
@@ -121,4 +121,6 @@ function checkDefinition(name: string, {key, columns, indexes = []}: Definition)
   if (missing !== undefined)
     throw new TypeError(`table ${name}: no column "${missing}" for its key or index`);
   if (key.length === 0) throw new TypeError(`table ${name}: it needs a key`);
+  const text = columns.find((column) => key.includes(column.name) && column.type !== 'integer');
+  if (text !== undefined) throw new TypeError(`table ${name}: its key "${text.name}" is no whole number`);
 }

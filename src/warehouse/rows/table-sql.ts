@@ -29,6 +29,9 @@ export const sqlTypes: Readonly<Record<ColumnType, string>> = {
   nested: 'jsonb',
 };
 
+/** A hash of a row, or of a record's bytes, is the first half of a SHA-256. */
+export const hashBytes = 16;
+
 const quote = (name: string) => pg.escapeIdentifier(name);
 const cache = new WeakMap<MirrorTable, TableSql>();
 
@@ -125,12 +128,14 @@ function buildTableSql(table: MirrorTable): TableSql {
  */
 function probeSql(table: MirrorTable, more: string): string {
   const names = table.key.map((_, at) => `key_${at}`);
-  const arrays = table.key.map((column, at) => `$${at + 5}::${findColumn(table, column).sqlType}[]`);
+  const arrays = table.key.map((column, at) => `$${at + 6}::${findColumn(table, column).sqlType}[]`);
   const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
   return `
     SELECT page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
-           held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending", ${isFresher('held', 'page.since', '$4::boolean')} AS "isFresher"${more && ', held.values, held.hash'}
-      FROM unnest($2::bytea[], $3::timestamptz[], ${arrays.join(', ')}) WITH ORDINALITY AS page (hash, since, ${names.join(', ')}, at)
+           held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending",
+           ${isFresher('held', 'page.since', '$5::boolean')} AS "isFresher"${more && ', held.values, held.hash'}
+      FROM (SELECT *, substring($2::bytea FROM (at::integer - 1) * ${hashBytes} + 1 FOR ${hashBytes}) AS hash, coalesce(read_at, $3::timestamptz) AS since
+              FROM unnest($4::timestamptz[], ${arrays.join(', ')}) WITH ORDINALITY AS came (read_at, ${names.join(', ')}, at)) AS page
      CROSS JOIN LATERAL (
            SELECT row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at${more} FROM ${nameTable(table)} AS row
             WHERE row.account_id = $1 AND ${match.join(' AND ')} OFFSET 0) AS held`;
@@ -154,12 +159,14 @@ function recalled({columns}: MirrorTable): string {
  */
 function vanishSql(table: MirrorTable, parentColumn: string): string {
   const key = table.key.map((column) => `child.${quote(column)}`);
+  const type = findColumn(table, parentColumn).sqlType;
   return `
     UPDATE ${nameTable(table)} AS child
        SET _deleted_at = now(), _changed_at = ${nextVersionAt('child')}, _sweep_id = $2, _change_id = parent.change_id, _page = NULL
-      FROM unnest($3::${findColumn(table, parentColumn).sqlType}[], $5::bigint[], $6::timestamptz[]) AS parent (number, change_id, since)
+      FROM (SELECT number, change_id, coalesce(read_at, $3::timestamptz) AS since
+              FROM unnest($4::${type}[], $6::bigint[], $7::timestamptz[]) AS came (number, change_id, read_at)) AS parent
      WHERE child.account_id = $1 AND child._deleted_at IS NULL AND NOT ${isFresher('child', 'parent.since', 'parent.change_id IS NOT NULL')}
-       AND child.${quote(parentColumn)} = parent.number AND child.${quote(parentColumn)} = ANY ($3)
+       AND child.${quote(parentColumn)} = parent.number AND child.${quote(parentColumn)} = ANY ($4::${type}[])
        AND ${key.map((column) => `${column} IS NOT NULL`).join(' AND ')}
-       AND concat_ws(',', ${key.join(', ')}) <> ALL ($4::text[])`;
+       AND concat_ws(':', ${key.join(', ')}) <> ALL ($5::text[])`;
 }
