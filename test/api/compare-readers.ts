@@ -2,7 +2,7 @@
 
 import {isDeepStrictEqual} from 'node:util';
 import {DEFAULT_LIMITS} from '../../src/api/xml/limits.ts';
-import {readQuickly} from '../../src/api/xml/quick-list.ts';
+import {readQuickly} from '../../src/api/xml/quick/quick-list.ts';
 import {readList} from '../../src/api/xml/reader.ts';
 import {SeenElements} from '../../src/api/xml/seen-elements.ts';
 import {makeFixture, mutate} from './mutated-page.ts';

@@ -1,6 +1,6 @@
 import {createHash} from 'node:crypto';
 import {describe, expect, test} from 'vitest';
-import {cutList, hashSlice} from '../../src/api/xml/cut.ts';
+import {cutList, hashSlice} from '../../src/api/xml/quick/cut.ts';
 import {readList} from '../../src/api/xml/reader.ts';
 import {makeJobPage} from './job-page.ts';
 

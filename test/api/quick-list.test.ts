@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {DEFAULT_LIMITS, type Limits} from '../../src/api/xml/limits.ts';
-import {readQuickly} from '../../src/api/xml/quick-list.ts';
+import {readQuickly} from '../../src/api/xml/quick/quick-list.ts';
 import {readList} from '../../src/api/xml/reader.ts';
 import {compareReaders, names} from './compare-readers.ts';
 import {makeJobPage} from './job-page.ts';

@@ -4,9 +4,9 @@
 
 import {isUtf8} from 'node:buffer';
 import {RecordError, RetryableError} from '../../base/errors.ts';
-import {cutList} from './cut.ts';
 import {DEFAULT_LIMITS} from './limits.ts';
-import {readQuickly} from './quick-list.ts';
+import {cutList} from './quick/cut.ts';
+import {readQuickly} from './quick/quick-list.ts';
 import {type BadRecord, type ReadMeta, readList, readOne} from './reader.ts';
 import type {ElementNames, FieldRecord} from './record.ts';
 import {replaceForbidden} from './xml-character.ts';

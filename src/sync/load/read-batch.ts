@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import type {Page} from '../../api/resources/pages-ahead.ts';
-import {cutList, hashSlice} from '../../api/xml/cut.ts';
+import {cutList, hashSlice} from '../../api/xml/quick/cut.ts';
 import {shapeOf} from '../../records/rows.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {probeKnown} from '../../warehouse/rows/known-records.ts';

@@ -3,14 +3,14 @@
 // reads the whole document: what is taken is decided there alone.
 
 import {isUtf8} from 'node:buffer';
+import type {Limits} from '../limits.ts';
+import type {Element, ElementNames, FieldRecord, Value} from '../record.ts';
+import {maxSeenDepth, SeenElements} from '../seen-elements.ts';
+import {namesOf, toUnderscored} from '../shape.ts';
+import {ARRAY, isOfType, TEXT} from '../value-type.ts';
+import {findForbidden} from '../xml-character.ts';
 import {type Opening, readOpening} from './cut.ts';
 import {KnownTags, type Place, type Tag} from './known-tags.ts';
-import type {Limits} from './limits.ts';
-import type {Element, ElementNames, FieldRecord, Value} from './record.ts';
-import {maxSeenDepth, SeenElements} from './seen-elements.ts';
-import {namesOf, toUnderscored} from './shape.ts';
-import {ARRAY, isOfType, TEXT} from './value-type.ts';
-import {findForbidden} from './xml-character.ts';
 
 interface Terms {
   readonly limits: Limits;

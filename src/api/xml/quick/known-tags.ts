@@ -1,8 +1,8 @@
 // The tags that stood at each place of a record before. Records of one list have the same tags in the same order
 // (docs/service.md "Names"), so that a tag is known by comparing bytes.
 
-import {extendShape, type Shape, startShape} from './shape.ts';
-import {readValueType, type ValueType} from './value-type.ts';
+import {extendShape, type Shape, startShape} from '../shape.ts';
+import {readValueType, type ValueType} from '../value-type.ts';
 
 /** An opening tag, as it stood at a place before. */
 export interface Tag {

@@ -3,7 +3,7 @@
 // send, and for anything else it steps aside.
 
 import {hash} from 'node:crypto';
-import type {ElementNames} from './record.ts';
+import type {ElementNames} from '../record.ts';
 
 const LESS = 0x3c;
 const SLASH = 0x2f;
