@@ -1,49 +1,80 @@
 // Rows cross threads packed: whatever goes in comes out, and the message does not grow with their number.
 
 import {expect, test} from 'vitest';
+import type {RowSet} from '../../src/records/rows.ts';
 import {jobs} from '../../src/streams/jobs.ts';
+import type {Stream} from '../../src/streams/stream.ts';
 import {tasks} from '../../src/streams/tasks.ts';
-import {buffersOf, type PlacedRowSet, packRows, unpackRows} from '../../src/sync/load/packed-rows.ts';
-import type {EncodedRow} from '../../src/warehouse/rows/encoded-row.ts';
+import {buffersOf, RowPacker, unpackRows} from '../../src/sync/load/packed-rows.ts';
+import {encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
 import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import type {Row} from '../../src/warehouse/rows/row.ts';
 
+const page = 3;
 let last = 0;
 
-function rowOf(table: MirrorTable, text: string): EncodedRow {
-  const key = table.key.map(() => String(++last));
-  return {key, hash: String(last).padStart(32, '0'), line: Buffer.from(`${text}\n`)};
+function rowOf(table: MirrorTable, text: string): Row {
+  const values = table.columns.map(({name, type}) => {
+    if (table.key.includes(name)) return String(++last);
+    return type === 'text' ? text : null;
+  });
+  return {key: String(last), values, attributes: '{}', hash: String(last).padStart(32, '0')};
 }
 
 /** A job with so many children of each kind; null where their element was not sent. */
-function jobOf(at: number, counts: readonly (number | null)[]): PlacedRowSet {
+function jobOf(number: string, counts: readonly (number | null)[]): RowSet {
   const children = jobs.children.flatMap(({element, table}, kind) => {
     const count = counts[kind] ?? null;
-    if (count === null) return [];
-    return [
-      {element, rows: Array.from({length: count}, (_, n) => rowOf(table, `${element} ${n} é\u{1f600}`))},
-    ];
+    return count === null
+      ? []
+      : [{element, rows: Array.from({length: count}, () => rowOf(table, 'Zoë\t😀'))}];
   });
-  return {at, rowSet: {number: String(1000 + at), row: rowOf(jobs.table, `job ${at}`), children}};
+  return {number, row: rowOf(jobs.table, 'a name'), children};
+}
+
+function pack(stream: Stream, records: ReadonlyMap<number, RowSet>) {
+  const packer = new RowPacker(stream, page);
+  for (const [at, rowSet] of records) packer.add(at, rowSet);
+  return packer.pack();
+}
+
+/** The rows as they would be without packing. */
+function encode(stream: Stream, {number, row, children}: RowSet) {
+  return {
+    number,
+    row: encodeRow(stream.table, row, page),
+    children: children.map(({element, rows}) => {
+      const child = stream.children.find((one) => one.element === element);
+      return {element, rows: rows.map((one) => encodeRow(child?.table ?? stream.table, one, page))};
+    }),
+  };
 }
 
 test('rows come out as they went in', () => {
-  const records = [
-    jobOf(0, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
-    jobOf(3, [0, null, 2]),
-    jobOf(4, []),
-    jobOf(7, [null, 1, null, 1, null, 1, null, 1]),
-  ];
-  expect(unpackRows(jobs, packRows(jobs, records))).toEqual(records);
+  const records = new Map([
+    [0, jobOf('12', [1, 2, 3, 4, 5, 6, 7])],
+    [3, jobOf('13', [0, null, 2])],
+    [4, jobOf('14', [])],
+    [7, jobOf('15', [null, 1, null, 1, null, 1])],
+  ]);
+  const expected = [...records].map(([at, rowSet]) => ({at, rowSet: encode(jobs, rowSet)}));
+  expect(unpackRows(jobs, pack(jobs, records))).toEqual(expected);
+});
+
+test('pages packed one after the other keep their lines, longer ones too', () => {
+  const long = {number: '1', row: rowOf(tasks.table, 'é'.repeat(1_000_000)), children: []};
+  const packed = ['1', '2'].map(() => pack(tasks, new Map([[0, long]])));
+  const short = pack(tasks, new Map([[0, {...long, row: rowOf(tasks.table, 'short')}]]));
+  for (const one of packed) expect(unpackRows(tasks, one)).toEqual([{at: 0, rowSet: encode(tasks, long)}]);
+  expect(unpackRows(tasks, short)[0]?.rowSet.row.line.includes('short')).toBe(true);
 });
 
 test('no row is a message as well', () => {
-  expect(unpackRows(jobs, packRows(jobs, []))).toEqual([]);
-  const records = [{at: 2, rowSet: {number: '5', row: rowOf(tasks.table, ''), children: []}}];
-  expect(unpackRows(tasks, packRows(tasks, records))).toEqual(records);
+  expect(unpackRows(jobs, pack(jobs, new Map()))).toEqual([]);
 });
 
-test('they cross in three buffers, given away and not copied', () => {
-  const packed = packRows(jobs, [jobOf(0, [2, 2])]);
+test('rows cross in three buffers, given away and not copied', () => {
+  const packed = pack(jobs, new Map([[0, jobOf('1', [2, 2])]]));
   const received = structuredClone(packed, {transfer: buffersOf(packed)});
   expect(packed.lines.length).toBe(0);
   expect(buffersOf(received)).toHaveLength(3);

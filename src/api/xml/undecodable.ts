@@ -6,12 +6,19 @@ import {isUtf8} from 'node:buffer';
 import {RecordError, RetryableError} from '../../base/errors.ts';
 import {DEFAULT_LIMITS} from './limits.ts';
 import {cutList} from './quick/cut.ts';
-import {readQuickly} from './quick/quick-list.ts';
+import {takeQuickly} from './quick/quick-list.ts';
 import {type BadRecord, type ReadMeta, readList, readOne} from './reader.ts';
 import type {ElementNames, FieldRecord} from './record.ts';
 import {replaceForbidden} from './xml-character.ts';
 
 const reason = 'bytes that are not UTF-8';
+
+/** Where records go as soon as they are read. */
+export interface RecordSink {
+  take(record: FieldRecord): void;
+  /** Forgets all that was taken: the list is read once more from its start. */
+  restart(): void;
+}
 
 /**
  * Reads a list as `readList` does; records with bytes that are not UTF-8 are among the bad ones, their fields not noted.
@@ -22,9 +29,36 @@ export function readListApart(
   names: ElementNames,
   meta: ReadMeta = {},
 ): {records: FieldRecord[]; bad: BadRecord[]} {
+  const records: FieldRecord[] = [];
+  const take = (record: FieldRecord) => records.push(record);
+  const restart = () => {
+    records.length = 0;
+  };
+  const bad = readListInto(body, names, {take, restart}, meta);
+  return {records, bad};
+}
+
+/**
+ * The same, record by record: none has to live until the last is read.
+ * @returns the bad records
+ * @throws {RetryableError | FatalError} as `readList` does
+ */
+export function readListInto(
+  body: Buffer,
+  names: ElementNames,
+  sink: RecordSink,
+  meta: ReadMeta,
+): BadRecord[] {
   const {limits, seen} = meta;
-  const records = readQuickly(body, names, {limits: {...DEFAULT_LIMITS, ...limits}, seen});
-  if (records !== null) return {records, bad: []};
+  const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
+  if (takeQuickly(body, names, (record) => sink.take(record), terms)) return [];
+  sink.restart();
+  const {records, bad} = readStrictly(body, names, meta);
+  for (const record of records) sink.take(record);
+  return bad;
+}
+
+function readStrictly(body: Buffer, names: ElementNames, meta: ReadMeta): ReturnType<typeof readList> {
   try {
     return readList(body, names, meta);
   } catch (error) {

@@ -17,22 +17,17 @@ export interface EncodedRowSet {
 export function encodeShown(stream: Stream, rowSet: RowSet, record: FieldRecord): EncodedRowSet {
   const {row} = rowSet;
   const recall = (held: HeldValues) => encodeRow(stream.table, recallRow(stream, {row, record}, held));
-  const encoded = encodeRowSet(stream, rowSet, null);
+  const encoded = encodeRowSet(stream, rowSet);
   return {...encoded, row: {...encoded.row, recall}};
 }
 
-/** @param page - the page on which the record stood; null when it was asked for by its number */
-export function encodeRowSet(
-  stream: Stream,
-  {number, row, children}: RowSet,
-  page: number | null,
-): EncodedRowSet {
+function encodeRowSet(stream: Stream, {number, row, children}: RowSet): EncodedRowSet {
   return {
     number,
-    row: encodeRow(stream.table, row, page),
+    row: encodeRow(stream.table, row),
     children: children.map(({element, rows}) => {
       const {table} = findChild(stream, element);
-      return {element, rows: rows.map((child) => encodeRow(table, child, page))};
+      return {element, rows: rows.map((child) => encodeRow(table, child))};
     }),
   };
 }

@@ -1,9 +1,12 @@
 // The rows of a page as they cross threads: two texts, two lists and the lines, however many rows there are. A message
-// costs by the values in it, and each row for itself would be half a dozen.
+// costs by the values in it, and each row for itself would be half a dozen. A record is packed as soon as it is read:
+// a page of records alive at once is what the collector would copy again and again.
 
+import type {RowSet} from '../../records/rows.ts';
 import type {Stream} from '../../streams/stream.ts';
-import type {EncodedRow} from '../../warehouse/rows/encoded-row.ts';
+import {type EncodedRow, encodeLine} from '../../warehouse/rows/encoded-row.ts';
 import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
+import type {Row} from '../../warehouse/rows/row.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 
 /** A record that was read, with its place in its page. */
@@ -24,39 +27,60 @@ export interface PackedRows {
 }
 
 const notSent = -1;
+/** A character takes three bytes of UTF-8 at most; half of a pair is one. */
+const mostBytes = 3;
+/** Where lines are written, page after page. */
+let scratch: Buffer = Buffer.allocUnsafeSlow(1 << 20);
 
-export function packRows(stream: Stream, records: readonly PlacedRowSet[]): PackedRows {
-  const counts: number[] = [];
-  const texts: string[] = [];
-  const rows: EncodedRow[] = [];
-  const add = (row: EncodedRow) => {
-    texts.push(...row.key, row.hash);
-    rows.push(row);
-  };
-  for (const {at, rowSet} of records) {
-    counts.push(at);
-    texts.push(rowSet.number);
-    add(rowSet.row);
-    for (const {element} of stream.children) {
-      const sent = rowSet.children.find((candidate) => candidate.element === element);
-      counts.push(sent?.rows.length ?? notSent);
-      for (const row of sent?.rows ?? []) add(row);
+/** Packs the rows of one page, record by record; one at a time in a process. */
+export class RowPacker {
+  readonly #stream: Stream;
+  readonly #page: number;
+  readonly #counts: number[] = [];
+  readonly #texts: string[] = [];
+  readonly #ends: number[] = [];
+  #end = 0;
+
+  constructor(stream: Stream, page: number) {
+    this.#stream = stream;
+    this.#page = page;
+  }
+
+  /** @param at - the record's place in the page */
+  add(at: number, {number, row, children}: RowSet): void {
+    this.#counts.push(at);
+    this.#texts.push(number);
+    this.#addRow(this.#stream.table, row);
+    for (const {element, table} of this.#stream.children) {
+      const rows = children.find((sent) => sent.element === element)?.rows;
+      this.#counts.push(rows?.length ?? notSent);
+      for (const child of rows ?? []) this.#addRow(table, child);
     }
   }
-  return {counts: Int32Array.from(counts), texts: texts.join('\t'), ...joinLines(rows)};
+
+  pack(): PackedRows {
+    return {
+      counts: Int32Array.from(this.#counts),
+      texts: this.#texts.join('\t'),
+      lines: new Uint8Array(scratch.subarray(0, this.#end)),
+      ends: Uint32Array.from(this.#ends),
+    };
+  }
+
+  #addRow(table: MirrorTable, row: Row): void {
+    const {key, hash, line} = encodeLine(table, row, this.#page);
+    this.#texts.push(...key, hash);
+    const needed = this.#end + line.length * mostBytes;
+    if (needed > scratch.length) scratch = grow(scratch, needed);
+    this.#end += scratch.write(line, this.#end);
+    this.#ends.push(this.#end);
+  }
 }
 
-function joinLines(rows: readonly EncodedRow[]): Pick<PackedRows, 'lines' | 'ends'> {
-  const ends = new Uint32Array(rows.length);
-  let end = 0;
-  for (const [at, {line}] of rows.entries()) {
-    end += line.length;
-    ends[at] = end;
-  }
-  // Not of the pool of small buffers: it is given away.
-  const lines = new Uint8Array(end);
-  for (const [at, {line}] of rows.entries()) lines.set(line, (ends[at] ?? 0) - line.length);
-  return {lines, ends};
+function grow(buffer: Buffer, needed: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(2 * needed);
+  buffer.copy(larger);
+  return larger;
 }
 
 /** The buffers of packed rows, if any: another thread takes them over without a copy. */

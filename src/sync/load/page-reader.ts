@@ -6,15 +6,21 @@ import {extname} from 'node:path';
 import {type ResourceLimits, Worker} from 'node:worker_threads';
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import {findStream} from '../../streams/all.ts';
-import {type PackedRows, unpackRows} from './packed-rows.ts';
-import type {PageContent, PageTask} from './read-page.ts';
+import {type PlacedRowSet, unpackRows} from './packed-rows.ts';
+import type {PackedPage, PageTask} from './read-page.ts';
 
 /** The answer of a thread to one task. */
 export interface PageAnswer {
   readonly id: number;
-  readonly content?: Omit<PageContent, 'records'> & {readonly rows: PackedRows};
+  readonly content?: PackedPage;
   /** An error cannot cross threads with its class: its name and message can. */
   readonly failure?: {readonly name: string; readonly message: string};
+}
+
+/** A page as it was read. */
+export interface PageContent extends Omit<PackedPage, 'rows'> {
+  /** The records whose bytes were not known, with their place in the page. */
+  readonly records: readonly PlacedRowSet[];
 }
 
 /** From source, a file of its own; in the built program, an entry beside the file that holds this module. */

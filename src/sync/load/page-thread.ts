@@ -1,8 +1,7 @@
 // The other end of PageReader.
 
 import {parentPort} from 'node:worker_threads';
-import {findStream} from '../../streams/all.ts';
-import {buffersOf, packRows} from './packed-rows.ts';
+import {buffersOf} from './packed-rows.ts';
 import type {PageAnswer} from './page-reader.ts';
 import {type PageTask, readPage} from './read-page.ts';
 
@@ -13,8 +12,7 @@ parentPort?.on('message', ({id, task}: {readonly id: number; readonly task: Page
 
 function answer(id: number, task: PageTask): PageAnswer {
   try {
-    const {records, ...content} = readPage(task);
-    return {id, content: {...content, rows: packRows(findStream(task.stream), records)}};
+    return {id, content: readPage(task)};
   } catch (error) {
     const {name, message} = error instanceof Error ? error : new Error(String(error));
     return {id, failure: {name, message}};

@@ -1,13 +1,12 @@
 import type {FieldRecord} from '../../api/xml/record.ts';
 import {SeenElements} from '../../api/xml/seen-elements.ts';
-import {readListApart} from '../../api/xml/undecodable.ts';
+import {readListInto} from '../../api/xml/undecodable.ts';
 import {RecordError} from '../../base/errors.ts';
 import {readRows} from '../../records/rows.ts';
 import {redactXml} from '../../records/values/secrets.ts';
 import {findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {encodeRowSet} from './encoded-row-set.ts';
-import type {PlacedRowSet} from './packed-rows.ts';
+import {type PackedRows, RowPacker} from './packed-rows.ts';
 import {listPageFields, type PageFields} from './page-fields.ts';
 
 /** A page to be read; plain data, because it crosses threads. */
@@ -30,11 +29,12 @@ export interface BadRecord {
   readonly xml: string;
 }
 
-export interface PageContent {
+/** A page as it was read, its rows packed. */
+export interface PackedPage {
   /** False where the parser saw other records than the cut: then no slice's hash speaks for a record. */
   readonly isCutTrue: boolean;
-  /** The records whose bytes were not known, with their place in the page. */
-  readonly records: readonly PlacedRowSet[];
+  /** Of the records whose bytes were not known. */
+  readonly rows: PackedRows;
   readonly bad: readonly BadRecord[];
   /** The fields that the page sent, with their types; fields of known and of bad records too. */
   readonly fields: readonly PageFields[];
@@ -44,34 +44,48 @@ export interface PageContent {
  * Parses a page strictly, and makes rows of the records that are not known.
  * @throws {RetryableError} the page is not a whole, well-formed list
  */
-export function readPage(task: PageTask): PageContent {
-  const {page, known, contentType, timeZone} = task;
+export function readPage(task: PageTask): PackedPage {
+  const read = readUnknown(task);
+  return read.isCutTrue || task.known === null ? read : readUnknown({...task, known: null});
+}
+
+/** Reads a page as if its cut were true; where it is not, all its records must be read. */
+function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): PackedPage {
   const stream = findStream(task.stream);
   const body = Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength);
   const seen = new SeenElements();
-  const {records, bad} = readListApart(body, stream, {
-    thing: `GET ${stream.path}?page=${page}`,
-    contentType,
-    seen,
-  });
-  const isCutTrue = known?.length === records.length && bad.length === 0;
-  const read: PlacedRowSet[] = [];
-  const refused: BadRecord[] = bad.map(({reason, xml}) => ({
+  let rows = new RowPacker(stream, page);
+  let refused: BadRecord[] = [];
+  let count = 0;
+  const take = (record: FieldRecord) => {
+    const at = count++;
+    if (known?.[at] === true) return;
+    try {
+      rows.add(at, readRows(stream, record, {timeZone}));
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error;
+      refused.push({page, ...describeRefused(stream, record), reason: error.message});
+    }
+  };
+  const restart = () => {
+    rows = new RowPacker(stream, page);
+    refused = [];
+    count = 0;
+  };
+  const thing = `GET ${stream.path}?page=${page}`;
+  const bad = readListInto(body, stream, {take, restart}, {thing, contentType, seen});
+  const unread = bad.map(({reason, xml}) => ({
     page,
     number: numberIn(xml, stream),
     reason,
     xml: redactXml(xml),
   }));
-  for (const [at, record] of records.entries()) {
-    if (isCutTrue && known?.[at] === true) continue;
-    try {
-      read.push({at, rowSet: encodeRowSet(stream, readRows(stream, record, {timeZone}), page)});
-    } catch (error) {
-      if (!(error instanceof RecordError)) throw error;
-      refused.push({page, ...describeRefused(stream, record), reason: error.message});
-    }
-  }
-  return {isCutTrue, records: read, bad: refused, fields: listPageFields(stream, seen)};
+  return {
+    isCutTrue: known?.length === count && bad.length === 0,
+    rows: rows.pack(),
+    bad: [...unread, ...refused],
+    fields: listPageFields(stream, seen),
+  };
 }
 
 function describeRefused(stream: Stream, record: FieldRecord): {number: string | null; xml: string} {

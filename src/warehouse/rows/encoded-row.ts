@@ -23,11 +23,22 @@ export interface EncodedRow {
 /** With a leading zero or sign: other integers are normal already. */
 const integer = /^(?:[+-]\d+|0\d+)$/;
 
+/** @see encodeLine */
+export function encodeRow(table: MirrorTable, row: Row, page: number | null = null): EncodedRow {
+  const {line, ...encoded} = encodeLine(table, row, page);
+  return {...encoded, line: Buffer.from(line)};
+}
+
 /**
+ * A row with its line as a text.
  * @param page - the page on which the row's record stood; null when it was asked for by its number
  * @throws {TypeError} a row without its key, which would never be found again
  */
-export function encodeRow(table: MirrorTable, row: Row, page: number | null = null): EncodedRow {
+export function encodeLine(
+  table: MirrorTable,
+  row: Row,
+  page: number | null,
+): Pick<EncodedRow, 'key' | 'hash'> & {readonly line: string} {
   const {values, attributes, hash} = row;
   const key = table.key.map((name) => {
     const value = values[findColumn(table, name).at] ?? null;
@@ -38,8 +49,6 @@ export function encodeRow(table: MirrorTable, row: Row, page: number | null = nu
   return {
     key,
     hash,
-    line: Buffer.from(
-      encodeCopyRow([...values, attributes, `\\x${hash}`, page === null ? null : String(page)]),
-    ),
+    line: encodeCopyRow([...values, attributes, `\\x${hash}`, page === null ? null : String(page)]),
   };
 }

@@ -24,20 +24,34 @@ const knownLists = new Map<string, KnownTags>();
  * Reads a list as the strict reader does.
  * @returns null where the strict reader must read it: nothing is said of the document then
  */
-export function readQuickly(body: Buffer, names: ElementNames, {limits, seen}: Terms): FieldRecord[] | null {
-  if (body.length > limits.bytes || !isUtf8(body)) return null;
+export function readQuickly(body: Buffer, names: ElementNames, terms: Terms): FieldRecord[] | null {
+  const records: FieldRecord[] = [];
+  return takeQuickly(body, names, (record) => records.push(record), terms) ? records : null;
+}
+
+/**
+ * The same, record by record.
+ * @returns false where the strict reader must read it: what was taken up to there must be forgotten
+ */
+export function takeQuickly(
+  body: Buffer,
+  names: ElementNames,
+  take: (record: FieldRecord) => void,
+  {limits, seen}: Terms,
+): boolean {
+  if (body.length > limits.bytes || !isUtf8(body)) return false;
   const opening = readOpening(body, names.list);
-  if (opening === null) return null;
+  if (opening === null) return false;
   const key = `${names.list} ${names.item}`;
   const known = knownLists.get(key) ?? new KnownTags();
   knownLists.set(key, known);
   const list = new QuickList(body, known, limits);
   try {
-    const records = list.read(names.item, opening);
+    list.read(names.item, opening, take);
     seen?.addAll(list.seen);
-    return records;
+    return true;
   } catch (error) {
-    if (error === aside) return null;
+    if (error === aside) return false;
     throw error;
   }
 }
@@ -87,24 +101,22 @@ class QuickList {
     this.#limits = limits;
   }
 
-  read(item: string, {listName, start}: Opening): FieldRecord[] {
-    const records: FieldRecord[] = [];
+  read(item: string, {listName, start}: Opening, take: (record: FieldRecord) => void): void {
+    let count = 0;
     const end = Buffer.from(`</${listName}>`);
     const place = this.#known.start;
     this.#at = start;
     for (let tag = this.#findTag(place); tag !== null; tag = this.#findTag(place)) {
       if (toUnderscored(tag.name) !== item || tag.type !== TEXT || tag.isNil) stepAside();
       const record = this.#readElement(tag);
-      if (record === null || typeof record === 'string' || records.length === this.#limits.records)
-        stepAside();
-      records.push(record);
+      if (record === null || typeof record === 'string' || count++ === this.#limits.records) stepAside();
+      take(record);
     }
     this.#skipBlanks();
     if (!this.#isNext(end)) stepAside();
     this.#at += end.length;
     this.#skipBlanks();
     if (this.#at !== this.#body.length) stepAside();
-    return records;
   }
 
   /** The opening tag that stands here; null where none does. */
