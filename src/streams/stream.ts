@@ -1,4 +1,4 @@
-import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
+import type {MirrorTable, OwnedTable} from '../warehouse/rows/mirror-table.ts';
 
 export type StreamName = 'customers' | 'jobs' | 'employees' | 'tasks';
 
@@ -70,4 +70,11 @@ export function parentColumnOf({table, parentColumns}: Child): string {
   const [column] = Object.keys(parentColumns);
   if (column === undefined) throw new TypeError(`${table.name}: owned by a parent, but no column names it`);
   return column;
+}
+
+/** The tables of children that exist only in records of a stream. */
+export function ownedTablesOf({children}: Stream): OwnedTable[] {
+  return children
+    .filter(({isOwned}) => isOwned)
+    .map((child) => ({table: child.table, parentColumn: parentColumnOf(child)}));
 }

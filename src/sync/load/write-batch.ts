@@ -1,16 +1,11 @@
 import type pg from 'pg';
 import {shapeOf} from '../../records/rows.ts';
-import {type Child, parentColumnOf, type Stream} from '../../streams/stream.ts';
+import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../../streams/stream.ts';
 import {rememberFields, type SeenField} from '../../warehouse/fields/fields.ts';
 import type {EncodedRow} from '../../warehouse/rows/encoded-row.ts';
+import {readParentsOfLive} from '../../warehouse/rows/held-numbers.ts';
 import {forgetKnown, rememberKnown} from '../../warehouse/rows/known-records.ts';
-import {
-  type Batch,
-  type LoadCounts,
-  loadRows,
-  markVanished,
-  type ReadBack,
-} from '../../warehouse/rows/load.ts';
+import {type Batch, type LoadCounts, loadRows, markVanished} from '../../warehouse/rows/load.ts';
 import {forgetAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import {quarantineRecords, resolveQuarantine} from '../../warehouse/sweeps/quarantine.ts';
 import {undoTombstones} from '../../warehouse/sweeps/tombstones.ts';
@@ -76,14 +71,17 @@ export async function writeRowSets(
   const {updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
   let {inserted, fresher} = own;
   let vanished = 0;
+  const parents = {accountId: batch.accountId, parents: rowSets.map(parentKeyOf)};
+  const held = await readParentsOfLive(client, ownedTablesOf(stream), parents);
   for (const child of stream.children) {
     if (child.isOfStream === true) {
       inserted += await insertKin(client, {child, rowSets}, batch);
       continue;
     }
-    const written = await writeChildren(client, {child, rowSets}, batch);
-    vanished += written.vanished;
-    fresher += written.fresher;
+    const family = rowSets.filter((rowSet) => held.get(child.table.name)?.has(parentKeyOf(rowSet)) === true);
+    vanished += await markVanishedOf(client, {child, rowSets: family}, batch);
+    const {rows} = gather(child, rowSets);
+    fresher += (await loadRows(client, child.table, rows, batch)).fresher;
   }
   if (inserted > 0) await forgetAbsent(client, came);
   if (revived > 0) await undoTombstones(client, came);
@@ -104,35 +102,46 @@ async function insertKin(
   return (await loadRows(client, child.table, rows, {...batch, insertsOnly: true})).inserted;
 }
 
-/** @returns how many were marked deleted because their parent no longer holds them, and how many were left alone */
-async function writeChildren(
+/**
+ * Marks deleted the children that their parent no longer holds.
+ * @param family.rowSets - of parents that have live children here
+ * @returns how many
+ */
+async function markVanishedOf(
   client: pg.ClientBase,
   {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
   batch: Batch,
-): Promise<{vanished: number; fresher: number}> {
-  const rows: EncodedRow[] = [];
-  const parents: string[] = [];
+): Promise<number> {
+  const {senders, rows} = gather(child, rowSets);
+  if (senders.length === 0) return 0;
   const {readBackOf} = batch;
-  const readBacks: ReadBack[] = [];
+  const readBacks = senders.flatMap(({row}) => readBackOf?.get(row) ?? []);
+  return await markVanished(client, child.table, {
+    ...batch,
+    ...(readBackOf === undefined ? {} : {readBacks}),
+    parentColumn: parentColumnOf(child),
+    parents: senders.map(parentKeyOf),
+    kept: rows,
+  });
+}
+
+/** The records that sent one kind of children, and those. A list that was not sent is not an empty list. */
+function gather(
+  {element}: Child,
+  rowSets: readonly EncodedRowSet[],
+): {senders: EncodedRowSet[]; rows: EncodedRow[]} {
+  const senders: EncodedRowSet[] = [];
+  const rows: EncodedRow[] = [];
   for (const rowSet of rowSets) {
-    // A list that the service did not send is not an empty list: its parent is left out.
-    const sent = rowSet.children.find((candidate) => candidate.element === child.element);
+    const sent = rowSet.children.find((candidate) => candidate.element === element);
     if (sent === undefined) continue;
-    parents.push(rowSet.number);
-    const readBack = readBackOf?.get(rowSet.row);
-    if (readBack !== undefined) readBacks.push(readBack);
+    senders.push(rowSet);
     for (const row of sent.rows) rows.push(row);
   }
-  // First the children that are gone: a new parent has none in the warehouse yet, and so costs one look.
-  const vanished = child.isOwned
-    ? await markVanished(client, child.table, {
-        ...batch,
-        ...(readBackOf === undefined ? {} : {readBacks}),
-        parentColumn: parentColumnOf(child),
-        parents,
-        kept: rows,
-      })
-    : 0;
-  const {fresher} = await loadRows(client, child.table, rows, batch);
-  return {vanished, fresher};
+  return {senders, rows};
+}
+
+/** The number of a record as its children's rows name it. */
+function parentKeyOf({row, number}: EncodedRowSet): string {
+  return row.key[0] ?? number;
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {parentColumnOf} from '../../streams/stream.ts';
+import {ownedTablesOf} from '../../streams/stream.ts';
 import type {SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {writeTombstones} from '../../warehouse/sweeps/tombstones.ts';
 import type {SweepRun} from '../sweep/sweep-run.ts';
@@ -13,8 +13,5 @@ export async function markGone(
   {sweep, stream}: SweepRun,
 ): Promise<Pick<SweepCounts, 'tombstoned' | 'vanished'>> {
   if (!stream.isDeletable) return {tombstoned: 0, vanished: 0};
-  const owned = stream.children
-    .filter((child) => child.isOwned)
-    .map((child) => ({table: child.table, parentColumn: parentColumnOf(child)}));
-  return await writeTombstones(client, {table: stream.table, owned}, sweep);
+  return await writeTombstones(client, {table: stream.table, owned: ownedTablesOf(stream)}, sweep);
 }

@@ -1,8 +1,9 @@
-import type pg from 'pg';
+import pg from 'pg';
 import {NumberSet} from '../../base/number-set.ts';
+import {toArrayText} from '../postgres/array-text.ts';
 import {readByCursor} from '../postgres/cursor.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import type {MirrorTable} from './mirror-table.ts';
+import type {MirrorTable, OwnedTable} from './mirror-table.ts';
 import {keyOf, nameTable} from './table-sql.ts';
 
 /** The numbers of a stream that this warehouse knows of. */
@@ -42,4 +43,31 @@ export async function isLive(
     [accountId, number],
   );
   return rowCount === 1;
+}
+
+/**
+ * Which of some parents have live children here. LIMIT keeps it to an index look-up for each parent, as OFFSET 0 does in
+ * the probe of a load.
+ * @returns by name of the children's table, the numbers of the parents
+ */
+export async function readParentsOfLive(
+  db: Queryable,
+  tables: readonly OwnedTable[],
+  {accountId, parents}: {readonly accountId: string; readonly parents: readonly string[]},
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const found = new Map(tables.map(({table}) => [table.name, new Set<string>()]));
+  if (tables.length === 0 || parents.length === 0) return found;
+  const looks = tables.map(
+    ({table, parentColumn}) => `
+      SELECT ${pg.escapeLiteral(table.name)} AS name, parent::text
+        FROM unnest($2::bigint[]) AS parent
+       CROSS JOIN LATERAL (SELECT FROM ${nameTable(table)} WHERE account_id = $1
+                              AND ${pg.escapeIdentifier(parentColumn)} = parent AND _deleted_at IS NULL LIMIT 1) AS child`,
+  );
+  const {rows} = await db.query<{name: string; parent: string}>(looks.join(' UNION ALL '), [
+    accountId,
+    toArrayText(parents),
+  ]);
+  for (const {name, parent} of rows) found.get(name)?.add(parent);
+  return found;
 }

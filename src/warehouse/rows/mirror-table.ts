@@ -85,6 +85,12 @@ export const ownColumns: Readonly<Record<string, string>> = {
   _pending: 'True while a change made here is on its way to the service; null otherwise.',
 };
 
+/** A table whose rows exist only in a parent, and the column that names it. */
+export interface OwnedTable {
+  readonly table: MirrorTable;
+  readonly parentColumn: string;
+}
+
 /**
  * Declares one warehouse table. Key columns may be null: a row authored here has no number until the service gives
  * it one, and nulls are distinct in its unique constraint.

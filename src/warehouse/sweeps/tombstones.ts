@@ -3,7 +3,7 @@
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
-import type {MirrorTable} from '../rows/mirror-table.ts';
+import type {MirrorTable, OwnedTable} from '../rows/mirror-table.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import type {tombstones} from './evidence-tables.ts';
 
@@ -25,12 +25,6 @@ const columns = [
 
 /** A row that is, or would be, marked deleted: a row of sync.tombstones, whose definition says what each column means. */
 export type Tombstone = ReadRow<typeof tombstones.$inferSelect, (typeof columns)[number]>;
-
-/** A table whose rows exist only in a parent, and the column that names it. */
-export interface OwnedTable {
-  readonly table: MirrorTable;
-  readonly parentColumn: string;
-}
 
 /** Answers of "gone" to questions of one sweep. */
 export interface GoneAnswers extends Suspicion {

@@ -1,7 +1,7 @@
 // Changes that come to their end beside each other end in one transaction: a commit, and a statement a table, for all.
 
 import type pg from 'pg';
-import {parentColumnOf} from '../../../streams/stream.ts';
+import {ownedTablesOf} from '../../../streams/stream.ts';
 import {learnEmployee} from '../../../warehouse/accounts/accounts.ts';
 import {type Alteration, keepAlterations} from '../../../warehouse/changes/alterations.ts';
 import {keepConflicts} from '../../../warehouse/changes/conflicts.ts';
@@ -107,8 +107,7 @@ async function markRowDeleted(client: pg.ClientBase, {run, done}: FinishedChange
   const {change, stream, writes} = run;
   const {accountId, changeId, rowId} = change;
   const {number} = done;
-  const children = stream.table === writes.table ? stream.children.filter(({isOwned}) => isOwned) : [];
-  const owned = children.map((child) => ({table: child.table, parentColumn: parentColumnOf(child)}));
+  const owned = stream.table === writes.table ? ownedTablesOf(stream) : [];
   await markDeleted(client, writes.table, {accountId, rowId, changeId, number, owned});
   await forgetKnown(client, {accountId, stream: stream.name, numbers: [number]});
 }
