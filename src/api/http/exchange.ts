@@ -81,15 +81,51 @@ export async function exchange(
   }
 }
 
+/** More than any page takes: a longer answer is believed only as it comes. */
+const mostExpected = 16_777_216;
+
+/**
+ * The bytes of an answer. Where it says how many will come, each chunk is copied as it comes, and dies young: chunks
+ * that are kept until the last grow old, and only a full collection frees their memory.
+ */
+class Body {
+  #buffer: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** @param contentLength - the header, if it came */
+  expect(contentLength: string | string[] | undefined): void {
+    const length = Number(contentLength ?? 0);
+    if (length > 0 && length <= mostExpected) this.#buffer = Buffer.allocUnsafeSlow(length);
+  }
+
+  add(chunk: Buffer): void {
+    const needed = this.#length + chunk.length;
+    if (needed > this.#buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));
+      this.#buffer.copy(larger, 0, 0, this.#length);
+      this.#buffer = larger;
+    }
+    chunk.copy(this.#buffer, this.#length);
+    this.#length = needed;
+  }
+
+  whole(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+}
+
 class Collector implements Dispatcher.DispatchHandler {
   readonly #limits: ExchangeLimits;
   readonly #mayStart: () => boolean;
   readonly #done = Promise.withResolvers<Exchange>();
-  readonly #chunks: Buffer[] = [];
+  readonly #body = new Body();
   #controller: Dispatcher.DispatchController | null = null;
   #stopped: ExchangeError | null = null;
   #isSent = false;
-  #bytes = 0;
   #status = 0;
   #headers: Headers = {};
 
@@ -129,6 +165,7 @@ class Collector implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
+    this.#body.expect(headers['content-length']);
     const count = Array.isArray(controller.rawHeaders)
       ? controller.rawHeaders.length / 2
       : Object.keys(headers).length;
@@ -136,17 +173,12 @@ class Collector implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#limits.maxBodyBytes) this.stop('too-large');
-    else this.#chunks.push(chunk);
+    if (this.#body.length + chunk.length > this.#limits.maxBodyBytes) this.stop('too-large');
+    else this.#body.add(chunk);
   }
 
   onResponseEnd(): void {
-    const body =
-      this.#chunks.length === 1 && this.#chunks[0]
-        ? this.#chunks[0]
-        : Buffer.concat(this.#chunks, this.#bytes);
-    this.#done.resolve({status: this.#status, headers: this.#headers, body});
+    this.#done.resolve({status: this.#status, headers: this.#headers, body: this.#body.whole()});
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
