@@ -14,7 +14,8 @@ interface Times {
 const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
 
 /**
- * Goes round until told to stop. A failed round is tried again; an outage is logged at its start and end.
+ * Goes round until told to stop. A failed round is tried again; an outage is logged at its start and end, with each
+ * reason once.
  * @param round - looks once for due work, and wakes workers for it
  * @returns rejects when no round has succeeded for a minute: a person must look after the queue or the
  *   warehouse, and a supervisor may start the process anew; never resolves. A warehouse that has no room is
@@ -36,7 +37,7 @@ export function poll(
         outage.succeeded();
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : String(cause);
-        if (!signal.aborted) outage.failed(reason);
+        if (!signal.aborted) outage.roundFailed(reason);
         if (cause instanceof NoRoomError) goodAt = performance.now();
         else if (performance.now() - goodAt > times.outOfReachMs) {
           throw new FatalError(

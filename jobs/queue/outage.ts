@@ -1,5 +1,6 @@
 // When the queue or the warehouse goes away, half a dozen connections notice, again and again. An operator is
-// told once when it goes and once when it is back.
+// told once when it goes and once when it is back, and between the two of each further reason for which a whole round
+// of work failed: a connection that was cut says nothing of the read-only warehouse that the next one finds.
 
 import type {Logger} from '../../src/base/log.ts';
 
@@ -11,7 +12,13 @@ export class Outage {
   readonly #log: Logger;
   readonly #now: () => number;
   /** Null: all is well. */
-  #failing: {readonly since: number; lastAt: number; wellAgainAt: number | null} | null = null;
+  #failing: {
+    readonly since: number;
+    lastAt: number;
+    wellAgainAt: number | null;
+    /** Reasons that were told, without their numbers. */
+    readonly told: Set<string>;
+  } | null = null;
 
   /** @param now - milliseconds of a clock that is never set */
   constructor(log: Logger, now: () => number = () => performance.now()) {
@@ -19,6 +26,7 @@ export class Outage {
     this.#now = now;
   }
 
+  /** One call failed, of many on many connections. */
   failed(reason: string): void {
     const now = this.#now();
     if (this.#failing !== null) {
@@ -26,8 +34,17 @@ export class Outage {
       this.#failing.wellAgainAt = null;
       return;
     }
-    this.#failing = {since: now, lastAt: now, wellAgainAt: null};
+    this.#failing = {since: now, lastAt: now, wellAgainAt: null, told: new Set([withoutNumbers(reason)])};
     this.#log.warn({reason}, 'the queue or the warehouse is out of reach; nothing is lost, trying again');
+  }
+
+  /** A whole round of work failed. */
+  roundFailed(reason: string): void {
+    this.failed(reason);
+    const told = this.#failing?.told;
+    if (told === undefined || told.has(withoutNumbers(reason))) return;
+    told.add(withoutNumbers(reason));
+    this.#log.warn({reason}, 'the queue or the warehouse is still out of reach');
   }
 
   succeeded(): void {
@@ -40,4 +57,9 @@ export class Outage {
     this.#failing = null;
     this.#log.warn({seconds}, 'the queue and the warehouse are within reach again; work goes on');
   }
+}
+
+/** Ports and times differ from one failure to the next, and are no news. */
+function withoutNumbers(reason: string): string {
+  return reason.replaceAll(/\d+/g, '0');
 }

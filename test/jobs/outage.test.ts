@@ -22,6 +22,22 @@ test('half a minute of failures is two lines: when it went, and when it is back,
   ]);
 });
 
+test('a round that fails for another reason than was told is a line, once', () => {
+  outage.failed('terminating connection due to administrator command');
+  for (now = 0; now < 10_000; now += 2_000) outage.roundFailed(`it is read-only, as of ${now}`);
+  outage.failed('read ECONNRESET');
+  expect(lines.map(({reason}) => reason)).toEqual([
+    'terminating connection due to administrator command',
+    'it is read-only, as of 0',
+  ]);
+});
+
+test('a round that fails first begins the outage', () => {
+  outage.roundFailed('its disk is full');
+  outage.roundFailed('its disk is full');
+  expect(lines).toHaveLength(1);
+});
+
 test('what fails on one connection while another one works is one line', () => {
   for (now = 0; now < 60_000; now += 1_000) {
     outage.failed('NOPERM');
