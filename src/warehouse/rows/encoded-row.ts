@@ -23,7 +23,7 @@ export interface EncodedRow {
 /** With a leading zero or sign: other integers are normal already. */
 const integer = /^(?:[+-]\d+|0\d+)$/;
 
-/** @see encodeLine */
+/** A row as COPY takes it. @throws {TypeError} as `encodeLine` does */
 export function encodeRow(table: MirrorTable, row: Row, page: number | null = null): EncodedRow {
   const {line, ...encoded} = encodeLine(table, row, page);
   return {...encoded, line: Buffer.from(line)};
