@@ -67,8 +67,7 @@ export async function writeRowSets(
 ): Promise<WriteCounts & Pick<LoadCounts, 'fresher'>> {
   const numbers = rowSets.map((rowSet) => rowSet.number);
   const came = {accountId: batch.accountId, stream: stream.name, numbers};
-  const rows = rowSets.map((rowSet) => rowSet.row);
-  const {updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
+  const {updated, revived, ...own} = await loadRows(client, stream.table, ownRowsOf(stream, rowSets), batch);
   let {inserted, fresher} = own;
   let vanished = 0;
   const parents = {accountId: batch.accountId, parents: rowSets.map(parentKeyOf)};
@@ -86,6 +85,25 @@ export async function writeRowSets(
   if (inserted > 0) await forgetAbsent(client, came);
   if (revived > 0) await undoTombstones(client, came);
   return {inserted, updated, revived, vanished, fresher};
+}
+
+/**
+ * The records' own rows. Where a record stood inside an earlier one just as it stands in the list, the earlier page is
+ * its row's, as if each record came in a batch of its own.
+ */
+function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[]): EncodedRow[] {
+  const kin = kinds.find(({isOfStream}) => isOfStream === true);
+  if (kin === undefined) return rowSets.map(({row}) => row);
+  const inside = new Map<string, EncodedRow>();
+  return rowSets.map((rowSet) => {
+    const {row} = rowSet;
+    const earlier = inside.get(parentKeyOf(rowSet));
+    for (const found of gather(kin, [rowSet]).rows) {
+      const key = found.key.join(':');
+      if (!inside.has(key)) inside.set(key, found);
+    }
+    return earlier?.hash === row.hash ? earlier : row;
+  });
 }
 
 /**
