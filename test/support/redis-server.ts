@@ -1,9 +1,6 @@
-import {type ChildProcess, execFileSync, spawn} from 'node:child_process';
-import {mkdtemp, rm} from 'node:fs/promises';
-import {createServer} from 'node:net';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {execFileSync} from 'node:child_process';
 import {Redis} from 'ioredis';
+import {freePorts, runRedis} from './redis-process.ts';
 
 export interface TestRedis {
   readonly url: string;
@@ -15,17 +12,13 @@ export async function startServer(
   options: readonly string[] = ['--appendonly', 'yes'],
   fixedPort?: number,
 ): Promise<TestRedis> {
-  const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-redis-'));
-  const port = fixedPort ?? (await freePort());
-  const server = spawn('redis-server', ['--port', String(port), '--dir', folder, '--save', '', ...options], {
-    stdio: 'ignore',
-  });
+  const [port = 0] = fixedPort === undefined ? await freePorts(1) : [fixedPort];
+  const {stop} = await runRedis(port, (folder) => [
+    ...['--port', String(port), '--dir', folder, '--save', ''],
+    ...options,
+  ]);
   const url = `redis://127.0.0.1:${port}`;
   await answers(url);
-  const stop = async () => {
-    await kill(server);
-    await rm(folder, {recursive: true, force: true});
-  };
   return {url, stop};
 }
 
@@ -43,20 +36,4 @@ async function answers(url: string): Promise<void> {
   redis.on('error', () => {});
   await redis.ping();
   redis.disconnect();
-}
-
-async function kill(server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = new Promise((done) => server.once('exit', done));
-  server.kill('SIGKILL');
-  await ended;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
 }

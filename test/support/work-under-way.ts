@@ -1,0 +1,90 @@
+// An account whose changes are being carried while something breaks, and what must be true of all of them in the end.
+
+import {expect} from 'vitest';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
+import {startWorkers} from '../../jobs/workers.ts';
+import type {Logger} from '../../src/base/log.ts';
+import type {TestDatabase} from './postgres.ts';
+import {openRecordingProxy, type Recorded} from './recording-proxy.ts';
+import {openService, openWorld, type TestWorld} from './world.ts';
+
+/** Updates, creates, and creates under creates. */
+const written = `
+  UPDATE warehouse.customers SET fax = '555-' || customer_number;
+  WITH customer AS (INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 20) AS n RETURNING row_id)
+  INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'of ' || row_id FROM customer;`;
+const updateCount = 60;
+const createCount = 20 + 20;
+
+export interface WorkUnderWay {
+  readonly world: TestWorld;
+  /** Starts workers that soon look again for changes in doubt: no request is late here. */
+  work(redisUrl: string | null, log?: Logger): Promise<void>;
+  /** Writes changes, and resolves when some have reached the service and others have not. */
+  begin(): Promise<void>;
+  /** Creates customers more. */
+  add(count: number): Promise<void>;
+  /** Waits until all is done, and looks at what reached the service: each change once. */
+  expectEachOnce(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @param database - a migrated database to take instead of one on the cluster that all tests share */
+export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
+  const service = await openService();
+  const proxy = await openRecordingProxy(service.url);
+  const world = await openWorld({url: proxy.url, token: service.token}, database);
+  await world.sweepAll();
+  const ends: (() => Promise<void>)[] = [service.close, proxy.close, world.close];
+  const writes: Recorded[] = [];
+  let added = 0;
+  const collect = () => writes.push(...proxy.takeWrites());
+  return {
+    world,
+    work: async (redisUrl, log = world.log) => {
+      const {databaseUrl, account} = world;
+      const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
+      const backend = await openQueueBackend({redisUrl, databaseUrl, log});
+      const options = {accountIds: [account.accountId], keepsSchedules: true};
+      const workers = await startWorkers({...world, log, leaseMs: 3_000, settle}, backend, options);
+      ends.push(workers.stop);
+    },
+    begin: async () => {
+      await world.pool.query(written);
+      await expect.poll(collect, {timeout: 30_000, interval: 5}).toBeGreaterThan(10);
+      expect(collect()).toBeLessThan(updateCount + createCount);
+    },
+    add: async (count) => {
+      await world.pool.query(
+        `INSERT INTO warehouse.customers (name) SELECT 'Added ' || n FROM generate_series($1::int, $2) AS n`,
+        [added + 1, added + count],
+      );
+      added += count;
+    },
+    expectEachOnce: async () => {
+      await expectAllDone(world, added);
+      collect();
+      const creates = writes.filter(({method}) => method === 'POST').map(({body}) => body);
+      expect(creates).toHaveLength(createCount + added);
+      expect(new Set(creates).size).toBe(createCount + added);
+    },
+    close: async () => {
+      for (const end of ends.reverse()) await end();
+    },
+  };
+}
+
+async function expectAllDone({pool}: TestWorld, added: number): Promise<void> {
+  const states = async () => {
+    const {rows} = await pool.query('SELECT state, count(*)::int FROM sync.changes GROUP BY state');
+    return rows;
+  };
+  const count = updateCount + createCount + added;
+  await expect.poll(states, {timeout: 90_000}).toEqual([{state: 'done', count}]);
+  const {rows} = await pool.query(
+    `SELECT (SELECT count(*)::int FROM warehouse.customers WHERE fax = '555-' || customer_number) AS faxes,
+            (SELECT count(*)::int FROM warehouse.jobs WHERE name LIKE 'of %' AND job_number IS NOT NULL) AS jobs,
+            (SELECT count(*)::int FROM warehouse.customers WHERE name LIKE 'Added %' AND customer_number IS NOT NULL) AS added`,
+  );
+  expect(rows).toEqual([{faxes: updateCount, jobs: 20, added}]);
+}
