@@ -79,7 +79,7 @@ test('all that is wrong is said at once', () => {
   });
   expect(problem.split('\n')).toHaveLength(3);
   expect(problem).toContain(
-    'config: REDIS_URL: expected an address that begins with redis:// or rediss://, got "localhost"',
+    'config: REDIS_URL: expected an address that begins with redis://, redis-cluster:// or redis-sentinel://, or with rediss for TLS, got "localhost"',
   );
 });
 

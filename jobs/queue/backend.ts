@@ -2,21 +2,15 @@
 // Postgres; all else is the same for both. A backend is reached once before BullMQ sees it: a queue built
 // while Postgres is down stays dead without a word, and one built while Redis is down waits for ever.
 
-import {
-  createPostgresBackend,
-  isPgPool,
-  type PgPool,
-  type Processor,
-  Queue,
-  type QueueOptions,
-  Worker,
-  type WorkerOptions,
-} from 'bullmq';
+import {createPostgresBackend, isPgPool, type PgPool, type Processor, Queue, Worker} from 'bullmq';
 import pg from 'pg';
 import type {Logger} from '../../src/base/log.ts';
+import {parseRedisAddress} from '../../src/base/redis-address.ts';
 import {Outage} from './outage.ts';
 import {migrateQueue, schema} from './queue-schema.ts';
-import {inspectRedis, prefix} from './redis.ts';
+import {connect} from './redis/connect.ts';
+import {inspectRedis} from './redis/inspect-redis.ts';
+import {prefixAt} from './redis/prefix.ts';
 import type {WakeQueue, WakeWorker} from './wake-queue.ts';
 
 export interface QueueBackend {
@@ -45,19 +39,21 @@ async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
   const {problems} = await inspectRedis(url);
   for (const problem of problems) log.warn(problem);
   const outage = new Outage(log);
-  // Producers fail at once while Redis is away, the poller tries again; a worker waits for its return.
-  const producing: QueueOptions = {
-    connection: {url, enableOfflineQueue: false, maxRetriesPerRequest: 1},
-    prefix,
-    streams: {events: {maxLen: 1_000}},
-  };
-  const working: Omit<WorkerOptions, 'concurrency'> = {connection: {url, maxRetriesPerRequest: null}, prefix};
+  const address = parseRedisAddress(url);
+  const prefix = prefixAt(address);
   return {
     kind: 'redis',
     outage,
-    makeQueue: (name) => listen(new Queue(name, producing), outage),
-    makeWorker: (name, processor, options) =>
-      listen(new Worker(name, processor, {...working, ...workerOptions, ...options}), outage),
+    makeQueue: (name) => {
+      const {connection, close} = connect(address, 'producer');
+      const queue = new Queue(name, {connection, prefix, streams: {events: {maxLen: 1_000}}});
+      return endWith(listen(queue, outage), close);
+    },
+    makeWorker: (name, processor, options) => {
+      const {connection, close} = connect(address, 'worker');
+      const worker = new Worker(name, processor, {connection, prefix, ...workerOptions, ...options});
+      return endWith(listen(worker, outage), close);
+    },
   };
 }
 
@@ -70,12 +66,13 @@ async function openPostgres(connectionString: string, log: Logger): Promise<Queu
     makeQueue: (name) => {
       const connection = openQueuePool(connectionString);
       const queue = new Queue(name, {connection}, createPostgresBackend);
-      return endWith(listen(queue, outage), connection);
+      return endWith(listen(queue, outage), () => connection.end());
     },
     makeWorker: (name, processor, options) => {
       const connection = openQueuePool(connectionString);
       const given = {connection, ...workerOptions, ...options};
-      return endWith(listen(new Worker(name, processor, given, createPostgresBackend), outage), connection);
+      const worker = new Worker(name, processor, given, createPostgresBackend);
+      return endWith(listen(worker, outage), () => connection.end());
     },
   };
 }
@@ -99,19 +96,28 @@ function openQueuePool(connectionString: string): PgPool {
   return seen;
 }
 
-/** BullMQ leaves a pool that it was given to its owner. */
-function endWith<T extends WakeWorker>(part: T, pool: PgPool): T {
+/** BullMQ leaves a connection that it was given to its owner. */
+function endWith<T extends WakeWorker>(part: T, end: () => Promise<void> | void): T {
   const close = part.close.bind(part);
   return Object.assign(part, {
     close: async (force?: boolean) => {
       await close(force);
-      await pool.end();
+      await end();
     },
   });
 }
 
-/** A long lock and many stalls allowed: the row's fence, not the queue, guards against doing work twice. */
-const workerOptions = {lockDuration: 60_000, maxStalledCount: 1_000, stalledInterval: 15_000, drainDelay: 5};
+/**
+ * A long lock and many stalls allowed: the row's fence, not the queue, guards against doing work twice. A worker whose
+ * connection was closed, as by a failover, looks again after a second.
+ */
+const workerOptions = {
+  lockDuration: 60_000,
+  maxStalledCount: 1_000,
+  stalledInterval: 15_000,
+  drainDelay: 5,
+  runRetryDelay: 1_000,
+};
 
 /** BullMQ reports each lost connection as an event; without a listener the event would end the process. */
 function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(

@@ -3,6 +3,7 @@
 import {UsageError} from './errors.ts';
 import {nearest} from './nearest.ts';
 import {readPrivateFile} from './private-file.ts';
+import {parseRedisAddress} from './redis-address.ts';
 import {parseKeys, type SealingKey} from './seal.ts';
 import {Secret} from './secret.ts';
 import {expectTimeZone, isTimeZone} from './time-zone.ts';
@@ -88,7 +89,7 @@ const names = Object.keys(checks) as Name[];
  * Reads every setting, checks it, and tells all problems in one message. Of the file system it reads the
  * key's file.
  * @param options.isAdding - an account is being added: a token alone is enough
- * @throws {UsageError} lines such as `config: REDIS_URL: expected an address that begins with redis://, got "localhost"`
+ * @throws {UsageError} lines such as `config: DATABASE_URL: expected an address that begins with postgres:// or postgresql://, got "localhost"`
  */
 export function loadConfig(
   env: Readonly<Record<string, string | undefined>>,
@@ -127,22 +128,13 @@ function checkAddress(value: string, protocols: readonly string[]): string | nul
   return isAddress ? null : `expected an address that begins with ${beginnings.join(' or ')}`;
 }
 
-/** A text that only looks like an address would be found out by the client alone, with an error that tells no setting. */
 function checkRedis(value: string): string | null {
-  const problem = checkAddress(value, ['redis:', 'rediss:']);
-  if (problem !== null) return problem;
-  const {hostname, username, password, pathname} = new URL(value);
-  const isWhole = hostname !== '' && isEncoded(username + password) && /^\/?$|^\/\d+$/.test(pathname);
-  return isWhole
-    ? null
-    : 'expected redis://user:password@host:port/number, special characters of the password as %40';
-}
-
-function isEncoded(text: string): boolean {
   try {
-    return decodeURIComponent(text) !== null;
-  } catch {
-    return false;
+    parseRedisAddress(value);
+    return null;
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
   }
 }
 
@@ -226,5 +218,7 @@ function settingsOf(values: Values, given: Readonly<Record<string, string | unde
 
 function mask(name: string, value: string): string {
   if (name === 'FIELDMIRROR_API_TOKEN' || name === 'FIELDMIRROR_KEY') return '[secret]';
-  return value.replace(/(\/\/[^:@/]*:)[^@/]*@/, '$1[secret]@').replace(/([?&]password=)[^&]*/, '$1[secret]');
+  const shown = value.replaceAll(/([?&]\w*password=)[^&]*/g, '$1[secret]');
+  // Up to the last @: a password may hold an @ or a / that was not encoded.
+  return shown.replace(/^((?:[^:@]*:\/\/)?[^:@/]*:(?!\/\/)).*@/, '$1[secret]@');
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {inspectRedis} from '../../../jobs/queue/redis.ts';
+import {inspectRedis} from '../../../jobs/queue/redis/inspect-redis.ts';
 import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {allTables} from '../../streams/all-tables.ts';
@@ -127,9 +127,10 @@ function compareClocks(what: string, aheadMs: number, resolutionMs = 0): Finding
 async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
   if (redisUrl === null) return [good('queue', 'in the same Postgres (REDIS_URL is not set)')];
   return await look('Redis', async () => {
-    const {problems} = await inspectRedis(redisUrl);
-    if (problems.length === 0) return [good('Redis', 'append-only file on, nothing is evicted')];
-    return problems.map((problem) => warning('Redis', problem));
+    const {reached, problems} = await inspectRedis(redisUrl);
+    const kept = good('Redis', 'append-only file on, nothing is evicted');
+    const found = problems.length === 0 ? [kept] : problems.map((problem) => warning('Redis', problem));
+    return [good('queue', `on ${reached}`), ...found];
   });
 }
 

@@ -1,0 +1,99 @@
+// The claims of a queue that is on several servers of Redis, for each kind of them.
+
+import {expect} from 'vitest';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
+import {startWorkers} from '../../jobs/workers.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {watchSweeps} from '../../src/commands/sweeps/watch-sweeps.ts';
+import {watchProgress} from '../../src/commands/terminal/progress.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {runCommand} from '../support/command.ts';
+import type {ManyRedises} from '../support/redis-access.ts';
+import {openWork} from '../support/work-under-way.ts';
+import {openService, openWorld, type TestWorld, timeZone} from '../support/world.ts';
+
+/** Words of the passwords, in the clear and as in an address. */
+const secrets = /canary/;
+export const outOfReach = 'the queue or the warehouse is out of reach; nothing is lost, trying again';
+const backAgain = 'the queue and the warehouse are within reach again; work goes on';
+
+/** Sweeps all, then carries a change, with all wake-ups on the given servers. */
+export async function carryAll({url}: ManyRedises): Promise<void> {
+  const service = await openService();
+  const world = await openWorld(service);
+  const {databaseUrl, log, account, pool} = world;
+  const backend = await openQueueBackend({redisUrl: url, databaseUrl, log});
+  const options = {accountIds: [account.accountId], keepsSchedules: true};
+  const workers = await startWorkers(world, backend, options);
+  try {
+    const streams = ['employees', 'customers', 'jobs', 'tasks'];
+    for (const sweep of await endSweeps(world, streams)) expect(sweep).toMatchObject({failures: 0, fence: 1});
+    await pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
+    const states = async () => (await pool.query('SELECT DISTINCT state FROM sync.changes')).rows;
+    await expect.poll(states, {timeout: 30_000}).toEqual([{state: 'done'}]);
+  } finally {
+    await workers.stop();
+    await world.close();
+    await service.close();
+  }
+}
+
+/**
+ * The primary with our keys is struck while changes are carried; changes are written and a sweep is asked for before, during
+ * and after that.
+ * @returns the lines about the queue that an operator has read so far, each there once
+ */
+export async function strikePrimary(redises: ManyRedises, blow: 'SIGKILL' | 'SIGSTOP'): Promise<string[]> {
+  const lines: {msg: string}[] = [];
+  const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
+  const work = await openWork();
+  try {
+    await work.work(redises.url, createLogger({level: 'warn', secrets: [], destination}));
+    const before = endSweeps(work.world, ['employees']);
+    await work.begin();
+    const [struck = 0] = await redises.primaries();
+    redises.signal(struck, blow);
+    await work.add(10);
+    const during = endSweeps(work.world, ['customers', 'tasks']);
+    const primary = async () => (await redises.primaries())[0];
+    await expect.poll(primary, {timeout: 60_000}).not.toBe(struck);
+    await work.add(10);
+    const after = endSweeps(work.world, ['jobs']);
+    for (const sweeps of [before, during, after])
+      for (const {state} of await sweeps) expect(state).toMatch(/certified/);
+    await work.expectEachOnce();
+    expect(JSON.stringify(lines)).not.toMatch(secrets);
+    const told = lines.map(({msg}) => msg).filter((msg) => msg === outOfReach || msg === backAgain);
+    expect(new Set(told).size).toBe(told.length);
+    return told;
+  } finally {
+    await work.close();
+  }
+}
+
+/** The findings of `doctor` about the queue, as lines; none of them, nor a setting, shows a password. */
+export async function examine(
+  redisUrl: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<string[]> {
+  const env = {FIELDMIRROR_TIME_ZONE: timeZone, DATABASE_URL: 'postgres://127.0.0.1:1/none', ...more};
+  const {stdout, stderr} = await runCommand(['doctor', '--json'], {...env, REDIS_URL: redisUrl});
+  expect(stdout + stderr).not.toMatch(secrets);
+  const {findings}: {findings: {what: string; state: string; found: string}[]} = JSON.parse(stdout);
+  return findings
+    .filter(({what}) => what === 'queue' || what === 'Redis')
+    .map(({what, state, found}) => `${state} ${what}: ${found}`);
+}
+
+async function endSweeps(world: TestWorld, streams: readonly string[]) {
+  const {accountId} = world.account;
+  const sweepIds: string[] = [];
+  for (const stream of streams) {
+    const asked = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
+    sweepIds.push((await requestSweep(world.pool, asked)).sweepId);
+  }
+  return await watchSweeps(world, sweepIds, {
+    progress: watchProgress(true),
+    signal: AbortSignal.timeout(90_000),
+  });
+}

@@ -1,0 +1,97 @@
+// The queue over TLS, with a certificate that its own authority has signed: one Redis, a cluster, sentinels.
+
+import {readFileSync} from 'node:fs';
+import {getCACertificates, setDefaultCACertificates} from 'node:tls';
+import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import * as push from '../../jobs/push.ts';
+import {openQueueBackend} from '../../jobs/queue/backend.ts';
+import {queueNames} from '../../jobs/queue/wake-queue.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {createDatabase} from '../support/postgres.ts';
+import {encodedPassword, type ManyRedises, openAccess, password} from '../support/redis-access.ts';
+import {startCluster} from '../support/redis-cluster.ts';
+import {freePorts, runRedis} from '../support/redis-process.ts';
+import {startSentinels} from '../support/redis-sentinels.ts';
+import {isInstalled} from '../support/redis-server.ts';
+import {SetUp} from '../support/set-up.ts';
+import {examine} from './redis-failover.ts';
+
+type Started = Pick<ManyRedises, 'url' | 'certificatePath' | 'stop'>;
+
+async function startOne(): Promise<Started> {
+  const setUp = new SetUp();
+  const access = await openAccess(setUp, {isTls: true});
+  const [port = 0] = await freePorts(1);
+  const lines = [...access.listen(port), `requirepass ${password}`, 'appendonly yes', 'save ""'];
+  const given = (folder: string) => [...lines, `dir ${folder}`].flatMap(asArguments);
+  await setUp.step(
+    'starting a server',
+    () => runRedis(port, given),
+    ({stop}) => stop(),
+  );
+  await access.ask(port, password, 'PING');
+  return {
+    url: `rediss://default:${encodedPassword}@127.0.0.1:${port}/3`,
+    certificatePath: access.certificatePath,
+    stop: () => setUp.end(),
+  };
+}
+
+/** From `port 0`: --port and 0. */
+function asArguments(line: string): string[] {
+  const [name = '', ...values] = line.split(' ');
+  return [`--${name}`, values.join(' ').replaceAll('"', '')];
+}
+
+describe.skipIf(!isInstalled()).each([
+  ['one Redis', startOne],
+  ['a cluster', () => startCluster({isTls: true})],
+  ['sentinels', () => startSentinels({isTls: true})],
+])('the queue over TLS on %s', (_, start) => {
+  const trusted = getCACertificates('default');
+  let redis: Started;
+  let path: string;
+
+  beforeAll(async () => {
+    redis = await start();
+    path = redis.certificatePath ?? '';
+  });
+  afterAll(async () => {
+    setDefaultCACertificates(trusted);
+    await redis?.stop();
+  });
+
+  test('wakes a worker, where its authority is known', async () => {
+    setDefaultCACertificates([...trusted, readFileSync(path, 'utf8')]);
+    const database = await createDatabase(inject('warehouseTemplate'));
+    const log = createLogger({level: 'silent', secrets: []});
+    const backend = await openQueueBackend({redisUrl: redis.url, databaseUrl: database.url, log});
+    const woken = Promise.withResolvers<unknown>();
+    const queue = backend.makeQueue(queueNames.pushes);
+    const worker = backend.makeWorker(queueNames.pushes, async ({data}) => woken.resolve(data), {
+      concurrency: 1,
+    });
+    await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
+    await push.wake(queue, ['7']);
+    expect(await woken.promise).toEqual({accountId: '7'});
+    await Promise.all([worker.close(), queue.close()]);
+    await database.drop();
+  });
+
+  test('doctor takes an authority from NODE_EXTRA_CA_CERTS, and asks for one that is missing', async () => {
+    const [reached, ...more] = await examine(redis.url, {NODE_EXTRA_CA_CERTS: path});
+    expect(reached).toMatch(/^good queue: on Redis /);
+    expect(more).toEqual(['good Redis: append-only file on, nothing is evicted']);
+    expect(await examine(redis.url)).toEqual([
+      expect.stringMatching(
+        /^bad Redis: .*self-signed.*name the file of its authority in NODE_EXTRA_CA_CERTS/,
+      ),
+    ]);
+  });
+
+  test('an address without TLS is told', async () => {
+    expect(await examine(redis.url.replace('rediss', 'redis'))).toEqual([
+      expect.stringMatching(/^bad Redis: .*TLS alone: mend REDIS_URL, or begin it with rediss/),
+    ]);
+  });
+});
