@@ -6,7 +6,7 @@ import {inspectRedis} from '../../jobs/queue/redis/inspect-redis.ts';
 import type {ManyRedises} from '../support/redis-access.ts';
 import {sentinelPassword, startSentinels} from '../support/redis-sentinels.ts';
 import {isInstalled} from '../support/redis-server.ts';
-import {carryAll, examine, outOfReach, strikePrimary} from './redis-failover.ts';
+import {carryAll, examine, strikePrimary} from './redis-failover.ts';
 
 let redises: ManyRedises;
 
@@ -68,8 +68,7 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
     ]);
   });
 
-  test('a primary that is killed in the middle costs nothing', {timeout: 120_000}, async () => {
-    const [told] = await strikePrimary(redises, 'SIGKILL');
-    expect(told).toBe(outOfReach);
-  });
+  test('a primary that is killed in the middle costs nothing, and is told once', {timeout: 180_000}, () =>
+    strikePrimary(redises, 'SIGKILL'),
+  );
 });

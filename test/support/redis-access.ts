@@ -25,6 +25,8 @@ export interface ManyRedises {
   readonly certificatePath: string | null;
   /** Ports of the servers that take writes; the one with our keys is the first. */
   primaries(): Promise<number[]>;
+  /** The port of the replica of the server with our keys. */
+  replica(): Promise<number>;
   signal(port: number, signal: NodeJS.Signals): void;
   /** Asks one server. */
   ask(port: number, ...command: readonly string[]): Promise<unknown>;

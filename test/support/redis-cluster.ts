@@ -40,15 +40,18 @@ export async function startCluster({isTls = false} = {}): Promise<ManyRedises> {
   await setUp.step('joining the servers', () => joinAll(members, ask));
   const hosts = members.slice(1, 4).map(({port}) => `127.0.0.1:${port}`);
   const silent = new Set<number>();
+  const listPlaces = async () => {
+    const asked = members.find(({port}) => !silent.has(port))?.port ?? 0;
+    return await listPairs(asked, ask);
+  };
   return {
     url: `${access.scheme}-cluster://default:${encodedPassword}@${hosts.join(',')}`,
     certificatePath: access.certificatePath,
-    primaries: async () => {
-      const asked = members.find(({port}) => !silent.has(port))?.port ?? 0;
-      return await listPrimaries(asked, ask);
-    },
+    primaries: async () => (await listPlaces()).map(([primary]) => primary),
+    replica: async () => (await listPlaces())[0]?.[1] ?? 0,
     signal: (port, signal) => {
-      silent.add(port);
+      if (signal === 'SIGCONT') silent.delete(port);
+      else silent.add(port);
       processes.find((each) => each.port === port)?.signal(signal);
     },
     ask,
@@ -104,9 +107,13 @@ async function expectOfAll(
   for (const member of members) await vi.waitFor(() => check(member), patience);
 }
 
-async function listPrimaries(asked: number, ask: Ask): Promise<number[]> {
+/** @returns the ports of each primary and of its replica where that is well, the pair with our keys first */
+async function listPairs(asked: number, ask: Ask): Promise<[primary: number, replica: number | undefined][]> {
   const ours = Number(await ask(asked, 'CLUSTER', 'KEYSLOT', '{fieldmirror}'));
-  const ranges = (await ask(asked, 'CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
-  const isOurs = ([first, last]: readonly [number, number, unknown]) => first <= ours && ours <= last;
-  return ranges.toSorted((a, b) => Number(isOurs(b)) - Number(isOurs(a))).map(([, , [, port]]) => port);
+  type Range = [first: number, last: number, primary: [string, number], replica?: [string, number]];
+  const ranges = (await ask(asked, 'CLUSTER', 'SLOTS')) as Range[];
+  const isOurs = ([first, last]: Range) => first <= ours && ours <= last;
+  return ranges
+    .toSorted((a, b) => Number(isOurs(b)) - Number(isOurs(a)))
+    .map(([, , [, primary], replica]) => [primary, replica?.[1]]);
 }

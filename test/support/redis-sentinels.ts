@@ -39,13 +39,15 @@ export async function startSentinels({isTls = false} = {}): Promise<ManyRedises>
     await until(state, new RegExp(`num-slaves,1,num-other-sentinels,${sentinelCount - 1},`));
   }
   const hosts = sentinels.slice(1).map((port) => `127.0.0.1:${port}`);
+  const findPrimary = async () => {
+    const answer = await askSentinel(sentinels[0] ?? 0, 'GET-MASTER-ADDR-BY-NAME', name);
+    return Array.isArray(answer) ? Number(answer[1]) : 0;
+  };
   return {
     url: `${access.scheme}-sentinel://default:${encodedPassword}@${hosts.join(',')}/${name}/2?sentinel_password=${sentinelPassword}`,
     certificatePath: access.certificatePath,
-    primaries: async () => {
-      const answer = await askSentinel(sentinels[0] ?? 0, 'GET-MASTER-ADDR-BY-NAME', name);
-      return Array.isArray(answer) ? [Number(answer[1])] : [];
-    },
+    primaries: async () => [await findPrimary()],
+    replica: async () => ((await findPrimary()) === primary ? replica : primary),
     signal: (port, signal) => processes.find((each) => each.port === port)?.signal(signal),
     ask: (port, ...command) => access.ask(port, password, ...command),
     stop: () => setUp.end(),
@@ -64,7 +66,7 @@ function sentinelLines(primary: number): string[] {
     `sentinel monitor ${name} 127.0.0.1 ${primary} 2`,
     `sentinel auth-pass ${name} ${password}`,
     `sentinel down-after-milliseconds ${name} ${downAfterMs}`,
-    `sentinel failover-timeout ${name} 5000`,
+    `sentinel failover-timeout ${name} 1000`,
   ];
 }
 

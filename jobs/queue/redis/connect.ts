@@ -58,6 +58,9 @@ function connectCluster(address: ClusterAddress, role: keyof typeof patience): Q
   const {enableOfflineQueue, maxRetriesPerRequest} = patience[role];
   const cluster = new Cluster([...address.servers], {
     enableOfflineQueue,
+    // While a part of the cluster is missing, a check for readiness fails and leaves the attempt to connect without an
+    // end; a worker of BullMQ that waits for that attempt takes no work ever again.
+    enableReadyCheck: false,
     // A certificate names the host, not its address.
     dnsLookup: (host, answer) => answer(null, host),
     redisOptions: {
