@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {describe, expect, test} from 'vitest';
-import {FatalError, RecordError, RetryableError, UsageError} from '../../src/base/errors.ts';
+import {FatalError, ReadOnlyError, RecordError, RetryableError, UsageError} from '../../src/base/errors.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {describeDatabase, explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
 
@@ -49,12 +49,18 @@ describe('a failure of the database', () => {
   });
 
   test.each([
-    ...['28P01', '28000', '3D000', '3F000', '42P01', '42501', '25006'].map((code) => databaseError(code)),
+    ...['28P01', '28000', '3D000', '3F000', '42P01', '42501'].map((code) => databaseError(code)),
     new Error('The server does not support SSL connections'),
     new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
     systemError('SELF_SIGNED_CERT_IN_CHAIN'),
   ])('that a person must mend is fatal: %s', (error) => {
     expect(explainDatabaseError(error, url)).toBeInstanceOf(FatalError);
+  });
+
+  test('because it is a standby is retryable, and says that it must be promoted', () => {
+    const error = explainDatabaseError(databaseError('25006'), url);
+    expect(error).toBeInstanceOf(ReadOnlyError);
+    expect(error.message).toMatch(/most likely a standby; promote it, or point DATABASE_URL at the primary/);
   });
 
   test('names host, port, database and the next step', () => {
