@@ -5,7 +5,7 @@ import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {dropExpiredLogins} from '../src/warehouse/accounts/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
 import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
-import {listen} from '../src/warehouse/postgres/listen.ts';
+import {listen} from '../src/warehouse/postgres/sessions/listen.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
 import {type Heart, Heartbeat} from './heartbeat.ts';
@@ -33,6 +33,8 @@ export interface WorkerOptions {
   readonly accountIds: AccountIds;
   /** Whether to keep schedules and carry changes as well, or only to run the sweeps that are asked for. */
   readonly keepsSchedules: boolean;
+  /** An address of sessions of our own, to listen at; left out where that of the pool is one. */
+  readonly directUrl?: string;
   /** Notes that the process is alive; left out of processes that end by themselves. */
   readonly heart?: Heart;
 }
@@ -98,16 +100,7 @@ export async function startWorkers(
     await stop();
     throw error;
   });
-  if (options.keepsSchedules) {
-    // A change is carried as soon as it is committed; the next round makes up for a lost notice.
-    const isServed = (accountId: string) => context.accounts.knows(accountId);
-    const onNotice = handleNotices({
-      isServed,
-      look: (accountIds) => wakeForChanges(context, accountIds),
-      signal,
-    });
-    void listen(deps.databaseUrl, 'fieldmirror_due', {onNotice, signal});
-  }
+  if (options.keepsSchedules) listenForChanges(context, backend, options);
   const explain = (error: unknown): never => {
     throw explainDatabaseError(error, deps.databaseUrl);
   };
@@ -126,6 +119,22 @@ export async function startWorkers(
     wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
     stop,
   };
+}
+
+/** A change is carried as soon as it is committed; the next round makes up for a lost notice. */
+function listenForChanges(
+  context: WorkerContext,
+  {outage}: QueueBackend,
+  {directUrl}: Pick<WorkerOptions, 'directUrl'>,
+): void {
+  const {deps, signal} = context;
+  const url = directUrl ?? deps.databaseUrl;
+  const setting = url === deps.databaseUrl ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL';
+  const isServed = (accountId: string) => context.accounts.knows(accountId);
+  const look = (accountIds: readonly string[]) => wakeForChanges(context, accountIds);
+  const onNotice = handleNotices({isServed, look, signal});
+  const onFailure = (error: unknown) => outage.failed(explainDatabaseError(error, url, setting).message);
+  void listen(url, 'fieldmirror_due', {onNotice, onFailure, signal});
 }
 
 /**

@@ -90,6 +90,16 @@ test('neither the token nor a password is in the settings, in an error, or in a 
   expect(problemsOf({...env, DATABASE_URL: 'mysql://u:canary-word@h/d'})).not.toMatch(/canary-word/);
 });
 
+test('a direct address without the pooled one is refused', () => {
+  expect(problemsOf({DATABASE_DIRECT_URL: 'postgres://u:canary-word@h/d'})).toBe(
+    'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; without a pooler DATABASE_URL alone is enough',
+  );
+  const both = {DATABASE_URL: 'postgres://pooler/d', DATABASE_DIRECT_URL: 'postgres://u:canary-word@h/d'};
+  const {directUrl, settings} = loadConfig(both);
+  expect(directUrl).toBe(both.DATABASE_DIRECT_URL);
+  expect(inspect(settings)).not.toMatch(/canary/);
+});
+
 test('a token alone is enough to add an account, and for nothing else', () => {
   const env = {FIELDMIRROR_API_TOKEN: 'canary-token'};
   expect(loadConfig(env, {isAdding: true})).toMatchObject({account: null, apiUrl: null});

@@ -6,6 +6,7 @@ import {createPostgresBackend, isPgPool, type PgPool, type Processor, Queue, Wor
 import pg from 'pg';
 import type {Logger} from '../../src/base/log.ts';
 import {parseRedisAddress} from '../../src/base/redis-address.ts';
+import {explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
 import {Outage} from './outage.ts';
 import {migrateQueue, schema} from './queue-schema.ts';
 import {connect} from './redis/connect.ts';
@@ -28,6 +29,7 @@ const connectTimeoutMs = 5_000;
  */
 export async function openQueueBackend(addresses: {
   readonly redisUrl: string | null;
+  /** An address of sessions of our own: the queue listens, and names its tables without their schema. */
   readonly databaseUrl: string;
   readonly log: Logger;
 }): Promise<QueueBackend> {
@@ -60,19 +62,20 @@ async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
 async function openPostgres(connectionString: string, log: Logger): Promise<QueueBackend> {
   await migrateQueue(connectionString);
   const outage = new Outage(log);
+  const explain = (error: Error) => explainDatabaseError(error, connectionString);
   return {
     kind: 'postgres',
     outage,
     makeQueue: (name) => {
       const connection = openQueuePool(connectionString);
       const queue = new Queue(name, {connection}, createPostgresBackend);
-      return endWith(listen(queue, outage), () => connection.end());
+      return endWith(listen(queue, outage, explain), () => connection.end());
     },
     makeWorker: (name, processor, options) => {
       const connection = openQueuePool(connectionString);
       const given = {connection, ...workerOptions, ...options};
       const worker = new Worker(name, processor, given, createPostgresBackend);
-      return endWith(listen(worker, outage), () => connection.end());
+      return endWith(listen(worker, outage, explain), () => connection.end());
     },
   };
 }
@@ -84,10 +87,13 @@ async function openPostgres(connectionString: string, log: Logger): Promise<Queu
 function openQueuePool(connectionString: string): PgPool {
   const pool = new pg.Pool({
     connectionString,
-    options: `-c search_path=${schema}`,
     keepAlive: true,
     connectionTimeoutMillis: connectTimeoutMs,
     max: 5,
+    // Not at the start of the connection: a pooler in session mode would refuse it.
+    onConnect: async (client) => {
+      await client.query(`SELECT set_config('search_path', '${schema}', false)`);
+    },
   });
   pool.on('connect', (client) => client.on('error', () => {}));
   // BullMQ has types of its own for the parts of the driver that it uses.
@@ -123,7 +129,8 @@ const workerOptions = {
 function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(
   part: T,
   outage: Outage,
+  explain = (error: Error) => error,
 ): T {
-  part.on('error', (error) => outage.failed(error.message));
+  part.on('error', (error) => outage.failed(explain(error).message));
   return part;
 }

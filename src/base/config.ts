@@ -34,6 +34,11 @@ export interface Config {
   readonly timeZone: string;
   /** Postgres of the warehouse; null means: the embedded one in `home`. */
   readonly databaseUrl: string | null;
+  /**
+   * The same Postgres without a pooler that shares sessions: for migrations, LISTEN and the queue; null means: there is
+   * no such pooler.
+   */
+  readonly directUrl: string | null;
   /** Redis of the queue; null means: the queue is in the warehouse's Postgres. */
   readonly redisUrl: string | null;
   /** Folder of local state: the embedded Postgres. */
@@ -65,6 +70,7 @@ const checks = {
   FIELDMIRROR_KEY: anything,
   FIELDMIRROR_KEY_FILE: anything,
   DATABASE_URL: (value) => checkAddress(value, ['postgres:', 'postgresql:']),
+  DATABASE_DIRECT_URL: (value) => checkAddress(value, ['postgres:', 'postgresql:']),
   REDIS_URL: checkRedis,
   FIELDMIRROR_HOME: anything,
   FIELDMIRROR_ALLOW_HTTP: (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1'),
@@ -98,7 +104,12 @@ export function loadConfig(
   const given = readGiven(env);
   const {keys, problem} = readKeys(given);
   const wrong = names.flatMap((name) => describe(name, given[name]));
-  const problems = [...unknownNames(env), ...(problem === null ? [] : [problem]), ...wrong];
+  const problems = [
+    ...unknownNames(env),
+    ...(problem === null ? [] : [problem]),
+    ...wrong,
+    ...loneDirect(given),
+  ];
   if (wrong.length === 0 && options.isAdding !== true) problems.push(...missing(given));
   if (problems.length > 0) throw new UsageError(problems.join('\n'));
   const values = {...defaults, ...given};
@@ -109,6 +120,7 @@ export function loadConfig(
     apiUrl: values.FIELDMIRROR_API_URL ?? null,
     timeZone: values.FIELDMIRROR_TIME_ZONE ?? demoTimeZone,
     databaseUrl: values.DATABASE_URL ?? null,
+    directUrl: values.DATABASE_DIRECT_URL ?? null,
     redisUrl: values.REDIS_URL ?? null,
     home: values.FIELDMIRROR_HOME,
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
@@ -164,6 +176,14 @@ function nearestSetting(name: string, known: readonly string[]): string {
   );
 }
 
+/** Alone it would not count, without a word: the embedded Postgres would be used. */
+function loneDirect({DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl}: Given): string[] {
+  if (directUrl === undefined || url !== undefined) return [];
+  return [
+    'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; without a pooler DATABASE_URL alone is enough',
+  ];
+}
+
 /** A real account is named by three variables together; half of them is a mistake, not a demo. */
 function missing(given: Given): string[] {
   if (given.FIELDMIRROR_API_URL === undefined && given.FIELDMIRROR_API_TOKEN === undefined) return [];
@@ -206,6 +226,7 @@ function settingsOf(values: Values, given: Readonly<Record<string, string | unde
     FIELDMIRROR_API_TOKEN: '(its own)',
     FIELDMIRROR_TIME_ZONE: demoTimeZone,
     DATABASE_URL: '(embedded Postgres)',
+    DATABASE_DIRECT_URL: '(DATABASE_URL: no pooler in between)',
     REDIS_URL: '(the queue is in Postgres)',
     FIELDMIRROR_KEY: '(none: tokens cannot be sealed or opened)',
     FIELDMIRROR_KEY_FILE: '',

@@ -20,10 +20,10 @@ export async function http(
   {port, host, json}: HttpCommand,
   signal: AbortSignal,
 ): Promise<number> {
-  return await withWarehouse(config, {migrates: true}, async ({databaseUrl, place}) => {
+  return await withWarehouse(config, {migrates: true}, async ({databaseUrl, directUrl, place}) => {
     const secrets = config.token === null ? [] : [config.token];
     const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
-    const pools = openPools(databaseUrl);
+    const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
     const running = await openHttpApi({pools, log, host, port}).catch(async (error: unknown) => {
       await pools.close();
       throw error;

@@ -55,11 +55,11 @@ const fewAccounts = 3;
  */
 export async function start(config: Config, options: StartOptions, signal: AbortSignal): Promise<number> {
   return await withWorld(config, async (world) => {
-    const {databaseUrl, log} = world;
+    const {directUrl, log} = world;
     await checkSequences(world.pool);
     const served = await listServed(world);
     const {known, active, unopened} = served;
-    const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl, log});
+    const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl: directUrl, log});
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
     const run = {...options, ...served, progress, signal};
     if (!options.json) tell(`${describe(world, served, backend.kind)}\n\n`);
@@ -68,7 +68,7 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const deps = {...world, onProgress: progress.advance};
     const kept = options.once ? {keepsSchedules: false} : {keepsSchedules: true, heart: makeHeart(world)};
-    const workers = await startWorkers(deps, backend, {accountIds, ...kept});
+    const workers = await startWorkers(deps, backend, {accountIds, directUrl, ...kept});
     try {
       if (!options.once) return await stay(world, workers, run);
       const code = await runOnce(world, workers, run);

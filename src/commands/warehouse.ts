@@ -7,6 +7,7 @@ import {allTables} from '../streams/all-tables.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
 import {openPool} from '../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
+import {checkDirect} from '../warehouse/postgres/sessions/check-direct.ts';
 import {migrate} from '../warehouse/schema/migrate.ts';
 import {tellStep} from './terminal/tell-step.ts';
 
@@ -14,6 +15,9 @@ import {tellStep} from './terminal/tell-step.ts';
 export interface Warehouse {
   readonly pool: pg.Pool;
   readonly databaseUrl: string;
+  /** The address of sessions of our own, and a pool of them: the same, unless a pooler is in between. */
+  readonly directUrl: string;
+  readonly direct: pg.Pool;
   /** The place of the warehouse, for a person: never a password. */
   readonly place: string;
 }
@@ -83,13 +87,20 @@ async function openPostgres(
   options: {readonly migrates: boolean},
 ): Promise<Warehouse> {
   const databaseUrl = config.databaseUrl ?? (await (await embedded()).url('warehouse'));
-  const pool = openPool(databaseUrl, {max: poolSize, applicationName: 'fieldmirror'});
+  const {directUrl} = config;
+  const shared = {max: poolSize, applicationName: 'fieldmirror'};
+  const pool = openPool(databaseUrl, {...shared, sharesSessions: directUrl !== null});
   closers.add(() => pool.end());
-  if (options.migrates) await migrate(pool, allTables);
+  const direct = directUrl === null ? pool : openPool(directUrl, {...shared, max: 1});
+  if (directUrl !== null) {
+    closers.add(() => direct.end());
+    await checkDirect(pool, direct);
+  }
+  if (options.migrates) await migrate(direct, allTables);
   const {host, port, pathname} = new URL(databaseUrl);
   const place =
     config.databaseUrl === null
       ? `embedded Postgres in ${config.home}/postgres, port ${port}`
-      : `${host}${pathname}`;
-  return {pool, databaseUrl, place};
+      : `${host}${pathname}${directUrl === null ? '' : `, directly ${new URL(directUrl).host}`}`;
+  return {pool, direct, databaseUrl, directUrl: directUrl ?? databaseUrl, place};
 }

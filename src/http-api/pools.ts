@@ -2,7 +2,7 @@
 // their own, and a write gives its connection back soon.
 
 import type pg from 'pg';
-import {openPool} from '../warehouse/postgres/database.ts';
+import {openPool, type PoolOptions} from '../warehouse/postgres/database.ts';
 
 export interface ApiPools {
   /** For keys, rows, changes and health. */
@@ -15,9 +15,12 @@ const connections = {reads: 8, writes: 8} as const;
 const statementTimeoutMs = 30_000;
 const lockTimeoutMs = 3_000;
 
-/** @param limits - how long a write waits for a row that another transaction is changing */
-export function openPools(databaseUrl: string, limits: {readonly lockTimeoutMs?: number} = {}): ApiPools {
-  const shared = {statementTimeoutMs, lockTimeoutMs, ...limits};
+/** @param given - for how long a write waits for a row that another transaction is changing; whether sessions are shared */
+export function openPools(
+  databaseUrl: string,
+  given: Pick<PoolOptions, 'lockTimeoutMs' | 'sharesSessions'> = {},
+): ApiPools {
+  const shared = {statementTimeoutMs, lockTimeoutMs, ...given};
   const reads = openPool(databaseUrl, {...shared, max: connections.reads, applicationName: 'http reads'});
   const writes = openPool(databaseUrl, {...shared, max: connections.writes, applicationName: 'http writes'});
   const close = async () => {

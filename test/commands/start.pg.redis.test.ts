@@ -1,14 +1,10 @@
 // The main job in a process of its own, as a user runs it, on both queue backends and in both dialects.
 
-import pg from 'pg';
 import {afterEach, describe, expect, inject, test} from 'vitest';
-import {allStreams} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
 import {runCommand, startCommand} from '../support/command.ts';
-import {findDifferences} from '../support/compare.ts';
+import {expectMirrored, readLastWrites, withClient} from '../support/expect-mirrored.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {emptyRedis} from '../support/redis.ts';
-import {readTruth} from '../support/truth.ts';
 import {openService} from '../support/world.ts';
 
 const redisUrl = inject('redisUrl');
@@ -27,38 +23,11 @@ async function openPlaceOn(backend: string, options: Parameters<typeof openPlace
   return {...place, env: {...place.env, ...queue}};
 }
 
-async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({connectionString: url});
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
-}
-
 async function expectWarehouseEqualsService({service, databaseUrl}: Place): Promise<void> {
   const observed = await openService();
   closers.push(observed.close);
   expect(service.token).toBe(observed.token);
-  await withClient(databaseUrl, async (client) => {
-    for (const stream of allStreams) {
-      expect(await findDifferences(client, stream, await readTruth(observed, stream))).toEqual([]);
-    }
-  });
-}
-
-/** The newest transaction that wrote each table: where it stays the same, no row was written. */
-async function lastWrites({databaseUrl}: Place): Promise<unknown[]> {
-  return await withClient(databaseUrl, async (client) => {
-    const writes: unknown[] = [];
-    for (const {name} of allTables) {
-      writes.push(
-        (await client.query(`SELECT count(*), max(xmin::text::bigint) FROM warehouse."${name}"`)).rows[0],
-      );
-    }
-    return writes;
-  });
+  await expectMirrored(databaseUrl, observed);
 }
 
 describe.each(backends)('start --once with the queue on %s', (backend) => {
@@ -72,9 +41,9 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
       expect(streams).toHaveLength(4);
       for (const stream of streams) expect(stream.records, stream.stream).toBe(stream.rows);
       await expectWarehouseEqualsService(place);
-      const before = await lastWrites(place);
+      const before = await readLastWrites(place.databaseUrl);
       expect(await runCommand(['start', '--once'], place.env)).toMatchObject({code: 0});
-      expect(await lastWrites(place)).toEqual(before);
+      expect(await readLastWrites(place.databaseUrl)).toEqual(before);
     },
   );
 

@@ -48,7 +48,7 @@ export async function strikePrimary(redises: ManyRedises, blow: 'SIGKILL' | 'SIG
   const told = () => lines.map(({msg}) => msg).filter((msg) => msg === outOfReach || msg === backAgain);
   const work = await openWork();
   try {
-    await work.work(redises.url, createLogger({level: 'warn', secrets: [], destination}));
+    await work.work(redises.url, {log: createLogger({level: 'warn', secrets: [], destination})});
     const before = endSweeps(work.world, ['employees']);
     await work.begin();
     const [struck = 0] = await redises.primaries();

@@ -1,6 +1,7 @@
 // Runs once before all tests: starts the servers that they share, and says which ones are missing.
 
 import type {TestProject} from 'vitest/node';
+import * as pgbouncer from './pgbouncer.ts';
 import {isInstalled} from './redis-server.ts';
 import {SetUp} from './set-up.ts';
 import {makers, type SharedServers, startServers} from './shared-servers.ts';
@@ -19,12 +20,15 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   if (redisUrl === null) process.stderr.write(leftOut('every test of the queue on Redis'));
   else if (!isInstalled())
     process.stderr.write(leftOut('the tests that stop or wipe a Redis: they need redis-server on the PATH'));
+  if (!pgbouncer.isInstalled())
+    process.stderr.write(leftOut('the tests behind PgBouncer', 'they need pgbouncer on the PATH'));
   return () => setUp.end();
 }
 
-function leftOut(what: string): string {
+const noRedis =
+  'neither REDIS_URL, nor a redis-server on the PATH, nor Docker gives all that tests need of a Redis';
+
+function leftOut(what: string, reason = noRedis): string {
   const line = '*'.repeat(100);
-  const reason =
-    'neither REDIS_URL, nor a redis-server on the PATH, nor Docker gives all that tests need of a Redis';
   return `\n${line}\n  LEFT OUT: ${what}\n  ${reason}\n${line}\n\n`;
 }

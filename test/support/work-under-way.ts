@@ -3,7 +3,7 @@
 import {expect} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import type {Logger} from '../../src/base/log.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {TestDatabase} from './postgres.ts';
 import {openRecordingProxy, type Recorded} from './recording-proxy.ts';
 import {openService, openWorld, type TestWorld} from './world.ts';
@@ -18,14 +18,21 @@ const createCount = 20 + 20;
 
 export interface WorkUnderWay {
   readonly world: TestWorld;
-  /** Starts workers that soon look again for changes in doubt: no request is late here. */
-  work(redisUrl: string | null, log?: Logger): Promise<void>;
+  /** Asks for a sweep of every customer and of every job, one of which has changed at the service. */
+  askForSweeps(): Promise<void>;
+  /**
+   * Starts workers that soon look again for changes in doubt: no request is late here.
+   * @param more - dependencies in place of the world's; behind a pooler its pool and address
+   */
+  work(redisUrl: string | null, more?: Partial<Parameters<typeof startWorkers>[0]>): Promise<void>;
   /** Writes changes, and resolves when some have reached the service and others have not. */
   begin(): Promise<void>;
   /** Creates customers more. */
   add(count: number): Promise<void>;
   /** Waits until all is done, and looks at what reached the service: each change once. */
   expectEachOnce(): Promise<void>;
+  /** Waits until the sweeps that were asked for are over. */
+  expectSwept(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -41,12 +48,21 @@ export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
   const collect = () => writes.push(...proxy.takeWrites());
   return {
     world,
-    work: async (redisUrl, log = world.log) => {
-      const {databaseUrl, account} = world;
+    askForSweeps: async () => {
+      await changeAJob(world);
+      // None of the workers' own.
+      proxy.takeWrites();
+      const {accountId} = world.account;
+      for (const stream of ['customers', 'jobs'])
+        await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'schedule'});
+    },
+    work: async (redisUrl, more = {}) => {
+      const {databaseUrl: directUrl, account} = world;
       const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
-      const backend = await openQueueBackend({redisUrl, databaseUrl, log});
-      const options = {accountIds: [account.accountId], keepsSchedules: true};
-      const workers = await startWorkers({...world, log, leaseMs: 3_000, settle}, backend, options);
+      const deps = {...world, ...more, leaseMs: 3_000, settle};
+      const backend = await openQueueBackend({redisUrl, databaseUrl: directUrl, log: deps.log});
+      const options = {accountIds: [account.accountId], keepsSchedules: true, directUrl};
+      const workers = await startWorkers(deps, backend, options);
       ends.push(workers.stop);
     },
     begin: async () => {
@@ -68,10 +84,22 @@ export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
       expect(creates).toHaveLength(createCount + added);
       expect(new Set(creates).size).toBe(createCount + added);
     },
+    expectSwept: async () => {
+      const asked = `SELECT state FROM sync.sweeps WHERE requested_by = 'schedule'`;
+      const states = async () => (await world.pool.query(asked)).rows;
+      const certified = {state: expect.stringMatching(/certified/)};
+      await expect.poll(states, {timeout: 60_000}).toEqual([certified, certified]);
+    },
     close: async () => {
       for (const end of ends.reverse()) await end();
     },
   };
+}
+
+/** So that the next sweep of jobs has a batch to write. */
+async function changeAJob({api, pool}: TestWorld): Promise<void> {
+  const {rows} = await pool.query<{number: string}>('SELECT min(job_number) AS number FROM warehouse.jobs');
+  await api.jobs.update(rows[0]?.number ?? '', {name: 'Changed at the service'});
 }
 
 async function expectAllDone({pool}: TestWorld, added: number): Promise<void> {

@@ -13,6 +13,7 @@ import {describeAhead, readClockAheadMs} from '../../warehouse/postgres/clock.ts
 import {openPool} from '../../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
+import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findZoneMismatch} from '../accounts/account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-account.ts';
@@ -26,6 +27,7 @@ export interface Finding {
 }
 
 const maxClockMs = 2_000;
+const doctorPool = {max: 1, applicationName: 'fieldmirror doctor'} as const;
 
 const good = (what: string, found: string): Finding => ({what, state: 'good', found});
 const warning = (what: string, found: string): Finding => ({what, state: 'warning', found});
@@ -68,8 +70,10 @@ async function checkPostgres(config: Config): Promise<Finding[]> {
   return await look('Postgres', async () => {
     const embedded = config.databaseUrl === null ? await openEmbeddedPostgres(config.home) : null;
     const url = config.databaseUrl ?? (await embedded?.url('warehouse')) ?? '';
-    const pool = openPool(url, {max: 1, applicationName: 'fieldmirror doctor'});
+    const {directUrl} = config;
+    const pool = openPool(url, {...doctorPool, sharesSessions: directUrl !== null});
     try {
+      const sessions = directUrl === null ? [] : await checkSessions(pool, directUrl);
       const schema = await checkSchema(pool);
       const inside =
         schema.state === 'good'
@@ -79,7 +83,7 @@ async function checkPostgres(config: Config): Promise<Finding[]> {
               ...(await checkSealed(config, pool)),
             ]
           : [];
-      return [await checkVersion(pool), schema, await checkDatabaseClock(pool), ...inside];
+      return [await checkVersion(pool), ...sessions, schema, await checkDatabaseClock(pool), ...inside];
     } catch (error) {
       throw explainDatabaseError(error, url);
     } finally {
@@ -87,6 +91,21 @@ async function checkPostgres(config: Config): Promise<Finding[]> {
       await embedded?.leave();
     }
   });
+}
+
+/** Whether what needs sessions of our own gets them, where a pooler is in between. */
+async function checkSessions(pool: pg.Pool, directUrl: string): Promise<Finding[]> {
+  const direct = openPool(directUrl, doctorPool);
+  try {
+    return await look('direct Postgres', async () => {
+      await checkDirect(pool, direct);
+      return [
+        good('direct Postgres', 'the same database, in sessions of our own; LISTEN and the queue use them'),
+      ];
+    });
+  } finally {
+    await direct.end();
+  }
 }
 
 async function checkVersion(pool: pg.Pool): Promise<Finding> {

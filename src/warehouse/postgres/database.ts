@@ -1,6 +1,9 @@
 import pg from 'pg';
-import {RetryableError, UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../base/errors.ts';
 import {explainDatabaseError} from './database-errors.ts';
+import {makeOwnSession} from './sessions/own-session.ts';
+import {beginningOf, shareSessions} from './sessions/shared-sessions.ts';
+import {runTransaction} from './sessions/transaction.ts';
 
 /** How a pool behaves; an option left out has a default that suits a worker. */
 export interface PoolOptions {
@@ -10,6 +13,8 @@ export interface PoolOptions {
   readonly applicationName: string;
   readonly statementTimeoutMs?: number;
   readonly lockTimeoutMs?: number;
+  /** Whether a pooler in between may give each transaction another session; false when left out. */
+  readonly sharesSessions?: boolean;
 }
 
 /** A pool, or one connection of it. */
@@ -41,21 +46,18 @@ const typeParsers: pg.CustomTypesConfig = {
   },
 };
 
-// All names are written with their schema; a table of the same name in a foreign schema is never meant.
-const sessionSettings = `
-  SELECT set_config('search_path', 'pg_catalog, pg_temp', false), set_config('TimeZone', 'UTC', false),
-         set_config('DateStyle', 'ISO, YMD', false), set_config('bytea_output', 'hex', false),
-         set_config('client_min_messages', 'warning', false)`;
-
 /**
  * Opens a pool on the warehouse; it connects when first used. Instants arrive as ISO text in UTC, bigint and numeric as
  * text too: nothing is rounded. A connection that breaks while idle is replaced without a word.
- * @throws {UsageError} the address is none
+ * @throws {UsageError} the address is none. The pool itself refuses to connect, by a FatalError, where sessions are
+ *   shared that should be its own
  */
 export function openPool(url: string, options: PoolOptions): pg.Pool {
-  const statementTimeoutMs = options.statementTimeoutMs ?? defaultStatementTimeoutMs;
   if (!URL.canParse(url))
     throw new UsageError('DATABASE_URL: expected postgres://user:password@host:port/database');
+  const statementTimeoutMs = options.statementTimeoutMs ?? defaultStatementTimeoutMs;
+  const lockTimeoutMs = options.lockTimeoutMs ?? defaultLockTimeoutMs;
+  const limits = {statementTimeoutMs, lockTimeoutMs, idleInTransactionTimeoutMs};
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
@@ -63,15 +65,11 @@ export function openPool(url: string, options: PoolOptions): pg.Pool {
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveAfterMs,
-    statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs === 0 ? undefined : statementTimeoutMs + clientGraceMs,
-    lock_timeout: options.lockTimeoutMs ?? defaultLockTimeoutMs,
-    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     types: typeParsers,
-    onConnect: async (client) => {
-      await client.query(sessionSettings);
-    },
+    ...(options.sharesSessions === true ? {} : {onConnect: makeOwnSession(url, limits)}),
   });
+  if (options.sharesSessions === true) shareSessions(pool, limits);
   // Without a listener a connection that breaks ends the process: idle ones tell the pool, busy ones themselves.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
@@ -88,7 +86,7 @@ export async function inTransaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  return await runWhole(pool, 'BEGIN', work);
+  return await runWhole(pool, beginningOf(pool), work);
 }
 
 /** The same for a transaction that writes the service's records: triggers tell it from edits by others. */
@@ -96,7 +94,7 @@ export async function inSweepTransaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  return await runWhole(pool, `BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`, work);
+  return await runWhole(pool, `${beginningOf(pool)}; SET LOCAL fieldmirror.writer = 'sweep'`, work);
 }
 
 async function runWhole<T>(
@@ -111,43 +109,6 @@ async function runWhole<T>(
       if (attempt < transactionAttempts && isRerunnable(error)) continue;
       throw explainDatabaseError(error, pool.options.connectionString ?? '');
     }
-  }
-}
-
-async function runTransaction<T>(
-  pool: pg.Pool,
-  begin: string,
-  work: (client: pg.PoolClient) => Promise<T>,
-): Promise<T> {
-  const client = await pool.connect();
-  try {
-    await client.query(begin);
-    const result = await work(client);
-    await commit(client);
-    client.release();
-    return result;
-  } catch (error) {
-    client.release(await rollBack(client));
-    throw error;
-  }
-}
-
-/** Postgres answers the COMMIT of a transaction that has failed with ROLLBACK, and calls it a success. */
-async function commit(client: pg.PoolClient): Promise<void> {
-  const {command} = await client.query('COMMIT');
-  if (command === 'COMMIT') return;
-  throw new RetryableError(
-    `transaction: expected COMMIT, got ${command}: a statement in it had failed unnoticed, so nothing was written`,
-  );
-}
-
-/** The error that bars the connection from further use; nothing when the rollback went well. */
-async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
-  try {
-    await client.query('ROLLBACK');
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error : new Error('ROLLBACK failed', {cause: error});
   }
 }
 

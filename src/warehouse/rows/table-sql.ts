@@ -1,6 +1,7 @@
 // Every name in these statements comes from a table's definition in our own code, and is quoted all the same; nothing
 // that the service sent ever becomes a name.
 
+import {createHash} from 'node:crypto';
 import pg from 'pg';
 import type {ColumnType, MirrorTable} from './mirror-table.ts';
 
@@ -90,7 +91,6 @@ export function tableSql(table: MirrorTable): TableSql {
 
 function buildTableSql(table: MirrorTable): TableSql {
   const target = nameTable(table);
-  const stage = `pg_temp.${quote(`stage_${table.name}`)}`;
   const values = [
     'account_id',
     '_sweep_id',
@@ -101,24 +101,34 @@ function buildTableSql(table: MirrorTable): TableSql {
     '_page',
   ];
   const key = table.key.map(quote);
+  const stage = quote(nameStage(table));
   return {
     probe: probeSql(table, ''),
     recallingProbe: probeSql(table, recalled(table)),
     copyToTable: `COPY ${target} (${values.join(', ')}) FROM STDIN`,
     emptyStage: `
-      CREATE TEMPORARY TABLE IF NOT EXISTS ${quote(`stage_${table.name}`)} ON COMMIT DELETE ROWS
+      CREATE TEMPORARY TABLE IF NOT EXISTS ${stage} ON COMMIT DELETE ROWS
           AS SELECT ${values.join(', ')} FROM ${target} WITH NO DATA;
-      DELETE FROM ${stage}`,
-    copyToStage: `COPY ${stage} (${values.join(', ')}) FROM STDIN`,
+      DELETE FROM pg_temp.${stage}`,
+    copyToStage: `COPY pg_temp.${stage} (${values.join(', ')}) FROM STDIN`,
     merge: `
       INSERT INTO ${target} AS held (${values.join(', ')})
-      SELECT ${values.join(', ')} FROM ${stage}
+      SELECT ${values.join(', ')} FROM pg_temp.${stage}
           ON CONFLICT (account_id, ${key.join(', ')}) DO UPDATE
          SET ${values.map((name) => `${name} = EXCLUDED.${name}`).join(', ')},
              _changed_at = ${nextVersionAt('held')}, _deleted_at = NULL
        WHERE NOT ${isFresher('held', sinceOfChange, 'EXCLUDED._change_id IS NOT NULL')}`,
     markVanished: (parentColumn) => vanishSql(table, parentColumn),
   };
+}
+
+/**
+ * A stage outlives its transaction in a session that is shared, and may then be met by another version of us: its name
+ * says which columns it has. Two tables of ours differ in name or columns, so none takes the stage of another.
+ */
+function nameStage({name, columns}: MirrorTable): string {
+  const made = columns.map((column) => `${column.name} ${column.type}`).join(', ');
+  return `stage_${name}_${createHash('sha256').update(made).digest('hex').slice(0, 8)}`;
 }
 
 /**

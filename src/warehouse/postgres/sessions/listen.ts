@@ -4,17 +4,26 @@ import pg from 'pg';
 const againMs = 5_000;
 const keepAliveAfterMs = 10_000;
 
+interface Listening {
+  readonly onNotice: (payload: string) => void;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Listens to a channel of Postgres on a session of its own until told to stop. A notice given while the
  * session is lost is not heard: the listener must look by itself now and then.
+ * @param onFailure - told each time that no session can be had
  */
 export async function listen(
   databaseUrl: string,
   channel: string,
-  {onNotice, signal}: {readonly onNotice: (payload: string) => void; readonly signal: AbortSignal},
+  {onFailure, ...listening}: Listening & {readonly onFailure: (error: unknown) => void},
 ): Promise<void> {
+  const {signal} = listening;
   while (!signal.aborted) {
-    await listenOnce(databaseUrl, channel, {onNotice, signal}).catch(() => {});
+    await listenOnce(databaseUrl, channel, listening).catch((error: unknown) => {
+      if (!signal.aborted) onFailure(error);
+    });
     await wait(againMs, undefined, {signal, ref: false}).catch(() => {});
   }
 }
@@ -22,7 +31,7 @@ export async function listen(
 async function listenOnce(
   databaseUrl: string,
   channel: string,
-  {onNotice, signal}: {readonly onNotice: (payload: string) => void; readonly signal: AbortSignal},
+  {onNotice, signal}: Listening,
 ): Promise<void> {
   const client = new pg.Client({
     connectionString: databaseUrl,

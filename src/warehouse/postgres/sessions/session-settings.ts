@@ -1,0 +1,37 @@
+/** How long the server lets a statement, a wait for a lock and an idle transaction last; 0 is without an end. */
+export interface SessionLimits {
+  readonly statementTimeoutMs: number;
+  readonly lockTimeoutMs: number;
+  readonly idleInTransactionTimeoutMs: number;
+}
+
+// All names are written with their schema; a table of the same name in a foreign schema is never meant.
+const settings = {
+  search_path: 'pg_catalog, pg_temp',
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, YMD',
+  bytea_output: 'hex',
+  client_min_messages: 'warning',
+} as const;
+
+/** An author who had the session before us may have left these in it. */
+const marksOfAuthors = {'fieldmirror.writer': '', 'fieldmirror.mode': ''} as const;
+
+/**
+ * A query that makes our settings. They are never sent at the start of a connection: a pooler refuses some of them
+ * there, and drops others without a word.
+ * @param scope - a session that is handed to others afterwards must not keep them
+ */
+export function makeSettings(limits: SessionLimits, scope: 'session' | 'transaction'): string {
+  const wanted = {
+    ...settings,
+    statement_timeout: limits.statementTimeoutMs,
+    lock_timeout: limits.lockTimeoutMs,
+    idle_in_transaction_session_timeout: limits.idleInTransactionTimeoutMs,
+    ...(scope === 'transaction' ? marksOfAuthors : {}),
+  };
+  const calls = Object.entries(wanted).map(
+    ([name, value]) => `set_config('${name}', '${value}', ${scope === 'transaction'})`,
+  );
+  return `SELECT ${calls.join(', ')}`;
+}
