@@ -1,12 +1,13 @@
 // An account whose changes are being carried while something breaks, and what must be true of all of them in the end.
 
+import {randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
-import {startWorkers} from '../../jobs/workers.ts';
+import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {TestDatabase} from './postgres.ts';
 import {openRecordingProxy, type Recorded} from './recording-proxy.ts';
-import {openService, openWorld, type TestWorld} from './world.ts';
+import {openService, openWorld, type TestService, type TestWorld} from './world.ts';
 
 /** Updates, creates, and creates under creates. */
 const written = `
@@ -15,8 +16,12 @@ const written = `
   INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'of ' || row_id FROM customer;`;
 const updateCount = 60;
 const createCount = 20 + 20;
+const noKeys = {keyIds: [], given: null};
+
+type WorkerDeps = Parameters<typeof startWorkers>[0];
 
 export interface WorkUnderWay {
+  readonly service: TestService;
   readonly world: TestWorld;
   /** Asks for a sweep of every customer and of every job, one of which has changed at the service. */
   askForSweeps(): Promise<void>;
@@ -24,7 +29,7 @@ export interface WorkUnderWay {
    * Starts workers that soon look again for changes in doubt: no request is late here.
    * @param more - dependencies in place of the world's; behind a pooler its pool and address
    */
-  work(redisUrl: string | null, more?: Partial<Parameters<typeof startWorkers>[0]>): Promise<void>;
+  work(redisUrl: string | null, more?: Partial<WorkerDeps>): Promise<void>;
   /** Writes changes, and resolves when some have reached the service and others have not. */
   begin(): Promise<void>;
   /** Creates customers more. */
@@ -47,23 +52,15 @@ export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
   let added = 0;
   const collect = () => writes.push(...proxy.takeWrites());
   return {
+    service,
     world,
     askForSweeps: async () => {
-      await changeAJob(world);
-      // None of the workers' own.
+      await askForSweeps(world);
+      // The change of a job is none of the workers' writes.
       proxy.takeWrites();
-      const {accountId} = world.account;
-      for (const stream of ['customers', 'jobs'])
-        await requestSweep(world.pool, {accountId, stream, mode: 'full', requestedBy: 'schedule'});
     },
     work: async (redisUrl, more = {}) => {
-      const {databaseUrl: directUrl, account} = world;
-      const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
-      const deps = {...world, ...more, leaseMs: 3_000, settle};
-      const backend = await openQueueBackend({redisUrl, databaseUrl: directUrl, log: deps.log});
-      const options = {accountIds: [account.accountId], keepsSchedules: true, directUrl};
-      const workers = await startWorkers(deps, backend, options);
-      ends.push(workers.stop);
+      ends.push((await start(world, redisUrl, more)).stop);
     },
     begin: async () => {
       await world.pool.query(written);
@@ -80,26 +77,32 @@ export async function openWork(database?: TestDatabase): Promise<WorkUnderWay> {
     expectEachOnce: async () => {
       await expectAllDone(world, added);
       collect();
-      const creates = writes.filter(({method}) => method === 'POST').map(({body}) => body);
-      expect(creates).toHaveLength(createCount + added);
-      expect(new Set(creates).size).toBe(createCount + added);
+      await expectWrites(world, writes, createCount + added);
     },
-    expectSwept: async () => {
-      const asked = `SELECT state FROM sync.sweeps WHERE requested_by = 'schedule'`;
-      const states = async () => (await world.pool.query(asked)).rows;
-      const certified = {state: expect.stringMatching(/certified/)};
-      await expect.poll(states, {timeout: 60_000}).toEqual([certified, certified]);
-    },
+    expectSwept: () => expectSwept(world),
     close: async () => {
       for (const end of ends.reverse()) await end();
     },
   };
 }
 
-/** So that the next sweep of jobs has a batch to write. */
-async function changeAJob({api, pool}: TestWorld): Promise<void> {
+async function askForSweeps({api, pool, account: {accountId}}: TestWorld): Promise<void> {
   const {rows} = await pool.query<{number: string}>('SELECT min(job_number) AS number FROM warehouse.jobs');
+  // Without news a sweep has no batch to write.
   await api.jobs.update(rows[0]?.number ?? '', {name: 'Changed at the service'});
+  for (const stream of ['customers', 'jobs'])
+    await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'schedule'});
+}
+
+async function start(world: TestWorld, redisUrl: string | null, more: Partial<WorkerDeps>): Promise<Workers> {
+  const {databaseUrl: directUrl, account} = world;
+  const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
+  const deps = {...world, ...more, leaseMs: 3_000, settle};
+  const backend = await openQueueBackend({redisUrl, databaseUrl: directUrl, log: deps.log});
+  // As `start` has one: the worker writes to the warehouse with it where nothing else is due.
+  const heart = {workerId: randomUUID(), host: 'test', pid: 1, version: '0', reach: () => noKeys};
+  const options = {accountIds: [account.accountId], keepsSchedules: true, directUrl, heart};
+  return await startWorkers(deps, backend, options);
 }
 
 async function expectAllDone({pool}: TestWorld, added: number): Promise<void> {
@@ -115,4 +118,24 @@ async function expectAllDone({pool}: TestWorld, added: number): Promise<void> {
             (SELECT count(*)::int FROM warehouse.customers WHERE name LIKE 'Added %' AND customer_number IS NOT NULL) AS added`,
   );
   expect(rows).toEqual([{faxes: updateCount, jobs: 20, added}]);
+}
+
+async function expectWrites(
+  {pool}: TestWorld,
+  writes: readonly Recorded[],
+  createCount: number,
+): Promise<void> {
+  const creates = writes.filter(({method}) => method === 'POST').map(({body}) => body);
+  expect(creates).toHaveLength(createCount);
+  expect(new Set(creates).size).toBe(createCount);
+  // Nothing is sent that was not written down before.
+  const {rowCount} = await pool.query('SELECT FROM sync.attempts');
+  expect(rowCount).toBeGreaterThanOrEqual(writes.length);
+}
+
+async function expectSwept({pool}: TestWorld): Promise<void> {
+  const asked = `SELECT state FROM sync.sweeps WHERE requested_by = 'schedule'`;
+  const states = async () => (await pool.query(asked)).rows;
+  const certified = {state: expect.stringMatching(/certified/)};
+  await expect.poll(states, {timeout: 60_000}).toEqual([certified, certified]);
 }
