@@ -4,11 +4,11 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
-import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
 import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {freePorts} from '../support/free-ports.ts';
 import {SetUp} from '../support/set-up.ts';
 import type {Block} from './blocks.ts';
 
@@ -41,7 +41,8 @@ export async function openReader(): Promise<Reader> {
     async () => {
       await writeFile(join(home, '.curlrc'), 'silent\nshow-error\nfail-with-body\n');
       const env = {FIELDMIRROR_HOME: join(home, 'data'), CURL_HOME: home, HOME: home};
-      return {port: String(await freePort()), shell: new Shell(env)};
+      const [port = 0] = await freePorts(1);
+      return {port: String(port), shell: new Shell(env)};
     },
     (opened) => opened.shell.close(),
   );
@@ -189,13 +190,4 @@ class Shell {
     }
     await rm(await this.#folder, {recursive: true, force: true});
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === 'string') throw new Error('no free port on 127.0.0.1');
-  return address.port;
 }

@@ -5,7 +5,7 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {programRunner} from '../../src/warehouse/embedded/embedded-process.ts';
-import {freePort} from './free-port.ts';
+import {freePorts} from './free-ports.ts';
 
 export interface PgBouncer {
   /** The way through it to a database, by the address of that database. */
@@ -37,7 +37,7 @@ export async function startPgBouncer(
   postgresUrl: string,
   settings: Readonly<Record<string, string>> = usual,
 ): Promise<PgBouncer> {
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-pgbouncer-'));
   const ini = join(folder, 'pgbouncer.ini');
   const users = join(folder, 'users.txt');

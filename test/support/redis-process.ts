@@ -1,6 +1,5 @@
 import {type ChildProcess, spawn} from 'node:child_process';
 import {mkdtemp, rm} from 'node:fs/promises';
-import {createServer, type Server} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
@@ -41,22 +40,4 @@ async function kill(server: ChildProcess): Promise<void> {
   const ended = new Promise((done) => server.once('exit', done));
   server.kill('SIGKILL');
   await ended;
-}
-
-/** Ports that are free all at once. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({length: count}, listen));
-  const ports = servers.map((server) => {
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('no free port');
-    return address.port;
-  });
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
-}
-
-async function listen(): Promise<Server> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  return server;
 }

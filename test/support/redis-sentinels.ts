@@ -1,8 +1,9 @@
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {vi} from 'vitest';
+import {freePorts} from './free-ports.ts';
 import {encodedPassword, type ManyRedises, openAccess, password, type RedisAccess} from './redis-access.ts';
-import {freePorts, type RedisProcess, runRedis} from './redis-process.ts';
+import {type RedisProcess, runRedis} from './redis-process.ts';
 import {SetUp} from './set-up.ts';
 
 /** The name that the sentinels have for the primary. */

@@ -1,6 +1,7 @@
 import {execFileSync} from 'node:child_process';
 import {Redis} from 'ioredis';
-import {freePorts, runRedis} from './redis-process.ts';
+import {freePorts} from './free-ports.ts';
+import {runRedis} from './redis-process.ts';
 
 export interface TestRedis {
   readonly url: string;

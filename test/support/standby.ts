@@ -10,7 +10,7 @@ import {
   type ProgramRunner,
   programRunner,
 } from '../../src/warehouse/embedded/embedded-process.ts';
-import {freePort} from './free-port.ts';
+import {freePorts} from './free-ports.ts';
 import type {OwnPostgres} from './own-postgres.ts';
 import type {SetUp} from './set-up.ts';
 
@@ -25,7 +25,7 @@ export interface Standby {
 export async function startStandby(setUp: SetUp, {home, postgres}: OwnPostgres): Promise<Standby> {
   const primary = join(home, 'postgres');
   const folder = join(home, 'standby');
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const {pg_ctl} = await findPrograms();
   const runner = await programRunner(home);
   const adminUrl = await postgres.url('postgres');
