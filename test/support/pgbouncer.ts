@@ -1,11 +1,12 @@
 // A real PgBouncer in front of a Postgres, to be killed and started again. It refuses to run as root.
 
-import {type ChildProcess, execFileSync, spawn} from 'node:child_process';
+import {type ChildProcess, spawn} from 'node:child_process';
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {programRunner} from '../../src/warehouse/embedded/embedded-process.ts';
 import {freePorts} from './free-ports.ts';
+import {isOnPath, kill, tie} from './server-process.ts';
 
 export interface PgBouncer {
   /** The way through it to a database, by the address of that database. */
@@ -21,12 +22,7 @@ const usual = {pool_mode: 'transaction', default_pool_size: '2'};
 const env = {...process.env, PATH: `${process.env.PATH}:/usr/sbin`};
 
 export function isInstalled(): boolean {
-  try {
-    execFileSync('pgbouncer', ['--version'], {stdio: 'ignore', env});
-    return true;
-  } catch {
-    return false;
-  }
+  return isOnPath('pgbouncer', env);
 }
 
 /**
@@ -80,7 +76,7 @@ export async function startPgBouncer(
 
 /** Resolves when it takes connections. */
 async function run(args: readonly string[]): Promise<ChildProcess> {
-  const server = spawn('pgbouncer', args, {stdio: ['ignore', 'ignore', 'pipe'], env});
+  const server = tie(spawn('pgbouncer', args, {stdio: ['ignore', 'ignore', 'pipe'], env}));
   await new Promise<void>((done, failed) => {
     let said = '';
     server.stderr.on('data', (chunk: Buffer) => {
@@ -90,11 +86,4 @@ async function run(args: readonly string[]): Promise<ChildProcess> {
     server.once('error', failed).once('exit', () => failed(new Error(`pgbouncer: ${said}`)));
   });
   return server;
-}
-
-async function kill(server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = new Promise((done) => server.once('exit', done));
-  server.kill('SIGKILL');
-  await ended;
 }

@@ -1,7 +1,8 @@
-import {type ChildProcess, spawn} from 'node:child_process';
+import {spawn} from 'node:child_process';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {kill, tie} from './server-process.ts';
 
 export interface RedisProcess {
   readonly port: number;
@@ -9,12 +10,6 @@ export interface RedisProcess {
   /** Kills it, and removes its files. */
   stop(): Promise<void>;
 }
-
-/** Should this process end before its tests do, no server stays. */
-const running = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const server of running) server.kill('SIGKILL');
-});
 
 /**
  * Runs a redis-server in a folder of its own.
@@ -25,19 +20,10 @@ export async function runRedis(
   listArguments: (folder: string) => Promise<readonly string[]> | readonly string[],
 ): Promise<RedisProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-redis-'));
-  const server = spawn('redis-server', await listArguments(folder), {stdio: 'ignore'});
-  running.add(server);
-  server.once('exit', () => running.delete(server));
+  const server = tie(spawn('redis-server', await listArguments(folder), {stdio: 'ignore'}));
   const stop = async () => {
     await kill(server);
     await rm(folder, {recursive: true, force: true});
   };
   return {port, signal: (signal) => void server.kill(signal), stop};
-}
-
-async function kill(server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = new Promise((done) => server.once('exit', done));
-  server.kill('SIGKILL');
-  await ended;
 }

@@ -1,7 +1,7 @@
-import {execFileSync} from 'node:child_process';
 import {Redis} from 'ioredis';
 import {freePorts} from './free-ports.ts';
 import {runRedis} from './redis-process.ts';
+import {isOnPath} from './server-process.ts';
 
 export interface TestRedis {
   readonly url: string;
@@ -24,12 +24,7 @@ export async function startServer(
 }
 
 export function isInstalled(): boolean {
-  try {
-    execFileSync('redis-server', ['--version'], {stdio: 'ignore'});
-    return true;
-  } catch {
-    return false;
-  }
+  return isOnPath('redis-server');
 }
 
 async function answers(url: string): Promise<void> {
