@@ -2,10 +2,11 @@
 
 import {afterAll, afterEach, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
-import {expectMirrored, readLastWrites, withClient} from '../support/expect-mirrored.ts';
+import {expectMirrored, readLastWrites} from '../support/expect-mirrored.ts';
 import {isInstalled, type PgBouncer, startPgBouncer} from '../support/pgbouncer.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {createDatabase} from '../support/postgres.ts';
+import {withClient} from '../support/with-client.ts';
 
 let bouncer: PgBouncer;
 let place: Place;

@@ -2,9 +2,10 @@
 
 import {afterEach, describe, expect, inject, test} from 'vitest';
 import {runCommand, startCommand} from '../support/command.ts';
-import {expectMirrored, readLastWrites, withClient} from '../support/expect-mirrored.ts';
+import {expectMirrored, readLastWrites} from '../support/expect-mirrored.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {emptyRedis} from '../support/redis.ts';
+import {withClient} from '../support/with-client.ts';
 import {openService} from '../support/world.ts';
 
 const redisUrl = inject('redisUrl');

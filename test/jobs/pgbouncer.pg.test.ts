@@ -5,15 +5,14 @@ import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {watchSweeps} from '../../src/commands/sweeps/watch-sweeps.ts';
-import {watchProgress} from '../../src/commands/terminal/progress.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {planSchedules} from '../../src/sync/accounts/default-schedules.ts';
 import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {insertSchedules} from '../../src/warehouse/sweeps/schedules.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
-import {expectMirrored, readLastWrites, withClient} from '../support/expect-mirrored.ts';
+import {endSweeps} from '../support/end-sweeps.ts';
+import {expectMirrored, readLastWrites} from '../support/expect-mirrored.ts';
 import {isInstalled, startPgBouncer} from '../support/pgbouncer.ts';
+import {withClient} from '../support/with-client.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
 
 type Way = 'directly' | 'through two sessions';
@@ -55,16 +54,11 @@ async function work(): Promise<void> {
   closers.push(workers.stop);
 }
 
-/** Sweeps all streams at once. @returns their states */
+/** @returns the states of the sweeps of all streams */
 async function sweepAll(): Promise<string[]> {
-  const {accountId} = world.account;
-  const asked = allStreams.map(({name: stream}) =>
-    requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'command'}),
-  );
-  const sweepIds = (await Promise.all(asked)).map(({sweepId}) => sweepId);
-  const watch = {progress: watchProgress(true), signal: AbortSignal.timeout(45_000)};
-  const ended = await watchSweeps({pool, databaseUrl: poolUrl}, sweepIds, watch);
-  return ended.map(({state}) => state);
+  const way = {pool, databaseUrl: poolUrl, account: world.account};
+  const streams = allStreams.map(({name}) => name);
+  return (await endSweeps(way, streams)).map(({state}) => state);
 }
 
 async function settled(count: number): Promise<void> {

@@ -4,13 +4,11 @@ import {expect} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/base/log.ts';
-import {watchSweeps} from '../../src/commands/sweeps/watch-sweeps.ts';
-import {watchProgress} from '../../src/commands/terminal/progress.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {runCommand} from '../support/command.ts';
+import {endSweeps} from '../support/end-sweeps.ts';
 import type {ManyRedises} from '../support/redis-access.ts';
 import {openWork} from '../support/work-under-way.ts';
-import {openService, openWorld, type TestWorld, timeZone} from '../support/world.ts';
+import {openService, openWorld, timeZone} from '../support/world.ts';
 
 /** Words of the passwords, in the clear and as in an address. */
 const secrets = /canary/;
@@ -85,17 +83,4 @@ export async function examine(
   return findings
     .filter(({what}) => what === 'queue' || what === 'Redis')
     .map(({what, state, found}) => `${state} ${what}: ${found}`);
-}
-
-async function endSweeps(world: TestWorld, streams: readonly string[]) {
-  const {accountId} = world.account;
-  const sweepIds: string[] = [];
-  for (const stream of streams) {
-    const asked = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
-    sweepIds.push((await requestSweep(world.pool, asked)).sweepId);
-  }
-  return await watchSweeps(world, sweepIds, {
-    progress: watchProgress(true),
-    signal: AbortSignal.timeout(90_000),
-  });
 }

@@ -1,9 +1,9 @@
-import pg from 'pg';
 import {expect} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {findDifferences} from './compare.ts';
 import {readTruth} from './truth.ts';
+import {withClient} from './with-client.ts';
 
 /** @param service - in the observed dialect */
 export async function expectMirrored(
@@ -28,14 +28,4 @@ export async function readLastWrites(databaseUrl: string): Promise<unknown[]> {
     }
     return writes;
   });
-}
-
-export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({connectionString: url});
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
 }

@@ -1,6 +1,6 @@
 import {randomBytes} from 'node:crypto';
-import pg from 'pg';
 import {inject} from 'vitest';
+import {withClient} from './with-client.ts';
 
 /** A database for one test on the cluster that all tests share. */
 export interface TestDatabase {
@@ -29,11 +29,5 @@ export function asRepair(url: string): string {
 }
 
 async function runAsAdmin(url: string, statement: string): Promise<void> {
-  const client = new pg.Client({connectionString: url});
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  await withClient(url, (client) => client.query(statement));
 }

@@ -6,12 +6,13 @@ import {execFileSync} from 'node:child_process';
 import {chownSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {forgoDurability} from './forgo-durability.ts';
 import {migrateWarehouse, startPostgres} from './own-postgres.ts';
 import type {TestDatabase} from './postgres.ts';
 import {SetUp} from './set-up.ts';
+import {withClient} from './with-client.ts';
 
 export interface SmallDisk {
   /** A migrated, empty warehouse on it. */
@@ -81,11 +82,5 @@ function mount(folder: string): boolean {
 }
 
 async function run<T extends pg.QueryResultRow>(url: string, statement: string): Promise<T[]> {
-  const client = new pg.Client({connectionString: url});
-  await client.connect();
-  try {
-    return (await client.query<T>(statement)).rows;
-  } finally {
-    await client.end();
-  }
+  return await withClient(url, async (client) => (await client.query<T>(statement)).rows);
 }

@@ -4,7 +4,6 @@ import {execFileSync} from 'node:child_process';
 import {appendFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
-import pg from 'pg';
 import {
   findPrograms,
   type ProgramRunner,
@@ -13,6 +12,7 @@ import {
 import {freePorts} from './free-ports.ts';
 import type {OwnPostgres} from './own-postgres.ts';
 import type {SetUp} from './set-up.ts';
+import {withClient} from './with-client.ts';
 
 export interface Standby {
   readonly port: number;
@@ -75,14 +75,4 @@ async function makeSynchronous(adminUrl: string): Promise<void> {
     await client.query('SELECT pg_reload_conf()');
     while (!(await isState('sync_state', 'sync'))) await wait(20);
   });
-}
-
-async function withClient(url: string, use: (client: pg.Client) => Promise<void>): Promise<void> {
-  const client = new pg.Client({connectionString: url});
-  await client.connect();
-  try {
-    await use(client);
-  } finally {
-    await client.end();
-  }
 }
