@@ -22,11 +22,6 @@ export class NoRoomError extends RetryableError {
   override readonly name = 'NoRoomError';
 }
 
-/** The warehouse takes no writes, as a standby does: try again, and tell a person, who alone can promote it. */
-export class ReadOnlyError extends RetryableError {
-  override readonly name = 'ReadOnlyError';
-}
-
 /** One record cannot be read or taken: quarantine it, go on with the rest. */
 export class RecordError extends Error {
   override readonly name = 'RecordError';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {describe, expect, test} from 'vitest';
-import {FatalError, ReadOnlyError, RecordError, RetryableError, UsageError} from '../../src/base/errors.ts';
+import {FatalError, RecordError, RetryableError, UsageError} from '../../src/base/errors.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {describeDatabase, explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
 
@@ -59,7 +59,7 @@ describe('a failure of the database', () => {
 
   test('because it is a standby is retryable, and says that it must be promoted', () => {
     const error = explainDatabaseError(databaseError('25006'), url);
-    expect(error).toBeInstanceOf(ReadOnlyError);
+    expect(error).toBeInstanceOf(RetryableError);
     expect(error.message).toMatch(/most likely a standby; promote it, or point DATABASE_URL at the primary/);
   });
 

@@ -1,19 +1,7 @@
 import pg from 'pg';
-import {
-  FatalError,
-  NoRoomError,
-  ReadOnlyError,
-  RecordError,
-  RetryableError,
-  UsageError,
-} from '../../base/errors.ts';
+import {FatalError, NoRoomError, RecordError, RetryableError, UsageError} from '../../base/errors.ts';
 
-const errorOf = {
-  retryable: RetryableError,
-  'no-room': NoRoomError,
-  'read-only': ReadOnlyError,
-  fatal: FatalError,
-} as const;
+const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
 
 interface Advice {
   readonly kind: keyof typeof errorOf;
@@ -34,10 +22,6 @@ const ended = retryable(
 );
 const refused = fatal('the user name or password was refused; mend them in DATABASE_URL');
 const unmigrated = fatal('its schema is not the one expected; run `fieldmirror migrate`');
-const readOnly: Advice = {
-  kind: 'read-only',
-  text: 'it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary',
-};
 const certificate = fatal('its TLS certificate is not trusted; give its CA with sslrootcert in DATABASE_URL');
 const broken = retryable('the connection broke; see whether the server runs and the network holds');
 
@@ -68,7 +52,9 @@ const advices: Readonly<Record<string, Advice>> = {
   '42P01': unmigrated,
   '42703': unmigrated,
   '42501': fatal('the user lacks a permission; grant it, or connect as the owner of the schemas'),
-  '25006': readOnly,
+  '25006': retryable(
+    'it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary',
+  ),
   '53100': noRoom('its disk is full; make room'),
   '53200': retryable('it is out of memory; it may recover'),
   '53300': retryable('it has no connection left; raise max_connections, or end other clients'),
@@ -101,7 +87,7 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
 
 /**
  * Explains a failure of the database by its meaning, its place and the next step: a RetryableError, a
- * NoRoomError, a ReadOnlyError or a FatalError that names host, port and database, but never the password or a value of a
+ * NoRoomError or a FatalError that names host, port and database, but never the password or a value of a
  * statement. Our own errors, and errors that do not come from the database, come back as they are.
  * @param url - the address that was used
  * @param setting - the setting that has it
