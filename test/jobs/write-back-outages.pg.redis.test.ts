@@ -1,31 +1,31 @@
 // The queue, or the warehouse, goes away while changes are carried: no change is lost, none is sent twice.
 
-import {mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {Redis} from 'ioredis';
 import {afterEach, inject, test} from 'vitest';
-import {allTables} from '../../src/streams/all-tables.ts';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {findPrograms, programRunner} from '../../src/warehouse/embedded/embedded-process.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
-import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {holdSweeps} from '../support/held-sweep.ts';
+import {migrateWarehouse, startPostgres} from '../support/own-postgres.ts';
 import * as pgbouncer from '../support/pgbouncer.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
-import {openWork} from '../support/work-under-way.ts';
+import {SetUp} from '../support/set-up.ts';
+import {openWork, type WorkUnderWay} from '../support/work-under-way.ts';
 
-const closers: (() => Promise<void>)[] = [];
+const setUp = new SetUp();
 
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+afterEach(() => setUp.end());
+
+async function open(database?: TestDatabase): Promise<WorkUnderWay> {
+  const begin = () => openWork(database);
+  return await setUp.step('opening the work', begin, (work) => work.close());
+}
 
 test.skipIf(!isInstalled())('the queue is wiped', {timeout: 180_000}, async () => {
-  const redis = await startServer();
-  closers.push(redis.stop);
-  const work = await openWork();
-  closers.push(work.close);
+  const begin = () => startServer();
+  const redis = await setUp.step('starting Redis', begin, (server) => server.stop());
+  const work = await open();
   await work.work(redis.url);
   await work.begin();
   const client = new Redis(redis.url);
@@ -35,15 +35,10 @@ test.skipIf(!isInstalled())('the queue is wiped', {timeout: 180_000}, async () =
 });
 
 test('Postgres crashes and comes back', {timeout: 180_000}, async () => {
-  const home = await mkdtemp(join(tmpdir(), 'fieldmirror-outage-'));
-  const postgres = await openEmbeddedPostgres(home);
-  closers.push(() => rm(home, {recursive: true, force: true}), postgres.leave);
+  const {home, postgres} = await startPostgres(setUp, 'outage');
   const url = await postgres.url('warehouse');
-  const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
-  await migrate(pool, allTables);
-  await pool.end();
-  const work = await openWork({url, drop: async () => {}});
-  closers.push(work.close);
+  await migrateWarehouse(url);
+  const work = await open({url, drop: async () => {}});
   await work.work(null);
   await work.begin();
   const data = join(home, 'postgres');
@@ -54,19 +49,23 @@ test('Postgres crashes and comes back', {timeout: 180_000}, async () => {
 });
 
 test.skipIf(!pgbouncer.isInstalled())('PgBouncer is killed and comes back', {timeout: 180_000}, async () => {
-  const bouncer = await pgbouncer.startPgBouncer(inject('postgresUrl'));
-  closers.push(bouncer.stop);
-  const work = await openWork();
-  const databaseUrl = bouncer.through(work.world.databaseUrl);
-  const pool = openPool(databaseUrl, {max: 8, applicationName: 'test', sharesSessions: true});
-  closers.push(() => pool.end(), work.close);
+  const begin = () => pgbouncer.startPgBouncer(inject('postgresUrl'));
+  const bouncer = await setUp.step('starting PgBouncer', begin, (started) => started.stop());
+  const database = await createDatabase(inject('warehouseTemplate'));
+  const databaseUrl = bouncer.through(database.url);
+  const pool = await setUp.step(
+    'opening the pool',
+    async () => openPool(databaseUrl, {max: 8, applicationName: 'test', sharesSessions: true}),
+    (opened) => opened.end(),
+  );
+  const work = await open(database);
   await work.askForSweeps();
-  const sweeps = holdSweeps();
-  await work.work(null, {onSweepStep: sweeps.onSweepStep, pool, databaseUrl});
-  await sweeps.held;
+  const {onSweepStep, held, letGo} = holdSweeps();
+  await work.work(null, {onSweepStep, pool, databaseUrl});
+  await held;
   await work.begin();
   await bouncer.restart();
-  sweeps.letGo();
+  letGo();
   await work.expectEachOnce();
   await work.expectSwept();
 });
