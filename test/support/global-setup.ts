@@ -19,7 +19,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('redisUrl', redisUrl);
   if (redisUrl === null) process.stderr.write(leftOut('every test of the queue on Redis'));
   else if (!isInstalled())
-    process.stderr.write(leftOut('the tests that stop or wipe a Redis: they need redis-server on the PATH'));
+    process.stderr.write(
+      leftOut('the tests that stop a Redis or run several', 'they need redis-server on the PATH'),
+    );
   if (!pgbouncer.isInstalled())
     process.stderr.write(leftOut('the tests behind PgBouncer', 'they need pgbouncer on the PATH'));
   return () => setUp.end();
