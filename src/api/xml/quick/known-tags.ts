@@ -41,7 +41,7 @@ interface KnownElement {
 }
 
 /** A tag without attributes that other readers would have to look at; white space as the service may indent it. */
-const TAG = /[ \t\r\n]*<(?!xml)([a-z_][a-z0-9_.-]{0,199})((?: (?:type|nil)="[a-z]{0,40}")*) ?(\/?)>/iy;
+const TAG = /^[ \t\r\n]*<(?!xml)([a-z_][a-z0-9_.-]{0,199})((?: (?:type|nil)="[a-z]{0,40}")*) ?(\/?)>/i;
 /** More tags at one place are no order of fields: the one not met for longest is forgotten. */
 const mostAtPlace = 16;
 const mostTags = 20_000;
@@ -62,12 +62,11 @@ export class KnownTags {
 
   /**
    * Learns the tag that stands at a place.
-   * @param window - the document, a character for each byte
+   * @param text - what stands there, a character for each byte
    * @returns null where it is no opening tag that can be known
    */
-  learn(place: Place, window: string, at: number): Tag | null {
-    TAG.lastIndex = at;
-    const [whole, name, attributes = '', slash] = TAG.exec(window) ?? [];
+  learn(place: Place, text: string): Tag | null {
+    const [whole, name, attributes = '', slash] = TAG.exec(text) ?? [];
     if (whole === undefined || name === undefined) return null;
     const terms = readTerms(attributes);
     const after = this.#findAfter(place, name);

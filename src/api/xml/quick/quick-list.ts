@@ -86,17 +86,18 @@ const meanings = Uint8Array.from({length: 256}, (_, byte) => {
 class QuickList {
   readonly seen = new SeenElements();
   readonly #body: Buffer;
-  /** The body with a character for each byte: to cut a value from it is cheap, and copies nothing. */
-  readonly #window: string;
   readonly #known: KnownTags;
   readonly #limits: Limits;
+  /** A piece of the body with a character for each byte: to cut a value from it is cheap. */
+  #window = '';
+  #windowStart = 0;
+  #windowEnd = 0;
   #at = 0;
   #elements = 1;
   #references = 0;
 
   constructor(body: Buffer, known: KnownTags, limits: Limits) {
     this.#body = body;
-    this.#window = body.toString('latin1');
     this.#known = known;
     this.#limits = limits;
   }
@@ -130,7 +131,7 @@ class QuickList {
     }
     return this.#isClosing()
       ? null
-      : this.#open(this.#known.learn(place, this.#window, this.#at) ?? stepAside());
+      : this.#open(this.#known.learn(place, this.#peek(mostTagBytes)) ?? stepAside());
   }
 
   #open(tag: Tag): Tag {
@@ -187,16 +188,29 @@ class QuickList {
     if (isNil) return start === end ? null : stepAside();
     if (type === ARRAY)
       return (meaning & (NO_BLANK | FORBIDDEN)) === 0 ? {names: [], values: [], isArray: true} : stepAside();
-    const text = meaning < SPECIAL ? this.#window.slice(start, end) : this.#decode(start, end, meaning);
+    const text = meaning < SPECIAL ? this.#cut(start, end) : this.#decode(start, end, meaning);
     if (text.length > this.#limits.valueLength) stepAside();
     const isNumber = type.name === 'integer' && (meaning & NO_DIGIT) === 0 && start !== end;
     return type === TEXT || isNumber || isOfType(type, text) ? text : stepAside();
   }
 
+  /** The window moves with the values: a text of the whole page would be a large object, and dear. */
+  #cut(start: number, end: number): string {
+    if (start < this.#windowStart || end > this.#windowEnd) {
+      this.#windowStart = start;
+      this.#windowEnd = Math.min(Math.max(end, start + windowBytes), this.#body.length);
+      this.#window = this.#body.toString('latin1', this.#windowStart, this.#windowEnd);
+    }
+    return this.#window.slice(start - this.#windowStart, end - this.#windowStart);
+  }
+
+  #peek(length: number): string {
+    return this.#body.toString('latin1', this.#at, this.#at + length);
+  }
+
   #decode(start: number, end: number, meaning: number): string {
     if ((meaning & FORBIDDEN) !== 0) stepAside();
-    const text =
-      (meaning & HIGH) === 0 ? this.#window.slice(start, end) : this.#body.toString('utf8', start, end);
+    const text = (meaning & HIGH) === 0 ? this.#cut(start, end) : this.#body.toString('utf8', start, end);
     if ((meaning & HIGH) !== 0 && findForbidden(text) !== null) stepAside();
     return (meaning & SPECIAL) === 0 ? text : this.#resolve(text);
   }
@@ -237,6 +251,9 @@ class QuickList {
 }
 
 const recordDepth = 2;
+/** Longer ones, white space before them included, are not learned. */
+const mostTagBytes = 2_048;
+const windowBytes = 16_384;
 const REFERENCE = /&(?:#x([0-9a-fA-F]{1,6});|#([0-9]{1,7});|(?:amp|lt|gt|quot|apos);)?/g;
 const entities: Readonly<Record<string, string>> = {
   '&amp;': '&',
