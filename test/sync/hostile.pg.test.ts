@@ -99,6 +99,9 @@ test('one byte that is not UTF-8 keeps out its own record alone, in every pass a
   expect(rows).toEqual([{number: '2'}]);
 });
 
+/** As many records as are committed at once. */
+const wholeBatch = Array.from({length: 1_000}, (_, at) => job(1000 + at));
+
 test.each([
   ['an HTML page', '<html><body>Please log in</body></html>'],
   ['an empty body', ''],
@@ -111,14 +114,13 @@ test.each([
 ])(
   '%s in the middle of a list is never its end: the sweep waits, and what was read before stays',
   async (_, body) => {
-    const first = Array.from({length: 300}, (_, at) => job(1000 + at));
     const {world} = await open(({page}, response) => {
-      response.end(page === 1 ? list('jobs', first) : page === 2 ? body : list('jobs', [job(page)]));
+      response.end(page === 1 ? list('jobs', wholeBatch) : page === 2 ? body : list('jobs', [job(page)]));
       return true;
     });
     const result = await world.sweep('jobs');
     expect(result.outcome).toBe('postponed');
-    expect(await numbersOf(world)).toHaveLength(300);
+    expect(await numbersOf(world)).toHaveLength(1_000);
     const {rows} = await world.pool.query('SELECT state, next_page, error FROM sync.sweeps');
     expect(rows[0]).toMatchObject({state: 'due', next_page: 2, error: expect.stringMatching(/jobs/)});
   },
@@ -127,14 +129,13 @@ test.each([
 test('a sweep that failed in passing goes on from its checkpoint', async () => {
   let isDown = true;
   const pages: number[] = [];
-  const first = Array.from({length: 300}, (_, at) => job(1000 + at));
   const {world} = await open(({page}, response) => {
     if (page === 2 && isDown) {
       response.writeHead(503).end();
       return true;
     }
     pages.push(page);
-    response.end(list('jobs', page === 1 ? first : page === 2 ? [job(2)] : []));
+    response.end(list('jobs', page === 1 ? wholeBatch : page === 2 ? [job(2)] : []));
     return true;
   });
   await world.sweep('jobs');
@@ -142,7 +143,7 @@ test('a sweep that failed in passing goes on from its checkpoint', async () => {
   pages.length = 0;
   await world.pool.query(`UPDATE sync.sweeps SET due_at = now() WHERE state = 'due'`);
   await world.sweep('jobs');
-  expect(await numbersOf(world)).toHaveLength(301);
+  expect(await numbersOf(world)).toHaveLength(1_001);
 });
 
 test('a last page that repeats for ever ends the list', async () => {
