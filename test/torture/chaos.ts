@@ -30,6 +30,8 @@ for (const queue of chosen) {
   const result = await runChaos(options, (line) => process.stdout.write(`${queue}: ${line}\n`));
   const found = listFaults(result, `seed ${options.seed}, queue in ${queue}`);
   faults += found.length;
-  process.stdout.write(`${drawResult(result, options)}\n${found.map((line) => `${line}\n`).join('')}`);
+  process.stdout.write(
+    `${drawResult(result, options)}\n${[...found, ...result.stories].map((line) => `${line}\n`).join('')}`,
+  );
 }
 process.exit(faults === 0 ? 0 : 1);

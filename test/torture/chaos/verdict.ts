@@ -17,6 +17,7 @@ import type {JournalEntry} from '../../support/push/memory-store.ts';
 import {readTruth} from '../../support/truth.ts';
 import type {Editor} from './editor.ts';
 import type {Place} from './place.ts';
+import {tellStories} from './story.ts';
 
 export interface Outcome {
   readonly verdict: Verdict;
@@ -25,6 +26,8 @@ export interface Outcome {
   readonly different: readonly string[];
   /** Edits at the service that were overwritten, though no read could have shown them. */
   readonly unseeable: number;
+  /** What happened to records with a fault, line by line. */
+  readonly stories: readonly string[];
 }
 
 const isOver = new Set(['done', 'rejected', 'cancelled']);
@@ -65,7 +68,9 @@ export async function judgeChaos(
     const records = await readTruth(service, stream);
     different.push(...(await findDifferences(pool, stream, records, {leavesOut})));
   }
-  return {verdict, changes, different, unseeable};
+  const {lost, duplicated, unexpected, unrecorded} = verdict;
+  const stories = await tellStories(pool, entries, [...lost, ...duplicated, ...unexpected, ...unrecorded]);
+  return {verdict, changes, different, unseeable, stories};
 }
 
 /** An entry without the facts that the reference service does not tell: its owner, and the earlier values. */
@@ -111,7 +116,7 @@ function addBefore(
     readonly editor: Editor;
     readonly requests: readonly Noted[];
   },
-): {entries: JournalEntry[]; unseeable: number} {
+): {entries: (JournalEntry & Pick<Entry, 'at'>)[]; unseeable: number} {
   const held = new Map<string, Record<string, Value>>();
   const writtenAt = new Map<string, Date>();
   for (const {table, number, fields} of told.records) held.set(`${table} ${number}`, {...fields});
