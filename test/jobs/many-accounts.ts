@@ -40,6 +40,9 @@ export const keyText = randomBytes(32).toString('base64');
 export const keys = parseKeys(keyText);
 const [key] = keys;
 
+/** One thread for all tests of a file: docs/traps.md "Node". */
+const pageReader = new PageReader();
+
 export async function openManyAccounts(): Promise<ManyAccounts> {
   const server = await serveAccounts();
   const database = await createDatabase(inject('warehouseTemplate'));
@@ -48,7 +51,6 @@ export async function openManyAccounts(): Promise<ManyAccounts> {
   const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
   const log = createLogger({level: 'info', secrets: [], destination});
   const accounts = new Accounts({pool, keys, allowHttp: false, transport: {retry: {attempts: 1}}});
-  const pageReader = new PageReader();
   return {
     server,
     pool,
@@ -76,7 +78,6 @@ export async function openManyAccounts(): Promise<ManyAccounts> {
     endOf: async (sweepIds) => await waitForEnd(pool, sweepIds),
     close: async () => {
       await accounts.close();
-      await pageReader.close();
       await pool.end();
       await database.drop();
       await server.close();
