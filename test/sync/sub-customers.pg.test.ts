@@ -1,6 +1,12 @@
 // Customers embedded in their parent, as the service sends them without a request.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {readOne} from '../../src/api/xml/reader.ts';
+import {readRows} from '../../src/records/rows.ts';
+import {customers} from '../../src/streams/customers.ts';
+import {encodeShown} from '../../src/sync/load/encoded-row-set.ts';
+import {writeRowSets} from '../../src/sync/load/write-batch.ts';
+import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
 import {list, type ScriptedService, scriptService} from '../support/scripted-service.ts';
 import {openWorld, type TestWorld} from '../support/world.ts';
 
@@ -96,4 +102,29 @@ test('it comes with its parent also when that is asked for alone', async () => {
   known.set(1, listed[0]?.replaceAll('customer>', 'customers>') ?? '');
   expect(await world.sweep('customers', {recordNumber: '1'})).toMatchObject({counts: {inserted: 2}});
   expect(await rows()).toEqual([harbor, dock]);
+});
+
+test('one that a change of its own has just written is the result of that change, not of its parent', async () => {
+  await world.sweep('customers');
+  const since = (await world.pool.query('SELECT now()::text AS now')).rows[0].now;
+  const read = (xml: string) => {
+    const record = readOne(Buffer.from(xml), customers);
+    return encodeShown(customers, readRows(customers, record, world.account), record);
+  };
+  const renamed = [
+    read(parent(child('Pier'))),
+    read(`<customers>${fields(3, 'Pier', 1)}<contacts type="array"/><notes type="array"/></customers>`),
+  ];
+  const readBackOf = new Map(
+    renamed.flatMap(({row, children}, at) =>
+      [row, ...children.flatMap((kind) => kind.rows)].map((own) => [own, {changeId: String(at + 1), since}]),
+    ),
+  );
+  const {accountId} = world.account;
+  await inSweepTransaction(world.pool, (client) =>
+    writeRowSets(client, {stream: customers, rowSets: renamed}, {accountId, sweepId: null, readBackOf}),
+  );
+  const written =
+    'SELECT name, _change_id::text AS change FROM warehouse.customers WHERE customer_number = 3';
+  expect((await world.pool.query(written)).rows).toEqual([{name: 'Pier', change: '2'}]);
 });

@@ -67,20 +67,21 @@ export async function writeRowSets(
 ): Promise<WriteCounts & Pick<LoadCounts, 'fresher'>> {
   const numbers = rowSets.map((rowSet) => rowSet.number);
   const came = {accountId: batch.accountId, stream: stream.name, numbers};
-  const {updated, revived, ...own} = await loadRows(client, stream.table, ownRowsOf(stream, rowSets), batch);
+  // A row that was read back is the result of its own change, wherever else it stood.
+  const rows = batch.readBackOf === undefined ? ownRowsOf(stream, rowSets) : rowSets.map(({row}) => row);
+  const {updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
   let {inserted, fresher} = own;
   let vanished = 0;
-  const parents = {accountId: batch.accountId, parents: rowSets.map(parentKeyOf)};
+  const parents = {accountId: batch.accountId, parents: rowSets.map(({row}) => rowNumberOf(row))};
   const held = await readParentsOfLive(client, ownedTablesOf(stream), parents);
   for (const child of stream.children) {
     if (child.isOfStream === true) {
       inserted += await insertKin(client, {child, rowSets}, batch);
       continue;
     }
-    const family = rowSets.filter((rowSet) => held.get(child.table.name)?.has(parentKeyOf(rowSet)) === true);
+    const family = rowSets.filter(({row}) => held.get(child.table.name)?.has(rowNumberOf(row)) === true);
     vanished += await markVanishedOf(client, {child, rowSets: family}, batch);
-    const {rows} = gather(child, rowSets);
-    fresher += (await loadRows(client, child.table, rows, batch)).fresher;
+    fresher += (await loadRows(client, child.table, gather(child, rowSets).rows, batch)).fresher;
   }
   if (inserted > 0) await forgetAbsent(client, came);
   if (revived > 0) await undoTombstones(client, came);
@@ -97,10 +98,10 @@ function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[])
   const inside = new Map<string, EncodedRow>();
   return rowSets.map((rowSet) => {
     const {row} = rowSet;
-    const earlier = inside.get(parentKeyOf(rowSet));
+    const earlier = inside.get(rowNumberOf(row));
     for (const found of gather(kin, [rowSet]).rows) {
-      const key = found.key.join(':');
-      if (!inside.has(key)) inside.set(key, found);
+      const number = rowNumberOf(found);
+      if (!inside.has(number)) inside.set(number, found);
     }
     return earlier?.hash === row.hash ? earlier : row;
   });
@@ -115,8 +116,7 @@ async function insertKin(
   {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
   batch: Batch,
 ): Promise<number> {
-  const inside = rowSets.flatMap(({children}) => children.filter(({element}) => element === child.element));
-  const rows = inside.flatMap((found) => found.rows);
+  const {rows} = gather(child, rowSets);
   return (await loadRows(client, child.table, rows, {...batch, insertsOnly: true})).inserted;
 }
 
@@ -138,7 +138,7 @@ async function markVanishedOf(
     ...batch,
     ...(readBackOf === undefined ? {} : {readBacks}),
     parentColumn: parentColumnOf(child),
-    parents: senders.map(parentKeyOf),
+    parents: senders.map(({row}) => rowNumberOf(row)),
     kept: rows,
   });
 }
@@ -159,7 +159,7 @@ function gather(
   return {senders, rows};
 }
 
-/** The number of a record as its children's rows name it. */
-function parentKeyOf({row, number}: EncodedRowSet): string {
-  return row.key[0] ?? number;
+/** The number of a record of a stream, as its row and the rows of its children hold it. */
+function rowNumberOf({key: [number = '']}: EncodedRow): string {
+  return number;
 }

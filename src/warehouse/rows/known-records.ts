@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import {toArrayText} from '../postgres/array-text.ts';
 import type {MirrorTable} from './mirror-table.ts';
-import {hashBytes, keyOf, nameTable} from './table-sql.ts';
+import {hashBytes, hashIn, keyOf, nameTable} from './table-sql.ts';
 
 /** The records that are meant: of one stream, read into columns of one shape. */
 export interface KnownScope {
@@ -34,8 +34,8 @@ function probeSql(table: MirrorTable): string {
   // the planner joins all that is held with all that is asked.
   return `
     SELECT encode(page.bytes_hash, 'hex') AS hash, known.number
-      FROM (SELECT substring($4::bytea FROM at * ${hashBytes} + 1 FOR ${hashBytes}) AS bytes_hash
-              FROM generate_series(0, length($4::bytea) / ${hashBytes} - 1) AS at) AS page
+      FROM (SELECT ${hashIn('$4', 'at')} AS bytes_hash
+              FROM generate_series(1, length($4::bytea) / ${hashBytes}) AS at) AS page
      CROSS JOIN LATERAL (
            SELECT number FROM sync.known_records
             WHERE account_id = $1 AND stream = $2 AND bytes_hash = page.bytes_hash AND shape = $3 OFFSET 0) AS known
@@ -59,7 +59,7 @@ export async function rememberKnown(
   const hashes = Buffer.concat(numbers.flatMap((number) => known.get(number) ?? []));
   await client.query(
     `INSERT INTO sync.known_records (account_id, stream, shape, number, bytes_hash)
-     SELECT $1, $2, $3, number, substring($5::bytea FROM (at::integer - 1) * ${hashBytes} + 1 FOR ${hashBytes})
+     SELECT $1, $2, $3, number, ${hashIn('$5', 'at')}
        FROM unnest($4::bigint[]) WITH ORDINALITY AS page (number, at)
          ON CONFLICT (account_id, stream, number) DO UPDATE
         SET bytes_hash = EXCLUDED.bytes_hash, shape = EXCLUDED.shape`,

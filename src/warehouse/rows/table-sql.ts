@@ -72,6 +72,11 @@ export function keyOf(table: MirrorTable): string {
   return quote(key);
 }
 
+/** SQL for one of the hashes that a value holds end to end. @param at - its place, from 1 */
+export function hashIn(hashes: string, at: string): string {
+  return `substring(${hashes}::bytea FROM (${at}::integer - 1) * ${hashBytes} + 1 FOR ${hashBytes})`;
+}
+
 /** The name of a key or parent column, checked against the definition. */
 export function findColumn(
   table: MirrorTable,
@@ -144,7 +149,7 @@ function probeSql(table: MirrorTable, more: string): string {
     SELECT page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
            held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending",
            ${isFresher('held', 'page.since', '$5::boolean')} AS "isFresher"${more && ', held.values, held.hash'}
-      FROM (SELECT *, substring($2::bytea FROM (at::integer - 1) * ${hashBytes} + 1 FOR ${hashBytes}) AS hash, coalesce(read_at, $3::timestamptz) AS since
+      FROM (SELECT *, ${hashIn('$2', 'at')} AS hash, coalesce(read_at, $3::timestamptz) AS since
               FROM unnest($4::timestamptz[], ${arrays.join(', ')}) WITH ORDINALITY AS came (read_at, ${names.join(', ')}, at)) AS page
      CROSS JOIN LATERAL (
            SELECT row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at${more} FROM ${nameTable(table)} AS row
