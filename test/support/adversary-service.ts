@@ -1,9 +1,10 @@
 // The adversary on a local port, in the observed dialect.
 
-import {createServer, type ServerResponse} from 'node:http';
+import type {ServerResponse} from 'node:http';
 import type {Adversary, Standing} from './adversary.ts';
 import type {Version} from './adversary-history.ts';
 import type {Settings} from './adversary-settings.ts';
+import {listenLocally} from './local-server.ts';
 import {list} from './scripted-service.ts';
 
 /** A request that was answered; `keys` is a page of which only some fields were requested. */
@@ -29,7 +30,7 @@ const items = {jobs: 'job', customers: 'customer', tasks: 'task'} as const;
 export async function serveAdversary(adversary: Adversary): Promise<AdversaryService> {
   let asked: Asked[] = [];
   const pages = new Pages(adversary.settings.resource);
-  const server = createServer((request, response) => {
+  const {url, close} = await listenLocally((request, response) => {
     adversary.mutate();
     response.setHeader('content-type', 'application/xml; charset=utf-8');
     if (adversary.isFailing()) {
@@ -38,21 +39,15 @@ export async function serveAdversary(adversary: Adversary): Promise<AdversarySer
     }
     asked.push({...answer(adversary, pages, {path: request.url ?? '', response}), tick: adversary.tick});
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url,
     token: 'adversary',
     takeAsked: () => {
       const taken = asked;
       asked = [];
       return taken;
     },
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((done) => server.close(done));
-    },
+    close,
   };
 }
 

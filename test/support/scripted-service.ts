@@ -1,6 +1,7 @@
 // A service that answers exactly as a test wants: for answers that the reference service never gives.
 
-import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
+import type {IncomingMessage, ServerResponse} from 'node:http';
+import {listenLocally} from './local-server.ts';
 
 export interface ScriptedService {
   readonly url: string;
@@ -10,37 +11,29 @@ export interface ScriptedService {
 
 /**
  * @param answer - called for every request; where it does not answer, a list is empty and a record unknown
+ * @param address - of this machine
  */
 export async function scriptService(
   answer: (
     request: IncomingMessage & {readonly page: number},
     response: ServerResponse,
   ) => boolean | undefined,
+  address?: string,
 ): Promise<ScriptedService> {
-  const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://localhost');
+  const {url, close} = await listenLocally((request, response) => {
+    const {pathname, searchParams} = new URL(request.url ?? '/', 'http://localhost');
     response.setHeader('content-type', 'application/xml; charset=utf-8');
-    const page = Number(url.searchParams.get('page') ?? 1);
+    const page = Number(searchParams.get('page') ?? 1);
     if (answer(Object.assign(request, {page}), response) === true) return;
-    const record = /\/(\w+)s\/\d+\.xml$/.exec(url.pathname)?.[1];
+    const record = /\/(\w+)s\/\d+\.xml$/.exec(pathname)?.[1];
     if (record !== undefined) {
       response.statusCode = 400;
       response.end(`<errors><error>Invalid ${record}.</error></errors>`);
       return;
     }
-    response.end(list(url.pathname.slice(1).replace(/\.xml$/, ''), []));
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    token: 'scripted',
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((done) => server.close(done));
-    },
-  };
+    response.end(list(pathname.slice(1).replace(/\.xml$/, ''), []));
+  }, address);
+  return {url, token: 'scripted', close};
 }
 
 /** A list in the observed dialect. */

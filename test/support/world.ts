@@ -20,10 +20,7 @@ type ServiceOptions = Parameters<typeof startService>[0];
 
 export const timeZone = 'America/New_York';
 
-/**
- * One thread for all worlds of a test file: V8 has a race in which threads that come and go by the dozen now and then end
- * the whole process (`Check failed: jit_page.has_value()`), and each takes a while to start.
- */
+/** One thread for all worlds of a test file: each takes a while to start, and see docs/traps.md "Node". */
 const pageReader = new PageReader();
 
 /** A running reference service, with its address and token. */

@@ -1,29 +1,17 @@
 // The quick reader and the strict one fill the same warehouse.
 
-import {createServer} from 'node:http';
 import type pg from 'pg';
 import {expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
 import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import {openAlteringProxy} from '../support/altering-proxy.ts';
 import {openService, openWorld, type TestService} from '../support/world.ts';
 
-/** A service whose lists hold a comment, which only the strict reader takes; all else is as it was. */
-async function startCommenting(service: TestService) {
-  const server = createServer(async ({url = '', headers}, response) => {
-    const {authorization = ''} = headers;
-    const answer = await fetch(new URL(url, service.url), {headers: {authorization}});
-    const body = (await answer.text()).replace(/\?>\s*<[\w-]+(?: type="array")?>/, '$&<!-- strict -->');
-    response.writeHead(answer.status, {'content-type': answer.headers.get('content-type') ?? ''});
-    response.end(body);
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((done) => server.close(done));
-  };
-  return {url: `http://127.0.0.1:${address.port}`, token: service.token, close};
+/** The service, with a comment in its lists, which only the strict reader takes; all else is as it was. */
+async function openCommenting({url, token}: TestService) {
+  const comment = (_path: string, body: string) =>
+    body.replace(/\?>\s*<[\w-]+(?: type="array")?>/, '$&<!-- strict -->');
+  return {...(await openAlteringProxy(url, comment)), token};
 }
 
 /** Everything in a table that comes from the service, with the page it came from. */
@@ -55,8 +43,8 @@ async function mirror(service: {readonly url: string; readonly token: string}) {
 test.each(['observed', 'documented'] as const)(
   'a first load of the %s dialect is the same in every table, row, hash and field, whoever reads it',
   async (dialect) => {
-    const service = await openService({dialect});
-    const commenting = await startCommenting(service);
+    const service = await openService({dialect, compress: false});
+    const commenting = await openCommenting(service);
     try {
       const quick = await mirror(service);
       const strict = await mirror(commenting);

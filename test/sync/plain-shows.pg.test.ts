@@ -1,23 +1,23 @@
 // A service whose lists embed the children that `include` names and whose shows embed nothing: the
 // specification promises no more. A child that a document leaves out is unknown, not empty, and not cleared.
 
-import {createServer, request as forward} from 'node:http';
-import {buffer} from 'node:stream/consumers';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {allStreams} from '../../src/streams/all.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
+import {openAlteringProxy} from '../support/altering-proxy.ts';
+import type {LocalServer} from '../support/local-server.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 let service: TestService;
 let world: TestWorld;
 /** Alters the service's answers on their way. */
 let alter: (path: string, body: string) => string = (_path, body) => body;
-let door: {readonly url: string; close(): Promise<void>};
+let proxy: LocalServer;
 
 beforeAll(async () => {
   service = await openService({showsEmbed: false, compress: false});
-  door = await openDoor(service.url);
-  world = await openWorld({...service, url: door.url});
+  proxy = await openAlteringProxy(service.url, (path, body) => alter(path, body));
+  world = await openWorld({...service, url: proxy.url});
   await world.sweepAll();
 });
 
@@ -27,7 +27,7 @@ afterEach(() => {
 
 afterAll(async () => {
   await world.close();
-  await door.close();
+  await proxy.close();
   await service.close();
 });
 
@@ -140,26 +140,3 @@ describe('of a service that tells the rest nowhere', () => {
     expect((await world.pool.query(column, [number])).rows).not.toEqual([{customer_number: null}]);
   });
 });
-
-async function openDoor(target: string) {
-  const server = createServer(async (incoming, outgoing) => {
-    const {method = '', url: path = '', headers} = incoming;
-    const body = await buffer(incoming);
-    const onward = forward(new URL(path, target), {method, headers, agent: false}, async (answer) => {
-      const text = alter(path, (await buffer(answer)).toString());
-      const {'content-length': _length, 'transfer-encoding': _coding, ...more} = answer.headers;
-      outgoing.writeHead(answer.statusCode ?? 502, more);
-      outgoing.end(text);
-    });
-    onward.on('error', () => outgoing.destroy());
-    onward.end(body);
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((done) => server.close(done));
-  };
-  return {url: `http://127.0.0.1:${address.port}`, close};
-}

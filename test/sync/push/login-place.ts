@@ -1,8 +1,6 @@
 // A service behind a door that can be shut, a warehouse with its employees, and the keys to their passwords.
 
 import {randomBytes} from 'node:crypto';
-import {createServer, request as forward} from 'node:http';
-import {buffer} from 'node:stream/consumers';
 import {createTransport, type Transport} from '../../../src/api/http/transport.ts';
 import {createClient} from '../../../src/api/resources/client.ts';
 import {createLogger} from '../../../src/base/log.ts';
@@ -15,6 +13,8 @@ import {Passwords} from '../../../src/sync/push/send/passwords.ts';
 import type {AccountApi} from '../../../src/sync/sweep/sweep-deps.ts';
 import {learnEmployee} from '../../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';
+import type {LocalServer} from '../../support/local-server.ts';
+import {giveBackAsItCame, openProxy} from '../../support/proxy.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../../support/world.ts';
 
 /**
@@ -106,7 +106,7 @@ export async function openLoginPlace(fresh: number): Promise<LoginPlace> {
       return rows[0];
     },
     shut: door.close,
-    reopen: door.open,
+    reopen: door.reopen,
     openWith: async (number) => {
       const text = 'SELECT token FROM service.employees WHERE employee_number = $1';
       const token = new Secret((await truth.query(text, [number])).rows[0].token);
@@ -139,40 +139,25 @@ export async function openLoginPlace(fresh: number): Promise<LoginPlace> {
 async function openDoor(
   target: string,
   {bodies, weather}: {readonly bodies: string[]; readonly weather: () => Weather},
-) {
-  const server = createServer(async (incoming, outgoing) => {
-    const body = await buffer(incoming);
-    const {method = '', url: path = '', headers} = incoming;
-    if (method !== 'GET') bodies.push(body.toString());
-    const fault = method === 'GET' ? 'fair' : weather();
-    if (fault === 'busy' || fault === 'echo' || fault === 'mumble') {
-      const sent = /<password>([^<]*)</.exec(body.toString())?.[1] ?? '';
+): Promise<LocalServer> {
+  return await openProxy(target, {
+    receive: ({method, headers, body: bytes}, response) => {
+      if (method === 'GET') return false;
+      const body = bytes.toString();
+      bodies.push(body);
+      const fault = weather();
+      if (fault !== 'busy' && fault !== 'echo' && fault !== 'mumble') return false;
+      const sent = /<password>([^<]*)</.exec(body)?.[1] ?? '';
       const basic = Buffer.from((headers.authorization ?? '').slice(6), 'base64').toString();
       const words = fault === 'busy' ? 'Come back later' : `Password "${sent}" of ${basic} is too good`;
       const status = {busy: 503, echo: 422, mumble: 200}[fault];
-      outgoing.writeHead(status, {'content-type': 'application/xml'});
-      outgoing.end(`<errors><error>${words}</error></errors>`);
-      return;
-    }
-    const onward = forward(new URL(path, target), {method, headers, agent: false}, (answer) => {
-      if (fault === 'lost') {
-        answer.resume().on('end', () => outgoing.destroy());
-        return;
-      }
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(outgoing);
-    });
-    onward.end(body);
+      response.writeHead(status, {'content-type': 'application/xml'});
+      response.end(`<errors><error>${words}</error></errors>`);
+      return true;
+    },
+    giveBack: (answer, response, {method}) => {
+      if (method !== 'GET' && weather() === 'lost') answer.resume().on('end', () => response.destroy());
+      else giveBackAsItCame(answer, response);
+    },
   });
-  const listen = (port: number) =>
-    new Promise<void>((done) => void server.listen(port, '127.0.0.1', () => done()));
-  await listen(0);
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const {port} = address;
-  const close = async () => {
-    server.closeAllConnections();
-    await new Promise((done) => server.close(done));
-  };
-  return {url: `http://127.0.0.1:${port}`, open: () => listen(port), close};
 }
