@@ -1,7 +1,7 @@
 // kill -9 at every named step of a sweep, on both queue backends, with one worker and with two: in the end
 // the warehouse is as an undisturbed sweep leaves it.
 
-import {mkdtempSync, rmSync} from 'node:fs';
+import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import PQueue from 'p-queue';
@@ -16,9 +16,9 @@ import {carryKilled, type KilledSweep, type Left} from '../support/killed-sweep.
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {emptyRedis} from '../support/redis.ts';
 
-/** Three batches of 300, so that a sweep can reach a step more than once. */
-const records = 700;
-const folder = mkdtempSync(join(tmpdir(), 'fieldmirror-killed-'));
+/** Three batches of 1,000, so that a sweep can reach a step more than once. */
+const records = 2_300;
+let folder: string;
 const adversary = new Adversary({...settingsOf(0), resource: 'jobs', order: 'number', pageSize: 50, records});
 adversary.isQuiet = true;
 let service: AdversaryService;
@@ -27,6 +27,7 @@ let undisturbed: Left;
 
 /** The list is held; then it changes much, but within the limit of deletions for one sweep. */
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fieldmirror-killed-'));
   service = await serveAdversary(adversary);
   held = await createDatabase(inject('warehouseTemplate'));
   const pageReader = new PageReader();
@@ -46,7 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.close();
   await held.drop();
-  rmSync(folder, {recursive: true, force: true});
+  await rm(folder, {recursive: true, force: true});
 });
 
 async function carry(how: Pick<KilledSweep, 'dies' | 'workers' | 'redisUrl'>): Promise<Left> {

@@ -56,8 +56,14 @@ test.each(pushSteps)('kill -9 at the step %s costs nothing', {timeout: 120_000},
 });
 
 describe('a product that is broken on purpose is found out', () => {
-  /** At one step in ten a worker stalls, and two answers in five are lost. */
-  const gale = {odds: {...certain, pass: 3, lose: 2}, readTrouble: 0.02, death: 0, stall: 0.1, outage: 0};
+  /** At one step in ten a worker stalls; of six requests two lose their answer, and one arrives late. */
+  const gale = {
+    odds: {...certain, pass: 3, lose: 2, late: 1},
+    readTrouble: 0.02,
+    death: 0,
+    stall: 0.1,
+    outage: 0,
+  };
 
   test('what is not broken passes in the same weather', {timeout: 300_000}, async () => {
     expect((await liveAll(pageReader, {worlds: 6, runs: 20, weather: gale})).violations).toEqual([]);
