@@ -17,8 +17,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: 3,
-    // Where a processor has protection keys, V8 keeps a list of pages of code for the whole process. Threads and
-    // WebAssembly that come and go can desync it, and then V8 ends the process: docs/traps.md "Node".
+    // V8's guard of its pages of code can end a process: docs/traps.md "Node".
     execArgv: ['--no-memory-protection-keys'],
   },
 });

@@ -6,21 +6,15 @@ import {randomBytes} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
-import type pg from 'pg';
-import {parseKeys, seal} from '../src/base/seal.ts';
-import {Secret} from '../src/base/secret.ts';
 import {drawTable} from '../src/commands/terminal/report.ts';
 import {allStreams} from '../src/streams/all.ts';
-import {allTables} from '../src/streams/all-tables.ts';
-import {keepSealedToken, pauseAccount, upsertAccount} from '../src/warehouse/accounts/accounts.ts';
 import type {EmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
 import {openPool} from '../src/warehouse/postgres/database.ts';
-import {migrate} from '../src/warehouse/schema/migrate.ts';
-import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
 import {type AccountServer, serveAccounts} from '../test/jobs/account-server.ts';
 import {type Running, startCommand} from '../test/support/command.ts';
-import {startPostgres} from '../test/support/own-postgres.ts';
+import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
+import {addAccounts, beginSweeps, nameAccount, waitForSweeps, whileAtWork} from './many-accounts.ts';
 
 /** One whole pass over all accounts. */
 interface Pass {
@@ -38,14 +32,16 @@ const accountCount = Number(values.accounts);
 const runs = Number(values.runs);
 const workerCount = 2;
 const slowMs = 5_000;
-const lookEveryMs = 20;
-const [slow, refusing] = ['account-1', 'account-2'];
-const keyText = randomBytes(32).toString('base64');
-const [key] = parseKeys(keyText);
+const [slow, refusing] = [nameAccount(1), nameAccount(2)];
+const key = randomBytes(32).toString('base64');
 
 const setUp = new SetUp();
 const {postgres} = await startPostgres(setUp, 'bench');
-const server = await setUp.step('starting the service', serveAccounts, (started) => started.close());
+const server = await setUp.step(
+  'starting the service',
+  () => serveAccounts(),
+  (started) => started.close(),
+);
 try {
   const rows: (string | number)[][] = [];
   // One run to warm up: the compile cache, the files of Postgres.
@@ -84,63 +80,31 @@ async function measure(
   isIll = false,
 ): Promise<Pass> {
   const databaseUrl = await postgres.url(name);
+  await migrateWarehouse(databaseUrl);
   const pool = openPool(databaseUrl, {max: 2, applicationName: 'bench'});
-  await migrate(pool, allTables);
-  await addAccounts(pool, server);
+  await addAccounts(pool, server, {count: accountCount, key});
   server.manners.clear();
   server.asked.clear();
   if (isIll) {
-    server.manners.set(slow ?? '', {before: () => wait(slowMs)});
-    server.manners.set(refusing ?? '', {isRefusing: true});
+    server.manners.set(slow, {before: () => wait(slowMs)});
+    server.manners.set(refusing, {isRefusing: true});
   }
   const workers = Array.from({length: workerCount}, () =>
-    startCommand(['start'], {DATABASE_URL: databaseUrl, FIELDMIRROR_KEY: keyText}),
+    startCommand(['start'], {DATABASE_URL: databaseUrl, FIELDMIRROR_KEY: key}),
   );
-  try {
-    for (const worker of workers) await worker.prints(/At work/);
+  const work = whileAtWork(workers, async () => {
     const startedAt = performance.now();
-    await pool.query(`UPDATE sync.accounts SET state = 'active', state_since = now()`);
-    await waitForOthers(pool);
+    await beginSweeps(pool);
+    await waitForSweeps(pool, {except: [slow, refusing]});
     const seconds = (performance.now() - startedAt) / 1000;
     return {
       seconds,
       peakMegabytes: Math.max(...(await Promise.all(workers.map(readPeak)))),
-      slowRequests: server.asked.get(slow ?? '') ?? 0,
-      refusedRequests: server.asked.get(refusing ?? '') ?? 0,
+      slowRequests: server.asked.get(slow) ?? 0,
+      refusedRequests: server.asked.get(refusing) ?? 0,
     };
-  } finally {
-    for (const worker of workers) worker.process.kill('SIGKILL');
-    await Promise.all(workers.map(({ended}) => ended));
-    await pool.end();
-  }
-}
-
-/** Adds accounts with sealed tokens and a due sweep of every stream, paused until all workers are there. */
-async function addAccounts(pool: pg.Pool, server: AccountServer): Promise<void> {
-  if (key === undefined) throw new Error('no key');
-  for (let number = 1; number <= accountCount; number++) {
-    const name = `account-${number}`;
-    const account = await upsertAccount(pool, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
-    const {accountId} = account;
-    await keepSealedToken(pool, accountId, seal(new Secret(server.tokenOf(name)), key, accountId));
-    await pauseAccount(pool, accountId, 'until the workers are there');
-    for (const {name: stream} of allStreams)
-      await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'command'});
-  }
-}
-
-async function waitForOthers(pool: pg.Pool): Promise<void> {
-  for (;;) {
-    const {rows} = await pool.query(
-      `SELECT count(*)::int AS left, count(*) FILTER (WHERE sweeps.state = 'failed')::int AS failed
-         FROM sync.sweeps JOIN sync.accounts USING (account_id)
-        WHERE name <> ALL ($1) AND sweeps.state NOT IN ('certified', 'uncertified')`,
-      [[slow, refusing]],
-    );
-    if (rows[0].failed > 0) throw new Error(`${rows[0].failed} sweeps of the others failed`);
-    if (rows[0].left === 0) return;
-    await wait(lookEveryMs);
-  }
+  });
+  return await work.finally(() => pool.end());
 }
 
 /** Linux only; NaN elsewhere. */

@@ -23,37 +23,47 @@ export interface AccountServer {
   close(): Promise<void>;
 }
 
-const perPage = 3;
-const elements: Readonly<Record<string, (number: number) => string>> = {
-  customers: (number) =>
-    `<customer><id type="integer">${number}</id><customer-number type="integer">${number}</customer-number><name>C ${number}</name></customer>`,
-  jobs: (number) =>
-    `<job><id type="integer">${number}</id><job-number type="integer">${number}</job-number><name>J ${number}</name></job>`,
-  employees: (number) =>
-    `<employee><id type="integer">${number}</id><employee-number type="integer">${number}</employee-number></employee>`,
-  tasks: (number) => `<task><id type="integer">${number}</id><name>T ${number}</name></task>`,
+/** Records by list, of a number. Those of two accounts differ. */
+const elements: Readonly<Record<string, (number: number, slug: string) => string>> = {
+  customers: (number, slug) =>
+    `<customer><id type="integer">${number}</id><customer-number type="integer">${number}</customer-number><name>C ${number} of ${slug}</name></customer>`,
+  jobs: (number, slug) =>
+    `<job><id type="integer">${number}</id><job-number type="integer">${number}</job-number><name>J ${number} of ${slug}</name></job>`,
+  employees: (number, slug) =>
+    `<employee><id type="integer">${number}</id><employee-number type="integer">${number}</employee-number><name>E ${number} of ${slug}</name></employee>`,
+  tasks: (number, slug) =>
+    `<task><id type="integer">${number}</id><name>T ${number} of ${slug}</name></task>`,
 };
 
-/** @param pages - of every list that is paged */
-export async function serveAccounts(pages = 2): Promise<AccountServer> {
+/** The size of each list, in pages and records a page; employees come in one page. */
+interface Size {
+  readonly pages: number;
+  readonly perPage: number;
+}
+
+/** @param options.address - of this machine */
+export async function serveAccounts({
+  address,
+  pages = 2,
+  perPage = 3,
+}: Partial<Size> & {readonly address?: string} = {}): Promise<AccountServer> {
   const manners = new Map<string, Manner>();
   const asked = new Map<string, number>();
   const tokenOf = (slug: string) => `token-of-${slug}`;
   const server = await scriptService((request, response) => {
-    void answer({request, response, pages, manners, asked, tokenOf});
+    void answer({request, response, pages, perPage, manners, asked, tokenOf});
     return true;
-  });
+  }, address);
   return {tokenOf, urlOf: (slug) => `${server.url}/${slug}`, manners, asked, close: server.close};
 }
 
-interface Exchange extends Pick<AccountServer, 'manners' | 'asked' | 'tokenOf'> {
+interface Exchange extends Size, Pick<AccountServer, 'manners' | 'asked' | 'tokenOf'> {
   readonly request: IncomingMessage & {readonly page: number};
   readonly response: ServerResponse;
-  readonly pages: number;
 }
 
 async function answer(exchange: Exchange): Promise<void> {
-  const {request, response, pages, manners, asked, tokenOf} = exchange;
+  const {request, response, pages, perPage, manners, asked, tokenOf} = exchange;
   const path = new URL(request.url ?? '/', 'http://localhost').pathname;
   const [, slug = '', file = '', record] = path.split('/');
   asked.set(slug, (asked.get(slug) ?? 0) + 1);
@@ -69,10 +79,11 @@ async function answer(exchange: Exchange): Promise<void> {
   }
   const name = file.replace(/\.xml$/, '');
   const element = elements[name];
-  // A record that no list holds is unknown.
+  // A record that no list holds is unknown, and a path that is none is taken for one of a job.
   if (element === undefined || record !== undefined) {
     response.statusCode = 400;
-    response.end('<errors><error>Invalid job.</error></errors>');
+    const item = element === undefined ? 'job' : name.replace(/s$/, '');
+    response.end(`<errors><error>Invalid ${item}.</error></errors>`);
     return;
   }
   const isPast = request.page > (name === 'employees' ? 1 : pages);
@@ -80,5 +91,10 @@ async function answer(exchange: Exchange): Promise<void> {
     {length: isPast ? 0 : perPage},
     (_, at) => (request.page - 1) * perPage + at + 1,
   );
-  response.end(list(name, numbers.map(element)));
+  response.end(
+    list(
+      name,
+      numbers.map((number) => element(number, slug)),
+    ),
+  );
 }

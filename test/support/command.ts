@@ -21,7 +21,15 @@ export const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
 /** @param env - the whole environment of the command, beside PATH */
 export function startCommand(args: readonly string[], env: Readonly<Record<string, string>>): Running {
-  const child = spawn(process.execPath, [main, ...args], {
+  return startProgram([process.execPath, main, ...args], env);
+}
+
+/** Starts any program in the same way. */
+export function startProgram(
+  [program = '', ...args]: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Running {
+  const child = spawn(program, args, {
     env: {PATH: process.env.PATH ?? '', ...env},
     stdio: ['ignore', 'pipe', 'pipe'],
   });

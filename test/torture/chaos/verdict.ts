@@ -26,7 +26,7 @@ export interface Outcome {
   readonly different: readonly string[];
   /** Edits at the service that were overwritten, though no read could have shown them. */
   readonly unseeable: number;
-  /** What happened to records with a fault, line by line. */
+  /** The stories of records with a fault, line by line. */
   readonly stories: readonly string[];
 }
 

@@ -1,0 +1,82 @@
+// Many accounts of one service, each with a due sweep of every stream.
+
+import {setTimeout as wait} from 'node:timers/promises';
+import type pg from 'pg';
+import {parseKeys, seal} from '../src/base/seal.ts';
+import {Secret} from '../src/base/secret.ts';
+import {allStreams} from '../src/streams/all.ts';
+import {keepSealedToken, pauseAccount, upsertAccount} from '../src/warehouse/accounts/accounts.ts';
+import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
+import type {AccountServer} from '../test/jobs/account-server.ts';
+import type {Running} from '../test/support/command.ts';
+
+const lookEveryMs = 20;
+
+export function nameAccount(number: number): string {
+  return `account-${number}`;
+}
+
+/**
+ * Adds accounts with sealed tokens and a due sweep of every stream, paused until all workers are there.
+ * @param added.key - the key that tokens are sealed with, as FIELDMIRROR_KEY has it
+ */
+export async function addAccounts(
+  pool: pg.Pool,
+  server: AccountServer,
+  added: {readonly count: number; readonly key: string},
+): Promise<void> {
+  const [key] = parseKeys(added.key);
+  if (key === undefined) throw new Error('no key');
+  for (let number = 1; number <= added.count; number++) {
+    const name = nameAccount(number);
+    const account = await upsertAccount(pool, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
+    const {accountId} = account;
+    await keepSealedToken(pool, accountId, seal(new Secret(server.tokenOf(name)), key, accountId));
+    await pauseAccount(pool, accountId, 'until the workers are there');
+    await requestSweeps(pool, accountId);
+  }
+}
+
+/** Asks for a full sweep of every stream of an account. */
+export async function requestSweeps(pool: pg.Pool, accountId: string): Promise<void> {
+  for (const {name: stream} of allStreams)
+    await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'command'});
+}
+
+/** Does some work while workers are at work, and kills them. */
+export async function whileAtWork<T>(workers: readonly Running[], work: () => Promise<T>): Promise<T> {
+  try {
+    for (const worker of workers) await worker.prints(/At work/);
+    return await work();
+  } finally {
+    for (const worker of workers) worker.process.kill('SIGKILL');
+    await Promise.all(workers.map(({ended}) => ended));
+  }
+}
+
+/** Lets all accounts be swept. */
+export async function beginSweeps(pool: pg.Pool): Promise<void> {
+  await pool.query(`UPDATE sync.accounts SET state = 'active', state_since = now()`);
+}
+
+/**
+ * Waits until at most so many sweeps are left.
+ * @param asked.except - names of accounts whose sweeps do not count
+ * @throws {Error} a sweep failed
+ */
+export async function waitForSweeps(
+  pool: pg.Pool,
+  {left = 0, except = []}: {readonly left?: number; readonly except?: readonly string[]} = {},
+): Promise<void> {
+  for (;;) {
+    const {rows} = await pool.query(
+      `SELECT count(*)::int AS left, count(*) FILTER (WHERE sweeps.state = 'failed')::int AS failed
+         FROM sync.sweeps JOIN sync.accounts USING (account_id)
+        WHERE name <> ALL ($1) AND sweeps.state NOT IN ('certified', 'uncertified')`,
+      [except],
+    );
+    if (rows[0].failed > 0) throw new Error(`${rows[0].failed} sweeps failed`);
+    if (rows[0].left <= left) return;
+    await wait(lookEveryMs);
+  }
+}
