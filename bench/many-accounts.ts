@@ -11,6 +11,8 @@ import type {AccountServer} from '../test/jobs/account-server.ts';
 import type {Running} from '../test/support/command.ts';
 
 const lookEveryMs = 20;
+/** Longer than anything that a bench waits for: it ends with an error rather than never. */
+const standstillMs = 300_000;
 
 export function nameAccount(number: number): string {
   return `account-${number}`;
@@ -46,12 +48,32 @@ export async function requestSweeps(pool: pg.Pool, accountId: string): Promise<v
 /** Does some work while workers are at work, and kills them. */
 export async function whileAtWork<T>(workers: readonly Running[], work: () => Promise<T>): Promise<T> {
   try {
-    for (const worker of workers) await worker.prints(/At work/);
+    for (const worker of workers) await expectAtWork(worker);
     return await work();
   } finally {
     for (const worker of workers) worker.process.kill('SIGKILL');
     await Promise.all(workers.map(({ended}) => ended));
   }
+}
+
+/** @throws {Error} it has ended, or is not at work after a long while; with everything that it printed */
+async function expectAtWork(worker: Running): Promise<void> {
+  const standstill = setTimeout(() => worker.process.kill('SIGKILL'), standstillMs);
+  await worker.prints(/At work/).finally(() => clearTimeout(standstill));
+}
+
+/**
+ * @param awaited - a sentence for the error
+ * @returns seconds that it took
+ * @throws {Error} it does not come
+ */
+export async function waitUntil(awaited: string, look: () => Promise<boolean>): Promise<number> {
+  const startedAt = performance.now();
+  while (!(await look())) {
+    if (performance.now() - startedAt > standstillMs) throw new Error(`waited in vain until ${awaited}`);
+    await wait(lookEveryMs);
+  }
+  return (performance.now() - startedAt) / 1000;
 }
 
 /** Lets all accounts be swept. */
@@ -62,21 +84,28 @@ export async function beginSweeps(pool: pg.Pool): Promise<void> {
 /**
  * Waits until at most so many sweeps are left.
  * @param asked.except - names of accounts whose sweeps do not count
- * @throws {Error} a sweep failed
+ * @throws {Error} a sweep failed, or for a long while none has ended
  */
 export async function waitForSweeps(
   pool: pg.Pool,
   {left = 0, except = []}: {readonly left?: number; readonly except?: readonly string[]} = {},
 ): Promise<void> {
-  for (;;) {
+  for (let endedAt = performance.now(), leftBefore = Number.POSITIVE_INFINITY; ; await wait(lookEveryMs)) {
     const {rows} = await pool.query(
-      `SELECT count(*)::int AS left, count(*) FILTER (WHERE sweeps.state = 'failed')::int AS failed
+      `SELECT count(*)::int AS left, count(*) FILTER (WHERE sweeps.state = 'failed')::int AS failed,
+              min(concat_ws(' ', name, stream, sweeps.state, stage, error)) AS one
          FROM sync.sweeps JOIN sync.accounts USING (account_id)
         WHERE name <> ALL ($1) AND sweeps.state NOT IN ('certified', 'uncertified')`,
       [except],
     );
-    if (rows[0].failed > 0) throw new Error(`${rows[0].failed} sweeps failed`);
-    if (rows[0].left <= left) return;
-    await wait(lookEveryMs);
+    const [now] = rows;
+    if (now.failed > 0) throw new Error(`${now.failed} sweeps failed`);
+    if (now.left <= left) return;
+    if (now.left < leftBefore) endedAt = performance.now();
+    leftBefore = now.left;
+    if (performance.now() - endedAt > standstillMs)
+      throw new Error(
+        `no sweep has ended for ${standstillMs / 1000} s; ${now.left} are left, one is: ${now.one}`,
+      );
   }
 }

@@ -70,6 +70,15 @@ describe('a pool', () => {
     for (const name of names.slice(2)) expect(settings[name]).toMatch(/^[1-9]\d*(s|min)$/);
   });
 
+  test('lets the server end the session of a host that was cut off no later than its leases expire', async () => {
+    const {rows} = await world.pool.query(
+      `SELECT current_setting('tcp_keepalives_idle')::int
+              + current_setting('tcp_keepalives_interval')::int * current_setting('tcp_keepalives_count')::int AS quiet,
+              current_setting('tcp_user_timeout') AS unanswered`,
+    );
+    expect(rows).toEqual([{quiet: 15, unanswered: '15000'}]);
+  });
+
   test('survives the end of an idle session, and goes on with a new one', async () => {
     const pool = openPool(world.url, {max: 1, applicationName: 'test idle'});
     const client = await pool.connect();

@@ -14,6 +14,15 @@ const settings = {
   client_min_messages: 'warning',
 } as const;
 
+// Postgres ends the session of a host that was cut off within the 15 s of a lease. Until then its locks stand, and in the
+// middle of a COPY no time limit of a statement or of a transaction ends it.
+const goneClient = {
+  tcp_keepalives_idle: 5,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 2,
+  tcp_user_timeout: 15_000,
+} as const;
+
 /** An author who had the session before us may have left these in it. */
 const marksOfAuthors = {'fieldmirror.writer': '', 'fieldmirror.mode': ''} as const;
 
@@ -28,7 +37,7 @@ export function makeSettings(limits: SessionLimits, scope: 'session' | 'transact
     statement_timeout: limits.statementTimeoutMs,
     lock_timeout: limits.lockTimeoutMs,
     idle_in_transaction_session_timeout: limits.idleInTransactionTimeoutMs,
-    ...(scope === 'transaction' ? marksOfAuthors : {}),
+    ...(scope === 'transaction' ? marksOfAuthors : goneClient),
   };
   const calls = Object.entries(wanted).map(
     ([name, value]) => `set_config('${name}', '${value}', ${scope === 'transaction'})`,
