@@ -39,6 +39,8 @@ export async function openMirror(place: {
   readonly pageReader: PageReader;
   readonly stream: string;
   readonly service: {readonly url: string; readonly token: string};
+  /** How many records a sweep writes at once; the product's own number where left out. */
+  readonly batchRecords?: number;
 }): Promise<Mirror> {
   const {databaseUrl, pageReader, service} = place;
   // Thousands of sweeps need not survive a power cut.
@@ -54,7 +56,8 @@ export async function openMirror(place: {
   const {accountId} = await upsertAccount(pool, {name: 'adversary', apiUrl: service.url, timeZone});
   const log = createLogger({level: 'silent', secrets: []});
   const account = {api: createClient(transport), timeZone};
-  const deps = {pool, databaseUrl, openAccount: async () => account, pageReader, log};
+  const batch = place.batchRecords === undefined ? {} : {batchRecords: place.batchRecords};
+  const deps = {pool, databaseUrl, openAccount: async () => account, pageReader, log, ...batch};
   return {
     pool,
     sweep: async () => {

@@ -42,7 +42,8 @@ export async function runWorld(world: {
   const settings = settingsOf(seed);
   const adversary = new Adversary(settings);
   const service = await serveAdversary(adversary);
-  const mirror = await openMirror({databaseUrl, pageReader, service, stream: settings.resource});
+  const {resource: stream, batchRecords} = settings;
+  const mirror = await openMirror({databaseUrl, pageReader, service, stream, batchRecords});
   const random = new Random(String(seed), 'run', 0);
   const run: Run = {adversary, service, mirror, random, tally: emptyTally(), wentOnAt: 0};
   try {

@@ -30,6 +30,8 @@ export interface Settings {
   readonly pageSize: number;
   /** The number of records at the start. */
   readonly records: number;
+  /** How many records the sweep writes at once. */
+  readonly batchRecords: number;
   readonly rates: Rates;
   /** The longest gap of numbers that an insert leaves. */
   readonly burnt: number;
@@ -70,6 +72,8 @@ const moods: readonly {readonly rates: Rates; readonly hasTies: boolean; readonl
 
 const orders = ['number', 'reversed', 'changed'] as const;
 const pageSizes = [25, 30, 50] as const;
+/** Two of them are met by a few pages, so that a list changes between batches and not only between pages. */
+const batches = [1_000, 25, 75] as const;
 const sizes = [3, 10, 30, 60, 90, 120, 150] as const;
 
 /** Seeds after which every order, page size and mood has come once. */
@@ -85,6 +89,7 @@ export function settingsOf(seed: number): Settings {
     order: at(orders, seed),
     pageSize: at(pageSizes, Math.floor(seed / 3)),
     records: at(sizes, random.integer(0, sizes.length - 1)),
+    batchRecords: at(batches, random.integer(0, batches.length - 1)),
     ...mood,
   };
 }

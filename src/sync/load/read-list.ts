@@ -28,7 +28,7 @@ export interface FirstPass {
   readonly sample: Sample;
 }
 
-const batchRecords = 1_000;
+const defaultBatchRecords = 1_000;
 /** Large records fill a batch earlier: the memory it takes is bounded by bytes. */
 const batchBytes = 8_000_000;
 /** While one batch is parsed, the pages of the next arrive. */
@@ -119,6 +119,7 @@ class ListReading {
     this.#waiting.push(page);
     this.#waitingRecords += page.hashes?.length ?? 0;
     this.#waitingBytes += page.body.length;
+    const {batchRecords = defaultBatchRecords} = this.#run.deps;
     const isFull = this.#waitingRecords >= batchRecords || this.#waitingBytes >= batchBytes;
     // A page that could not be cut may be the empty one; only reading it tells.
     if (page.hashes === null) return await this.#readAll();

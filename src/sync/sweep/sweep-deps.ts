@@ -39,6 +39,8 @@ export interface SweepDeps {
   readonly onSweepStep?: (step: SweepStep) => Promise<void>;
   /** How long a sweep is ours by the database's clock, unless renewed. */
   readonly leaseMs?: number;
+  /** How many records are written at once, unless they are large. */
+  readonly batchRecords?: number;
 }
 
 export interface SweepProgress {
