@@ -2,6 +2,7 @@
 // hears an abort only once it is connected, and cannot tell whether a byte was sent. Writes hang on exactly that.
 
 import type {Agent, Dispatcher} from 'undici';
+import {freeBytes} from '../../base/free-bytes.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -85,10 +86,11 @@ export async function exchange(
 const mostExpected = 16_777_216;
 
 /**
- * The bytes of an answer. Where it says how many will come, each chunk is copied as it comes, and dies young: chunks
- * that are kept until the last grow old, and only a full collection frees their memory.
+ * The bytes of an answer. Each chunk is copied as it comes, and its memory freed when the next one comes: by then undici
+ * is done with it, and a collection would come much later.
  */
 class Body {
+  #chunk: Buffer | null = null;
   #buffer: Buffer = Buffer.alloc(0);
   #length = 0;
 
@@ -103,6 +105,9 @@ class Body {
   }
 
   add(chunk: Buffer): void {
+    // Pieces of one chunk of the connection are views of the same memory.
+    if (this.#chunk !== null && this.#chunk.buffer !== chunk.buffer) freeBytes(this.#chunk);
+    this.#chunk = chunk;
     const needed = this.#length + chunk.length;
     if (needed > this.#buffer.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));

@@ -1,6 +1,7 @@
 // The other end of PageReader.
 
 import {parentPort} from 'node:worker_threads';
+import {freeBytes} from '../../base/free-bytes.ts';
 import {buffersOf} from './packed-rows.ts';
 import type {PageAnswer} from './page-reader.ts';
 import {type PageTask, readPage} from './read-page.ts';
@@ -16,5 +17,7 @@ function answer(id: number, task: PageTask): PageAnswer {
   } catch (error) {
     const {name, message} = error instanceof Error ? error : new Error(String(error));
     return {id, failure: {name, message}};
+  } finally {
+    freeBytes(task.body);
   }
 }

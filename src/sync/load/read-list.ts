@@ -3,6 +3,7 @@
 
 import type pg from 'pg';
 import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
+import {freeBytes} from '../../base/free-bytes.ts';
 import {NumberSet} from '../../base/number-set.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import type {ListEnd, Sample} from '../../warehouse/sweeps/evidence.ts';
@@ -109,7 +110,7 @@ class ListReading {
   /** @returns whether the list has ended: by an empty page, by a page that repeats, or by pages without a new record */
   async add(answer: Page): Promise<boolean> {
     const page = cutPage(this.#run.stream, answer);
-    const isRepeated = this.#last?.body.equals(page.body) ?? false;
+    const isRepeated = this.#last?.fingerprint.equals(page.fingerprint) ?? false;
     this.#last = page;
     if (isRepeated || page.hashes?.length === 0) {
       this.#run.tally.add({pages: 1, bytes: page.body.length});
@@ -229,6 +230,7 @@ class ListReading {
     await this.#writeBatch(batch, (pages.at(-1)?.page ?? 0) + 1);
     // Rows that were parsed just now hold what the service sent: only known records need the check.
     if (batch.known > 0) await this.#check.compare(pages);
+    for (const {body} of pages) freeBytes(body);
   }
 
   async #writeBatch(batch: ReadBatch, nextPage: number): Promise<void> {
