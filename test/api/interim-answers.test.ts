@@ -53,7 +53,10 @@ describe('an interim answer ends no request', () => {
   });
 
   test('through TLS', async () => {
-    const server = await startTlsServer((response) => response.writeContinue());
+    const server = await startTlsServer((response) => {
+      response.writeContinue();
+      response.end('<jobs type="array"/>');
+    });
     const transport = openTransport(server.url, {...once, ca: TEST_CERTIFICATE});
     for (let at = 0; at < 2; at++)
       expect(String((await answerOf(transport.read({path: '/jobs.xml'}))).body)).toBe('<jobs type="array"/>');

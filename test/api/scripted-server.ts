@@ -48,17 +48,16 @@ export async function startRawServer(answer: (socket: Socket, count: number) => 
   return {...(await open(server)), seen: []};
 }
 
-/** An HTTPS server for `localhost` with an untrusted certificate; it answers with an empty list. */
+/** An HTTPS server for `localhost` with an untrusted certificate; left to itself it answers with an empty list. */
 export async function startTlsServer(
-  before: (response: ServerResponse) => void = () => {},
+  answer: (response: ServerResponse) => void = (response) => response.end('<jobs type="array"/>'),
 ): Promise<Scripted> {
   const seen: Seen[] = [];
   const server = createTlsServer(
     {cert: TEST_CERTIFICATE, key: TEST_KEY},
     ({method = '', url = '', headers}, response) => {
       seen.push({method, url, headers, body: ''});
-      before(response);
-      response.end('<jobs type="array"/>');
+      answer(response);
     },
   );
   const opened = await open(server);
