@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {freeBytes} from '../src/base/free-bytes.ts';
+import {freeBytes} from '../src/base/memory/free-bytes.ts';
 
 test('bytes that have their memory for themselves are empty afterwards, and so are their views', () => {
   const bytes = Buffer.allocUnsafeSlow(100);

@@ -1,7 +1,7 @@
 // The other end of PageReader.
 
 import {parentPort} from 'node:worker_threads';
-import {freeBytes} from '../../base/free-bytes.ts';
+import {freeBytes} from '../../base/memory/free-bytes.ts';
 import {buffersOf} from './packed-rows.ts';
 import type {PageAnswer} from './page-reader.ts';
 import {type PageTask, readPage} from './read-page.ts';

@@ -3,8 +3,8 @@
 
 import type pg from 'pg';
 import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
-import {freeBytes} from '../../base/free-bytes.ts';
-import {NumberSet} from '../../base/number-set.ts';
+import {freeBytes} from '../../base/memory/free-bytes.ts';
+import {NumberSet} from '../../base/memory/number-set.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import type {ListEnd, Sample} from '../../warehouse/sweeps/evidence.ts';
 import {insertSightings, readSightings} from '../../warehouse/sweeps/sightings.ts';

@@ -1,6 +1,6 @@
 // The questions by number that both passes leave open, group by group.
 
-import {NumberSet} from '../../base/number-set.ts';
+import {NumberSet} from '../../base/memory/number-set.ts';
 import type {HeldNumbers} from '../../warehouse/rows/held-numbers.ts';
 import {readAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import type {Asked, Evidence} from '../../warehouse/sweeps/evidence.ts';
