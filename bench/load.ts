@@ -1,8 +1,6 @@
 // npm run bench [-- --jobs 30000] [-- --large]: how fast a first load and an unchanged sweep are, as ratios to floors
 // measured in the same run. It reports; it asserts nothing.
 
-import {type ChildProcess, fork} from 'node:child_process';
-import {once} from 'node:events';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -12,21 +10,16 @@ import {drawTable} from '../src/commands/terminal/report.ts';
 import {jobs} from '../src/streams/jobs.ts';
 import {formatNumber} from '../src/views/format.ts';
 import type {EmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
-import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
+import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
-import {copyIn, copyOut, tokenise} from './floors.ts';
-import {listPages, preparePages} from './pages.ts';
+import {copyIn, copyOut, tokenise} from './load/floors.ts';
+import {listPages, preparePages} from './load/pages.ts';
+import {migratedDatabase, type SweepFigures, serve, sweep, vacuum} from './load/sweeps.ts';
 
-interface SweepFigures {
-  readonly seconds: number;
-  readonly walBytes: number;
-  readonly peakMegabytes: number;
-  /** Rows that the sweep wrote. */
-  readonly written: {readonly warehouse: number; readonly history: number};
-  readonly result: {
-    readonly state: string;
-    readonly counts: {readonly requests: number; readonly pages: number};
-  };
+/** Both sweeps of one warehouse. */
+interface Pair {
+  readonly first: SweepFigures;
+  readonly unchanged: SweepFigures;
 }
 
 const {values} = parseArgs({
@@ -49,54 +42,23 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
   const folder = await preparePages(count, await postgres.url(`service_${count}`));
   const files = await listPages(folder);
   const databaseUrl = await migratedDatabase(postgres, `warehouse_${count}`);
-  const server = await serve(folder);
+  const server = await serve({file: 'page-server.ts', args: [folder]});
   // One load to warm up: a new Postgres makes its log files with its first load, a used one has them.
   await sweep(await migratedDatabase(postgres, `warm_${count}`), server.url);
-  const first = await sweep(databaseUrl, server.url);
-  // As autovacuum does within a minute: its writes are not the sweep's.
-  await vacuum(databaseUrl);
-  const unchanged = await sweep(databaseUrl, server.url);
+  const pair = await sweepTwice(databaseUrl, server.url);
   server.process.kill();
+  const streaming = await serve({file: 'page-server.ts', args: [folder, 'streaming']});
+  const streamed = await sweepTwice(await migratedDatabase(postgres, `streamed_${count}`), streaming.url);
+  streaming.process.kill();
   const tokeniseSeconds = await tokenise(files);
   const copySeconds = await copyRows(databaseUrl, await migratedDatabase(postgres, `floor_${count}`));
-  report(count, {first, unchanged, tokeniseSeconds, copySeconds});
+  report(count, {pair, streamed, tokeniseSeconds, copySeconds});
 }
 
-async function migratedDatabase(postgres: EmbeddedPostgres, name: string): Promise<string> {
-  const url = await postgres.url(name);
-  await migrateWarehouse(url);
-  return url;
-}
-
-async function vacuum(databaseUrl: string): Promise<void> {
-  const client = new pg.Client(databaseUrl);
-  await client.connect();
-  try {
-    await client.query('VACUUM (ANALYZE)');
-  } finally {
-    await client.end();
-  }
-}
-
-async function serve(folder: string): Promise<{process: ChildProcess; url: string}> {
-  const child = fork(join(import.meta.dirname, 'page-server.ts'), [folder]);
-  const [{port}] = await once(child, 'message');
-  return {process: child, url: `http://127.0.0.1:${port}`};
-}
-
-async function sweep(databaseUrl: string, apiUrl: string): Promise<SweepFigures> {
-  // As `npm start` runs it.
-  const child = fork(join(import.meta.dirname, 'sweep-process.ts'), [databaseUrl, apiUrl], {
-    execArgv: ['--max-semi-space-size=8'],
-    env: {...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache')},
-  });
-  const [figures] = await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the sweep's process ended with ${code}`))),
-  ]);
-  if (figures.result.outcome !== 'ended')
-    throw new Error(`the sweep did not end: ${JSON.stringify(figures.result)}`);
-  return figures;
+async function sweepTwice(databaseUrl: string, apiUrl: string): Promise<Pair> {
+  const first = await sweep(databaseUrl, apiUrl);
+  await vacuum(databaseUrl);
+  return {first, unchanged: await sweep(databaseUrl, apiUrl)};
 }
 
 async function copyRows(from: string, to: string): Promise<number> {
@@ -114,35 +76,40 @@ async function copyRows(from: string, to: string): Promise<number> {
 
 function report(
   count: number,
-  figures: {first: SweepFigures; unchanged: SweepFigures; tokeniseSeconds: number; copySeconds: number},
+  figures: {
+    readonly pair: Pair;
+    readonly streamed: Pair;
+    readonly tokeniseSeconds: number;
+    readonly copySeconds: number;
+  },
 ): void {
-  const {first, unchanged, tokeniseSeconds, copySeconds} = figures;
+  const {pair, streamed, tokeniseSeconds, copySeconds} = figures;
   const slower = Math.max(tokeniseSeconds, copySeconds);
-  const row = (what: string, seconds: number, note: string) => [
+  const row = (what: string, seconds: number, note = '') => [
     what,
     seconds,
     Math.round(count / seconds),
     note,
   ];
+  const rowsOf = ({first, unchanged}: Pair, how: string) => [
+    row(`first load, ${how}`, first.seconds, `${(slower / first.seconds).toFixed(2)} of the slower floor`),
+    row(
+      `unchanged sweep, ${how}`,
+      unchanged.seconds,
+      `${(tokeniseSeconds / unchanged.seconds).toFixed(1)} times tokenising; ${formatNumber(unchanged.walBytes / 1024)} kB of WAL`,
+    ),
+  ];
+  const {first, unchanged} = pair;
   const {written, result} = unchanged;
-  const wal = `${formatNumber(unchanged.walBytes / 1024)} kB of WAL`;
   const proof = `unchanged sweep: ${result.state} with ${formatNumber(result.counts.requests)} requests for ${formatNumber(result.counts.pages)} pages; rows written: ${written.warehouse} in the warehouse, ${written.history} in history`;
   process.stdout.write(
     `${drawTable(
       ['what', 'seconds', 'jobs a second', ''],
       [
-        row('floor: tokenising the same bytes', tokeniseSeconds, ''),
-        row('floor: COPY of the same rows', copySeconds, ''),
-        row(
-          'first load, HTTP included',
-          first.seconds,
-          `${(slower / first.seconds).toFixed(2)} of the slower floor`,
-        ),
-        row(
-          'unchanged sweep, HTTP included',
-          unchanged.seconds,
-          `${(tokeniseSeconds / unchanged.seconds).toFixed(1)} times tokenising; ${wal}`,
-        ),
+        row('floor: tokenising the same bytes', tokeniseSeconds),
+        row('floor: COPY of the same rows', copySeconds),
+        ...rowsOf(pair, 'HTTP included'),
+        ...rowsOf(streamed, 'pages streamed from files'),
       ],
     )}\npeak memory: ${Math.round(first.peakMegabytes)} MB first load, ${Math.round(unchanged.peakMegabytes)} MB unchanged\n${proof}\n`,
   );

@@ -1,15 +1,15 @@
 // One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured.
 
-import {createTransport} from '../src/api/http/transport.ts';
-import {createClient} from '../src/api/resources/client.ts';
-import {createLogger} from '../src/base/log.ts';
-import {Secret} from '../src/base/secret.ts';
-import {allTables} from '../src/streams/all-tables.ts';
-import {PageReader} from '../src/sync/load/page-reader.ts';
-import {runSweep} from '../src/sync/sweep/run-sweep.ts';
-import {upsertAccount} from '../src/warehouse/accounts/accounts.ts';
-import {openPool} from '../src/warehouse/postgres/database.ts';
-import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
+import {createTransport} from '../../src/api/http/transport.ts';
+import {createClient} from '../../src/api/resources/client.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {Secret} from '../../src/base/secret.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {runSweep} from '../../src/sync/sweep/run-sweep.ts';
+import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 
 const [databaseUrl = '', apiUrl = ''] = process.argv.slice(2);
 const timeZone = 'America/New_York';

@@ -1,0 +1,63 @@
+// Sweeps of the jobs of a server of pages, each in a process of its own and in a warehouse that is named.
+
+import {type ChildProcess, fork} from 'node:child_process';
+import {once} from 'node:events';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {migrateWarehouse} from '../../test/support/own-postgres.ts';
+import {withClient} from '../../test/support/with-client.ts';
+
+export interface SweepFigures {
+  readonly seconds: number;
+  readonly walBytes: number;
+  readonly peakMegabytes: number;
+  /** Rows that the sweep wrote. */
+  readonly written: {readonly warehouse: number; readonly history: number};
+  readonly result: {
+    readonly state: string;
+    readonly counts: {readonly requests: number; readonly pages: number};
+  };
+}
+
+export interface PageServer {
+  readonly process: ChildProcess;
+  readonly url: string;
+}
+
+/** @param program.file - beside this one; it tells its port once it is there */
+export async function serve(program: {
+  readonly file: string;
+  readonly args: readonly string[];
+}): Promise<PageServer> {
+  const child = fork(join(import.meta.dirname, program.file), program.args);
+  const [{port}] = await once(child, 'message');
+  return {process: child, url: `http://127.0.0.1:${port}`};
+}
+
+export async function migratedDatabase(postgres: EmbeddedPostgres, name: string): Promise<string> {
+  const url = await postgres.url(name);
+  await migrateWarehouse(url);
+  return url;
+}
+
+/** As autovacuum does within a minute: its writes are not the next sweep's. */
+export async function vacuum(databaseUrl: string): Promise<void> {
+  await withClient(databaseUrl, (client) => client.query('VACUUM (ANALYZE)'));
+}
+
+/** @throws {Error} the sweep did not end */
+export async function sweep(databaseUrl: string, apiUrl: string): Promise<SweepFigures> {
+  // As `npm start` runs it.
+  const child = fork(join(import.meta.dirname, 'sweep-process.ts'), [databaseUrl, apiUrl], {
+    execArgv: ['--max-semi-space-size=8'],
+    env: {...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache')},
+  });
+  const [figures] = await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the sweep's process ended with ${code}`))),
+  ]);
+  if (figures.result.outcome !== 'ended')
+    throw new Error(`the sweep did not end: ${JSON.stringify(figures.result)}`);
+  return figures;
+}
