@@ -80,12 +80,22 @@ function findDuplicatedUpdates(facts: Facts): string[] {
   const nameOf = ({table, number}: Effect, field: string, value: string) =>
     `${table} ${number} ${field} = ${value}`;
   const done = new Map<string, {count: number; readonly effect: Effect; readonly field: string}>();
+  /** Fields that another client has edited since we wrote them. */
+  const edited = new Set<string>();
   for (const effect of facts.history.effects) {
-    if (effect.operation !== 'update' || !effect.isOurs) continue;
+    if (effect.operation !== 'update') continue;
     for (const [field, value] of Object.entries(effect.fields)) {
+      const place = nameOf(effect, field, '');
+      if (!effect.isOurs) {
+        edited.add(place);
+        continue;
+      }
       const name = nameOf(effect, field, normal(value));
       const counted = done.get(name) ?? {count: 0, effect, field};
-      counted.count++;
+      // An edit that came between lost by a rule: the value is wanted a second time.
+      if (!(counted.count > 0 && edited.has(place) && isForWarehouse(facts, effect, {field, value})))
+        counted.count++;
+      edited.delete(place);
       done.set(name, counted);
     }
   }
@@ -134,22 +144,35 @@ function findUnexpected(facts: Facts, effect: Effect): string[] {
 /** Whether the service held it before, and a conflict was decided for the warehouse: a block moves as one. */
 function isPutBack(
   facts: Facts,
+  effect: Effect,
+  set: {readonly field: string; readonly value: Value},
+): boolean {
+  const wasTheirs = facts
+    .effectsOf(effect.table, effect.number)
+    .some(({isOurs, fields}) => !isOurs && isSame(fields[set.field], set.value));
+  return wasTheirs && isForWarehouse(facts, effect, set);
+}
+
+/** Whether a conflict about a field of the record was decided for this value of the warehouse. */
+function isForWarehouse(
+  facts: Facts,
   {table, number}: Effect,
   {field, value}: {readonly field: string; readonly value: Value},
 ): boolean {
-  const isIt = (other: Value | undefined) => other !== undefined && normal(other) === normal(value);
-  const wasTheirs = facts.effectsOf(table, number).some(({isOurs, fields}) => !isOurs && isIt(fields[field]));
-  const isDecided = facts.history.conflicts.some((conflict) => {
+  return facts.history.conflicts.some((conflict) => {
     const change = facts.change(conflict.changeId);
     const isOfRecord = change?.table === table && change.number === number;
     return (
       isOfRecord &&
       conflict.winner === 'warehouse' &&
       conflict.field === field &&
-      isIt(conflict.warehouseValue)
+      isSame(conflict.warehouseValue, value)
     );
   });
-  return wasTheirs && isDecided;
+}
+
+function isSame(held: Value | undefined, value: Value): boolean {
+  return held !== undefined && normal(held) === normal(value);
 }
 
 function findUnreported(facts: Facts, change: FinalChange): string[] {

@@ -21,6 +21,7 @@ import {
   theirs,
   update,
   updated,
+  writtenOver,
 } from './written-history.ts';
 
 /** The counts of the checker, except those that are 0. */
@@ -143,6 +144,15 @@ describe('a history that is right has no fault', () => {
         records: [{...record, fields: {name: 'Theirs'}}],
       },
     ],
+    [
+      'an update that was written again over an edit that lost by a rule',
+      {
+        ...writtenOver,
+        conflicts: [
+          {changeId: '2', field: 'name', warehouseValue: 'B #1', serviceValue: 'Theirs', winner: 'warehouse'},
+        ],
+      },
+    ],
   ])('%s', (_name, history) => {
     expect(count(history)).toEqual({});
   });
@@ -210,6 +220,11 @@ describe('each fault is found', () => {
       'an update that was written twice, over what came between',
       {duplicated: 1},
       {...edited, effects: [created, updated, {...updated, before: {name: 'B #1'}}]},
+    ],
+    [
+      'an update that was written again over an edit, though no conflict was decided so',
+      {duplicated: 1, unrecorded: 1},
+      writtenOver,
     ],
     [
       'an effect that nobody wanted',

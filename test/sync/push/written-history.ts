@@ -100,3 +100,9 @@ export const putBack: Partial<History> = {
     {...updated, fields: {name: 'B #1', service_city: 'Hale'}, before: {name: 'A #1', service_city: 'Elm'}},
   ],
 };
+
+/** Another client edited what we had written, and we wrote it again. */
+export const writtenOver: Partial<History> = {
+  ...edited,
+  effects: [created, updated, {...theirs, before: {name: 'B #1'}}, {...updated, before: {name: 'Theirs'}}],
+};
