@@ -50,6 +50,7 @@ const passing = [
 const leaseMs = 1_000;
 const lookEveryMs = 50;
 const longestMs = 60_000;
+const soonMs = 10_000;
 const workerFile = join(import.meta.dirname, 'sweep-worker.ts');
 
 /** Carries one full sweep of jobs to its end with worker processes, one of which dies. */
@@ -68,7 +69,8 @@ export async function carryKilled(killed: KilledSweep): Promise<Left> {
       for (const worker of workers) if (worker.signalCode !== null) workers.delete(worker);
       if (workers.size === 0) workers.add(startWorker({...work, dies: null}));
     });
-    return await readLeft(pool, sweep, dies !== null && existsSync(dies.file));
+    // The sweep has ended in the database a moment before its worker comes to the last step.
+    return await readLeft(pool, sweep, dies !== null && (await comes(dies.file)));
   } finally {
     for (const worker of workers) worker.kill('SIGKILL');
     await Promise.all(
@@ -98,6 +100,13 @@ async function awaitEnd(pool: pg.Pool, sweepId: string, meanwhile: () => void): 
     await wait(lookEveryMs);
   }
   throw new Error(`sweep ${sweepId}: expected its end within ${longestMs / 1000} s`);
+}
+
+/** Whether a file is there, or comes soon. */
+async function comes(file: string): Promise<boolean> {
+  for (const until = Date.now() + soonMs; Date.now() < until; await wait(lookEveryMs))
+    if (existsSync(file)) return true;
+  return false;
 }
 
 async function readLeft(pool: pg.Pool, {state, sweepId, accountId}: Sweep, hasDied: boolean): Promise<Left> {

@@ -23,11 +23,14 @@ const meddle = (sql: string) => async (pool: pg.Pool) => {
 /** Lets a mutant do what the database itself would refuse: here the checker must notice. */
 const letAnyState = meddle('ALTER TABLE sync.changes DISABLE TRIGGER check_update');
 
-/** A worker that lost a change goes on with it: no fence, state or lease is checked. */
+/**
+ * A worker that lost a change goes on with it: no fence, state or lease is checked. Of a create that would be sent a third
+ * time the database still says no: then it is stuck, and counts as lost.
+ */
 const noFence: Mutant = {
   name: 'no fence',
   prepare: letAnyState,
-  found: /: duplicated: /,
+  found: /: (duplicated|lost): /,
   rewrite: (sql) =>
     sql
       .replaceAll(
