@@ -1,9 +1,10 @@
 // Serves a list of lean jobs, 2 kB each with nothing embedded, and the keys of it: made for each request, so that a
-// million take no room. It knows no single jobs, as page-server.ts.
+// million take no room; each after so many milliseconds as are asked for. It knows no single jobs, as page-server.ts.
 
 import {createServer} from 'node:http';
+import {setTimeout as wait} from 'node:timers/promises';
 
-const jobCount = Number(process.argv[2]);
+const [jobCount = 0, latencyMs = 0] = process.argv.slice(2).map(Number);
 const perPage = 30;
 const xml = '<?xml version="1.0" encoding="UTF-8"?>\n';
 const empty = `${xml}<jobs type="array"/>\n`;
@@ -13,7 +14,8 @@ const customTexts = Array.from(
     `    <custom-text${at + 1}>A gate code, a floor, a part that was ordered</custom-text${at + 1}>\n`,
 ).join('');
 
-const server = createServer((request, response) => {
+const server = createServer(async (request, response) => {
+  if (latencyMs > 0) await wait(latencyMs);
   const {pathname, searchParams} = new URL(request.url ?? '/', 'http://localhost');
   response.setHeader('content-type', 'application/xml; charset=utf-8');
   if (pathname !== '/jobs.xml') {
