@@ -7,7 +7,7 @@ import {drawTable} from '../src/commands/terminal/report.ts';
 import {formatNumber} from '../src/views/format.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
-import {migratedDatabase, serve, sweep, vacuum} from './load/sweeps.ts';
+import {migratedDatabase, serve, sweepTwice} from './load/sweeps.ts';
 
 const {values} = parseArgs({
   options: {jobs: {type: 'string', default: '30000'}, ms: {type: 'string', default: '200'}},
@@ -19,14 +19,12 @@ const {postgres} = await startPostgres(setUp, 'bench');
 const server = await serve({file: 'lean-server.ts', args: [values.jobs, values.ms]});
 try {
   const databaseUrl = await migratedDatabase(postgres, 'latency');
-  const rows: (string | number)[][] = [];
-  for (const what of ['first', 'unchanged']) {
-    const {seconds, result} = await sweep(databaseUrl, server.url);
-    await vacuum(databaseUrl);
+  const pair = await sweepTwice(databaseUrl, server.url);
+  const rows = Object.entries(pair).map(([what, {seconds, result}]) => {
     const {requests} = result.counts;
     const allowed = (requests * Number(values.ms)) / 1000 / atOnce;
-    rows.push([what, formatNumber(requests), seconds, allowed, (allowed / seconds).toFixed(2)]);
-  }
+    return [what, formatNumber(requests), seconds, allowed, (allowed / seconds).toFixed(2)];
+  });
   const head = ['sweep', 'requests', 'seconds', 'latency allows', 'of what it allows'];
   process.stdout.write(
     `${formatNumber(Number(values.jobs))} jobs of 2 kB, answers after ${values.ms} ms, ${atOnce} requests at once\n${drawTable(head, rows)}\n`,

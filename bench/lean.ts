@@ -7,7 +7,7 @@ import {formatNumber} from '../src/views/format.ts';
 import type {EmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
-import {migratedDatabase, serve, sweep, vacuum} from './load/sweeps.ts';
+import {migratedDatabase, serve, sweepTwice} from './load/sweeps.ts';
 
 const {values} = parseArgs({options: {jobs: {type: 'string', default: '1000000'}}});
 const most = Number(values.jobs);
@@ -27,9 +27,7 @@ try {
 async function measure(postgres: EmbeddedPostgres, count: number): Promise<(string | number)[]> {
   const databaseUrl = await migratedDatabase(postgres, `lean_${count}`);
   const server = await serve({file: 'lean-server.ts', args: [String(count)]});
-  const first = await sweep(databaseUrl, server.url);
-  await vacuum(databaseUrl);
-  const unchanged = await sweep(databaseUrl, server.url);
+  const {first, unchanged} = await sweepTwice(databaseUrl, server.url);
   server.process.kill();
   const megabytes = [first, unchanged].map(({peakMegabytes}) => Math.round(peakMegabytes));
   return [

@@ -14,13 +14,7 @@ import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {copyIn, copyOut, tokenise} from './load/floors.ts';
 import {listPages, preparePages} from './load/pages.ts';
-import {migratedDatabase, type SweepFigures, serve, sweep, vacuum} from './load/sweeps.ts';
-
-/** Both sweeps of one warehouse. */
-interface Pair {
-  readonly first: SweepFigures;
-  readonly unchanged: SweepFigures;
-}
+import {migratedDatabase, type Pair, serve, sweep, sweepTwice} from './load/sweeps.ts';
 
 const {values} = parseArgs({
   options: {jobs: {type: 'string', default: '30000'}, large: {type: 'boolean', default: false}},
@@ -53,12 +47,6 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
   const tokeniseSeconds = await tokenise(files);
   const copySeconds = await copyRows(databaseUrl, await migratedDatabase(postgres, `floor_${count}`));
   report(count, {pair, streamed, tokeniseSeconds, copySeconds});
-}
-
-async function sweepTwice(databaseUrl: string, apiUrl: string): Promise<Pair> {
-  const first = await sweep(databaseUrl, apiUrl);
-  await vacuum(databaseUrl);
-  return {first, unchanged: await sweep(databaseUrl, apiUrl)};
 }
 
 async function copyRows(from: string, to: string): Promise<number> {

@@ -4,9 +4,8 @@
 import {once} from 'node:events';
 import type {IncomingHttpHeaders} from 'node:http';
 import {buffer} from 'node:stream/consumers';
-import {seedBusiness} from '../../src/service/business.ts';
-import {startService} from '../../src/service/server.ts';
 import {openProxy} from '../../test/support/proxy.ts';
+import {startBusiness} from './business.ts';
 
 interface Kept {
   readonly headers: IncomingHttpHeaders;
@@ -14,17 +13,9 @@ interface Kept {
 }
 
 const [databaseUrl = '', jobs = ''] = process.argv.slice(2);
-const timeZone = 'America/New_York';
-const jobsPerCustomer = 6;
 const list = /^\/[a-z_]+\.xml/;
 
-await seedBusiness(databaseUrl, {
-  seed: 1,
-  customers: Math.ceil(Number(jobs) / jobsPerCustomer),
-  jobs: Number(jobs),
-  timeZone,
-});
-const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed'});
+const service = await startBusiness({databaseUrl, jobs: Number(jobs), compress: true});
 const kept = new Map<string, Kept>();
 const proxy = await openProxy(service.url, {
   receive: ({path}, response) => {

@@ -1,5 +1,5 @@
 // Serves prepared pages, and pages of their keys, in a process of its own: its cost is kept out of the
-// measurement. It knows no single jobs: the numbers between those of its pages are gaps.
+// measurement. The numbers between those of its pages are gaps.
 
 import {
   closeSync,
@@ -11,37 +11,25 @@ import {
   readSync,
   statSync,
 } from 'node:fs';
-import {createServer, type ServerResponse} from 'node:http';
+import type {ServerResponse} from 'node:http';
 import {join} from 'node:path';
+import {emptyList, serveJobs, xmlDeclaration} from './serve-jobs.ts';
 
 const [folder = '', how] = process.argv.slice(2);
 /** The simplest way, for comparison. */
 const isStreaming = how === 'streaming';
-const empty = '<?xml version="1.0" encoding="UTF-8"?>\n<jobs type="array"/>\n';
 
 const keyPages = new Map<string, string>();
 /** Buffers whose page has been sent: a new one for each page costs more than to read it. */
 const idle: Buffer[] = [];
 
-const server = createServer((request, response) => {
-  const {pathname, searchParams} = new URL(request.url ?? '/', 'http://localhost');
-  if (pathname !== '/jobs.xml') {
-    response.writeHead(400, {'content-type': 'application/xml; charset=utf-8'});
-    return void response.end('<errors><error>Invalid job.</error></errors>');
-  }
-  const page = searchParams.get('page') ?? '1';
-  const file = join(folder, `${Number(page)}.xml`);
-  response.setHeader('content-type', 'application/xml; charset=utf-8');
-  if (!existsSync(file)) return void response.end(empty);
-  if (searchParams.has('only')) return void response.end(keyPageOf(file));
-  if (isStreaming) stream(file, response);
+serveJobs(({page, isOfKeys}, response) => {
+  const file = join(folder, `${page}.xml`);
+  if (!existsSync(file)) response.end(emptyList);
+  else if (isOfKeys) response.end(keyPageOf(file));
+  else if (isStreaming) stream(file, response);
   else send(file, response);
 });
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address();
-  if (address !== null && typeof address === 'object') process.send?.({port: address.port});
-});
-process.on('disconnect', () => process.exit(0));
 
 function stream(file: string, response: ServerResponse): void {
   response.setHeader('content-length', statSync(file).size);
@@ -76,5 +64,5 @@ function keyPageOf(file: string): string {
 
 function makeKeyPage(xml: string): string {
   const jobs = [...xml.matchAll(/<job>[\s\S]*?(<job-number[^>]*>\d+<\/job-number>)/g)];
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<jobs type="array">\n${jobs.map(([, key]) => `  <job>\n    ${key}\n  </job>\n`).join('')}</jobs>\n`;
+  return `${xmlDeclaration}<jobs type="array">\n${jobs.map(([, key]) => `  <job>\n    ${key}\n  </job>\n`).join('')}</jobs>\n`;
 }

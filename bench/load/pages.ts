@@ -8,12 +8,8 @@ import {createTransport} from '../../src/api/http/transport.ts';
 import {createClient} from '../../src/api/resources/client.ts';
 import {fetchPages} from '../../src/api/resources/pages-ahead.ts';
 import {Secret} from '../../src/base/secret.ts';
-import {seedBusiness} from '../../src/service/business.ts';
-import {startService} from '../../src/service/server.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-
-const timeZone = 'America/New_York';
-const jobsPerCustomer = 6;
+import {startBusiness} from './business.ts';
 
 /**
  * @param jobCount - the number of jobs, with everything embedded that the stream asks for
@@ -23,13 +19,7 @@ const jobsPerCustomer = 6;
 export async function preparePages(jobCount: number, databaseUrl: string): Promise<string> {
   const folder = join(tmpdir(), 'fieldmirror-bench', `${jobCount}-jobs`);
   if (existsSync(folder)) return folder;
-  await seedBusiness(databaseUrl, {
-    seed: 1,
-    customers: Math.ceil(jobCount / jobsPerCustomer),
-    jobs: jobCount,
-    timeZone,
-  });
-  const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', compress: false});
+  const service = await startBusiness({databaseUrl, jobs: jobCount, compress: false});
   const transport = createTransport({baseUrl: service.url, token: new Secret(service.token)});
   const api = createClient(transport);
   const aside = `${folder}-${process.pid}`;

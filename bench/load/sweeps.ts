@@ -20,6 +20,12 @@ export interface SweepFigures {
   };
 }
 
+/** Both sweeps of one warehouse. */
+export interface Pair {
+  readonly first: SweepFigures;
+  readonly unchanged: SweepFigures;
+}
+
 export interface PageServer {
   readonly process: ChildProcess;
   readonly url: string;
@@ -42,7 +48,7 @@ export async function migratedDatabase(postgres: EmbeddedPostgres, name: string)
 }
 
 /** As autovacuum does within a minute: its writes are not the next sweep's. */
-export async function vacuum(databaseUrl: string): Promise<void> {
+async function vacuum(databaseUrl: string): Promise<void> {
   await withClient(databaseUrl, (client) => client.query('VACUUM (ANALYZE)'));
 }
 
@@ -60,4 +66,11 @@ export async function sweep(databaseUrl: string, apiUrl: string): Promise<SweepF
   if (figures.result.outcome !== 'ended')
     throw new Error(`the sweep did not end: ${JSON.stringify(figures.result)}`);
   return figures;
+}
+
+/** A first load of a new warehouse, and a sweep of what has not changed since. */
+export async function sweepTwice(databaseUrl: string, apiUrl: string): Promise<Pair> {
+  const first = await sweep(databaseUrl, apiUrl);
+  await vacuum(databaseUrl);
+  return {first, unchanged: await sweep(databaseUrl, apiUrl)};
 }

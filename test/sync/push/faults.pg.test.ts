@@ -71,8 +71,8 @@ describe('a product that is broken on purpose is found out', () => {
 
   test.each(mutants)('$name', {timeout: 300_000}, async (mutant) => {
     const violations: string[] = [];
-    // Which worker stalls where is chance: of the worlds of one mutant, as few as two in five show it.
     const isFound = (violation: string) => mutant.found.test(violation);
+    // Workers stall by chance: half of the worlds without a fence do not show it.
     for (let seed = 1; seed <= 20 && !violations.some(isFound); seed++)
       violations.push(...(await live(pageReader, {seed, runs: 20, mutant, weather: gale})).violations);
     expect(violations.filter(isFound)).not.toEqual([]);
