@@ -4,7 +4,7 @@
 import {afterEach, expect, test} from 'vitest';
 import {createLogger} from '../../src/base/log.ts';
 import {expectMirrored} from '../support/expect-mirrored.ts';
-import {holdSweeps} from '../support/held-sweep.ts';
+import {holdSweep} from '../support/held-sweep.ts';
 import {migrateWarehouse, startPostgres} from '../support/own-postgres.ts';
 import {SetUp} from '../support/set-up.ts';
 import {type Standby, startStandby} from '../support/standby.ts';
@@ -43,7 +43,7 @@ test('each change has one effect, sweeps go on, and the log asks for the promoti
   await open();
   const {world, service} = work;
   await work.askForSweeps();
-  const {onSweepStep, held, letGo} = holdSweeps();
+  const {onSweepStep, held, letGo} = holdSweep();
   const lines: string[] = [];
   const log = createLogger({level: 'warn', secrets: [], destination: {write: (text) => lines.push(text)}});
   await work.work(null, {log, onSweepStep});

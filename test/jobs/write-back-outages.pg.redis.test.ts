@@ -5,7 +5,7 @@ import {Redis} from 'ioredis';
 import {afterEach, inject, test} from 'vitest';
 import {findPrograms, programRunner} from '../../src/warehouse/embedded/embedded-process.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
-import {holdSweeps} from '../support/held-sweep.ts';
+import {holdSweep} from '../support/held-sweep.ts';
 import {migrateWarehouse, startPostgres} from '../support/own-postgres.ts';
 import * as pgbouncer from '../support/pgbouncer.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
@@ -60,7 +60,7 @@ test.skipIf(!pgbouncer.isInstalled())('PgBouncer is killed and comes back', {tim
   );
   const work = await open(database);
   await work.askForSweeps();
-  const {onSweepStep, held, letGo} = holdSweeps();
+  const {onSweepStep, held, letGo} = holdSweep();
   await work.work(null, {onSweepStep, pool, databaseUrl});
   await held;
   await work.begin();
