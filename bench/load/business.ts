@@ -1,7 +1,7 @@
 // The reference service with a made-up business of so many jobs.
 
 import {seedBusiness} from '../../src/service/business.ts';
-import {startService} from '../../src/service/server.ts';
+import {type RunningService, startService} from '../../src/service/server.ts';
 
 const timeZone = 'America/New_York';
 const jobsPerCustomer = 6;
@@ -11,7 +11,7 @@ export async function startBusiness(business: {
   readonly databaseUrl: string;
   readonly jobs: number;
   readonly compress: boolean;
-}): Promise<Awaited<ReturnType<typeof startService>>> {
+}): Promise<RunningService> {
   const {databaseUrl, jobs, compress} = business;
   await seedBusiness(databaseUrl, {seed: 1, customers: Math.ceil(jobs / jobsPerCustomer), jobs, timeZone});
   return await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', compress});

@@ -1,5 +1,5 @@
-// What servers of made pages have in common: a list of jobs, and no single job. They run in a process of their own and
-// tell their port to the one that started them.
+// Servers of made pages share the list of jobs, and know no single job. Each runs in a process of its own and tells its
+// port to the one that started it.
 
 import {createServer, type ServerResponse} from 'node:http';
 
