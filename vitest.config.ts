@@ -1,4 +1,7 @@
 import {defineConfig} from 'vitest/config';
+import {temporaryFolder} from './test/support/temporary-folder.ts';
+
+process.env.TMPDIR = temporaryFolder();
 
 export default defineConfig({
   test: {

@@ -16,6 +16,9 @@ export interface Running {
   prints(pattern: RegExp): Promise<string>;
 }
 
+/** Code that is compiled once spares each command 60 ms of CPU time. */
+const compileCache = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'compiled');
+
 /** The program, to be run by Node. */
 export const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
@@ -30,7 +33,7 @@ export function startProgram(
   env: Readonly<Record<string, string>>,
 ): Running {
   const child = spawn(program, args, {
-    env: {PATH: process.env.PATH ?? '', ...env},
+    env: {PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: compileCache, ...env},
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

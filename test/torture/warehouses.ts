@@ -27,7 +27,7 @@ export async function openWarehouses(): Promise<Warehouses> {
   return {
     make: async () => {
       const name = `warehouse_${++made}`;
-      await admin.query(`CREATE DATABASE ${name} TEMPLATE warehouse_template`);
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE warehouse_template STRATEGY file_copy`);
       return {
         url: await postgres.url(name),
         drop: async () => {

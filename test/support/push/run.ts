@@ -183,7 +183,7 @@ class Life {
     for (const {state} of changes) tally.states[state] = (tally.states[state] ?? 0) + 1;
     for (const fate of Object.keys(tally.fates) as (keyof typeof tally.fates)[])
       tally.fates[fate] += this.#mischief.fates[fate];
-    tally.leftToPerson += verdict.leftToPerson.length;
+    tally.leftToPerson.push(...verdict.leftToPerson.map((story) => `seed ${seed}: ${story}`));
     tally.refusals.push(...this.#authors.flatMap(({refusals}) => refusals));
     tally.violations.push(...listViolations(verdict, `seed ${seed}`));
     return tally;

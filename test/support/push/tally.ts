@@ -11,11 +11,12 @@ export interface Tally {
   /** Ends of every session at once. */
   outages: number;
   rounds: number;
-  leftToPerson: number;
   readonly states: Record<string, number>;
   readonly fates: Record<WriteFate, number>;
   /** Statements of authors that the warehouse refused. */
   readonly refusals: string[];
+  /** The story of each change that waits for a person. */
+  readonly leftToPerson: string[];
   readonly violations: string[];
 }
 
@@ -28,30 +29,22 @@ export function emptyTally(): Tally {
     stalls: 0,
     outages: 0,
     rounds: 0,
-    leftToPerson: 0,
     states: {},
     fates: Object.fromEntries(writeFates.map((fate) => [fate, 0])) as Record<WriteFate, number>,
     refusals: [],
+    leftToPerson: [],
     violations: [],
   };
 }
 
 export function addTally(sum: Tally, more: Tally): void {
-  for (const name of [
-    'runs',
-    'changes',
-    'creates',
-    'deaths',
-    'stalls',
-    'outages',
-    'rounds',
-    'leftToPerson',
-  ] as const)
+  for (const name of ['runs', 'changes', 'creates', 'deaths', 'stalls', 'outages', 'rounds'] as const)
     sum[name] += more[name];
   for (const [state, count] of Object.entries(more.states))
     sum.states[state] = (sum.states[state] ?? 0) + count;
   for (const fate of writeFates) sum.fates[fate] += more.fates[fate];
   sum.refusals.push(...more.refusals);
+  sum.leftToPerson.push(...more.leftToPerson);
   sum.violations.push(...more.violations);
 }
 
@@ -72,6 +65,7 @@ export function describeTally(tally: Tally): string {
     ...[...Map.groupBy(tally.refusals, (words) => words.replaceAll(/\d+/g, 'N'))].map(
       ([words, refusals]) => `${refusals.length} × an author was told: ${words}`,
     ),
-    `${tally.leftToPerson} left to a person, ${tally.violations.length} violations`,
+    ...tally.leftToPerson.map((story) => `left to a person: ${story}`),
+    `${tally.leftToPerson.length} left to a person, ${tally.violations.length} violations`,
   ].join('\n');
 }
