@@ -16,8 +16,8 @@ export interface ClaimedChange extends Change {
    */
   readonly requestEndedAgoMs: number | null;
   /**
-   * How long ago another update or delete of the record was sent for the second time or more, in milliseconds: one of its
-   * requests was lost, and may arrive yet. Null when none was.
+   * How long ago the latest request of another update or delete of the record ended that was sent twice or more, in milliseconds:
+   * one of its requests was lost, and may arrive yet. Null when there is none.
    */
   readonly sentAgainAgoMs: number | null;
   /** Kinds of values that the service altered, and that no person has looked at yet. */
@@ -62,7 +62,8 @@ export async function claimChanges(
             extract(epoch FROM now() - greatest(sent_at, (
               SELECT max(ended_at) FROM sync.attempts WHERE change_id = claimed.change_id AND state = 'in_doubt')))::double precision * 1000
               AS "requestEndedAgoMs",
-            (SELECT extract(epoch FROM now() - max(other.sent_at))::double precision * 1000 FROM sync.changes AS other
+            (SELECT extract(epoch FROM now() - max(greatest(other.sent_at, (
+               SELECT max(ended_at) FROM sync.attempts WHERE change_id = other.change_id))))::double precision * 1000 FROM sync.changes AS other
               WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name AND other.sends > 1
                 AND other.operation <> 'create' AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
             ARRAY(SELECT DISTINCT kind FROM sync.alterations WHERE account_id = $1 AND is_stop) AS "stoppedKinds",

@@ -2,6 +2,7 @@
 // time in which it may still arrive begins when it left.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {customers} from '../../../src/service/resources/resource.ts';
 import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
 import {latestSeconds} from '../../support/push/mischief.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
@@ -62,4 +63,23 @@ test('nor where its worker was lost', async () => {
   await place.rest();
   await place.pass(latestSeconds);
   expect(made()).toBe(names.length);
+});
+
+test('a later change of a record waits for a request of an earlier one that left late', async () => {
+  await place.rest();
+  let sent = 0;
+  place.mischief.script = () => (++sent <= 2 ? 'late' : 'pass');
+  await place.author("UPDATE warehouse.customers SET fax = '555-0199' WHERE name = 'Customer 1'");
+  await place.push();
+  await place.pass(2);
+  // The first request arrives while the second waits for its turn, which then arrives late itself.
+  await place.push({
+    leaseMs,
+    onStep: async (step) => (step === 'turn' ? place.pass(waitSeconds) : undefined),
+  });
+  await place.author("UPDATE warehouse.customers SET fax = '555-0111' WHERE name = 'Customer 1'");
+  await place.rest();
+  await place.pass(latestSeconds);
+  expect(sent).toBe(3);
+  expect(place.service.store.list(customers, null).map(({fields}) => fields.fax)).toContain('555-0111');
 });
