@@ -5,7 +5,7 @@ import {statfsSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 
 const memory = '/dev/shm';
-/** What all servers of a test run hold at once, several times over. */
+/** Several times as much as all servers of a test run hold at once. */
 const wantedBytes = 4 * 1024 ** 3;
 
 /** The folder for temporary files of tests: in memory where the machine has much, else the system's own. */

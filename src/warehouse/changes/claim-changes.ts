@@ -34,6 +34,14 @@ export const endDoubted = `
   UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = doubted.reason
     FROM doubted WHERE attempt.change_id = doubted.change_id AND ended_at IS NULL`;
 
+/**
+ * As SQL, when the last request of a change that was sent can have left: rather its end than its noting, for it may have waited
+ * long for its turn.
+ * @param change - the alias of sync.changes in the query
+ */
+const lastRequestEnd = (change: string) =>
+  `greatest(${change}.sent_at, (SELECT max(ended_at) FROM sync.attempts WHERE change_id = ${change}.change_id))`;
+
 /** The proof that a change is still ours. */
 export type ChangeClaim = Pick<Change, 'changeId' | 'fence'>;
 
@@ -59,11 +67,9 @@ export async function claimChanges(
     RETURNING held.*)
      SELECT ${changeColumns}, now() AS "claimedAt",
             (SELECT xmin::text FROM sync.accounts WHERE account_id = $1) AS "accountVersion",
-            extract(epoch FROM now() - greatest(sent_at, (
-              SELECT max(ended_at) FROM sync.attempts WHERE change_id = claimed.change_id AND state = 'in_doubt')))::double precision * 1000
+            extract(epoch FROM now() - CASE state WHEN 'in_doubt' THEN ${lastRequestEnd('claimed')} ELSE sent_at END)::double precision * 1000
               AS "requestEndedAgoMs",
-            (SELECT extract(epoch FROM now() - max(greatest(other.sent_at, (
-               SELECT max(ended_at) FROM sync.attempts WHERE change_id = other.change_id))))::double precision * 1000 FROM sync.changes AS other
+            (SELECT extract(epoch FROM now() - max(${lastRequestEnd('other')}))::double precision * 1000 FROM sync.changes AS other
               WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name AND other.sends > 1
                 AND other.operation <> 'create' AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
             ARRAY(SELECT DISTINCT kind FROM sync.alterations WHERE account_id = $1 AND is_stop) AS "stoppedKinds",
