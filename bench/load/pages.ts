@@ -25,7 +25,7 @@ export async function preparePages(jobCount: number, databaseUrl: string): Promi
   const aside = `${folder}-${process.pid}`;
   await mkdir(aside, {recursive: true});
   try {
-    const asked = {path: jobs.path, query: {include: jobs.include.join(',')}, fromPage: 1, inFlight: 2};
+    const asked = {path: jobs.path, query: {include: jobs.include.join(',')}, fromPage: 1};
     for await (const {page, body} of fetchPages(api, asked, new AbortController().signal)) {
       if (!body.includes('<job>')) break;
       await writeFile(join(aside, `${page}.xml`), body);

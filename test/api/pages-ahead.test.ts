@@ -26,7 +26,7 @@ function clientOf(ask: Ask) {
 const hang: Ask = (_page, signal) =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), {once: true}));
 
-const OPTIONS = {path: '/jobs.xml', query: {include: 'notes'}, fromPage: 1, inFlight: 4};
+const OPTIONS = {path: '/jobs.xml', query: {include: 'notes'}, fromPage: 1};
 
 describe('pages', () => {
   test('come in order of number whatever order they arrive in', async () => {
@@ -56,7 +56,7 @@ describe('pages', () => {
         return {body: Buffer.alloc(0), bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
       },
     };
-    for await (const {page} of fetchPages(client, {...OPTIONS, fromPage: 7, inFlight: 1}))
+    for await (const {page} of fetchPages(client, {...OPTIONS, fromPage: 7, knownPages: 0}))
       if (page === 8) break;
     expect(queries).toEqual([
       {path: '/jobs.xml', include: 'notes', page: '7'},
@@ -64,12 +64,58 @@ describe('pages', () => {
     ]);
   });
 
-  test('are asked for only so far ahead', async () => {
-    const {client, asked} = clientOf(async (page) => String(page));
-    for await (const {page} of fetchPages(client, OPTIONS)) {
-      expect(Math.max(...asked)).toBe(page + 3);
-      if (page === 5) break;
+  describe('are asked for as far ahead as it takes for each to be there when it is wanted', () => {
+    /** How many pages beyond its own were asked for by the time each page came. */
+    async function aheadOf(given: {
+      readonly answerMs: (page: number) => number;
+      readonly consumerMs: number;
+      readonly pages: number;
+      readonly knownPages?: number;
+    }): Promise<number[]> {
+      let now = 0;
+      const asked: number[] = [];
+      const fetchPage = async (_path: string, query: Readonly<Record<string, string>>): Promise<RawPage> => {
+        asked.push(Number(query.page));
+        const ms = given.answerMs(Number(query.page));
+        return {body: Buffer.alloc(0), bodyBytes: 0, contentType: null, dateHeader: null, ms};
+      };
+      const ahead: number[] = [];
+      const {knownPages = null} = given;
+      for await (const {page} of fetchPages({fetchPage}, {...OPTIONS, knownPages, clock: () => now})) {
+        ahead.push(Math.max(...asked) - page);
+        now += given.consumerMs;
+        if (page === given.pages) break;
+      }
+      return ahead;
     }
+
+    test('three where the service is as fast as the consumer', async () => {
+      const ahead = await aheadOf({answerMs: () => 10, consumerMs: 10, pages: 5, knownPages: 99});
+      expect(ahead).toEqual([3, 3, 3, 3, 3]);
+    });
+
+    test('as many as the consumer reads during one answer, and the one awaited', async () => {
+      const ahead = await aheadOf({answerMs: () => 70, consumerMs: 10, pages: 5, knownPages: 99});
+      expect(ahead).toEqual([3, 7, 7, 7, 7]);
+    });
+
+    test('never more than an account is asked for at once', async () => {
+      const ahead = await aheadOf({answerMs: () => 900, consumerMs: 10, pages: 3, knownPages: 99});
+      expect(ahead).toEqual([3, 15, 15]);
+      expect(await aheadOf({answerMs: () => 0, consumerMs: 0, pages: 3, knownPages: 99})).toEqual([3, 3, 3]);
+    });
+
+    test('no further where answers are slow because the service is busy: the fastest counts', async () => {
+      const answerMs = (page: number) => (page === 1 ? 10 : 400);
+      expect(await aheadOf({answerMs, consumerMs: 10, pages: 4, knownPages: 99})).toEqual([3, 3, 3, 3]);
+    });
+
+    test('while the end is unknown at most a quarter of what was read, for it may be in vain', async () => {
+      const ahead = await aheadOf({answerMs: () => 900, consumerMs: 10, pages: 100});
+      expect(ahead.slice(0, 20)).toEqual(Array(20).fill(3));
+      expect(ahead[40]).toBe(9);
+      expect(ahead.slice(64)).toEqual(Array(36).fill(15));
+    });
   });
 
   describe('of a list whose length is known', () => {

@@ -147,7 +147,7 @@ describe('urgency', () => {
   test('lets a window through between the pages of a full sweep', async () => {
     const server = await startGatedServer();
     const api = createWritingClient(openTransport(server.url, {concurrency: {max: 2}}));
-    const options = {path: '/jobs.xml', query: {}, fromPage: 1, inFlight: 10, urgency: 'full'} as const;
+    const options = {path: '/jobs.xml', query: {}, fromPage: 1, urgency: 'full'} as const;
     const sweep = fetchPages(api, options);
     const firstPage = sweep.next();
     const [first, second] = [await server.next(), await server.next()];
@@ -201,7 +201,7 @@ describe('attempts', () => {
     const server = await startGatedServer();
     const api = createWritingClient(openTransport(server.url));
     let attempts = 0;
-    const options = {path: '/jobs.xml', query: {}, fromPage: 1, inFlight: 4, onAttempt: () => attempts++};
+    const options = {path: '/jobs.xml', query: {}, fromPage: 1, onAttempt: () => attempts++};
     const sweep = fetchPages(api, options);
     const first = sweep.next();
     const held = [await server.next(), await server.next(), await server.next(), await server.next()];

@@ -32,8 +32,6 @@ export interface FirstPass {
 const defaultBatchRecords = 1_000;
 /** Large records fill a batch earlier: the memory it takes is bounded by bytes. */
 const batchBytes = 8_000_000;
-/** While one batch is parsed, the pages of the next arrive. */
-const pagesInFlight = 4;
 /** How often an unchanged sweep saves a checkpoint: each is a row version, an unchanged batch none. */
 const checkpointMs = 5_000;
 
@@ -73,7 +71,7 @@ async function* askFor(run: SweepRun, knownPages: number | null): AsyncGenerator
     yield {page: 1, ...(await account.api.fetchPage(stream.path, query, {signal, ...call}))};
     return;
   }
-  const list = {path: stream.path, query, fromPage: sweep.nextPage, inFlight: pagesInFlight, knownPages};
+  const list = {path: stream.path, query, fromPage: sweep.nextPage, knownPages};
   yield* fetchPages(account.api, {...list, ...call}, signal);
 }
 

@@ -20,7 +20,6 @@ export interface SecondPass {
   readonly doubts: readonly string[];
 }
 
-const pagesInFlight = 4;
 /**
  * Passes after the first, at most. A record that moves under all of them is asked for by its number. A number
  * that was gone once is not asked for again; a third pass makes it rare that its record hides from all. Where
@@ -117,13 +116,7 @@ class LightPass {
   #askFrom(fromPage: number, knownPages: number): AsyncGenerator<Page> {
     const {account, stream} = this.#run;
     const {signal, ...call} = callOf(this.#run);
-    const list = {
-      path: stream.path,
-      query: keyQueryOf(stream),
-      fromPage,
-      inFlight: pagesInFlight,
-      knownPages,
-    };
+    const list = {path: stream.path, query: keyQueryOf(stream), fromPage, knownPages};
     return fetchPages(account.api, {...list, ...call}, signal);
   }
 
