@@ -7,7 +7,7 @@ import {type BuildOptions, build} from 'esbuild';
 import manifest from './package.json' with {type: 'json'};
 
 const options: BuildOptions = {
-  entryPoints: {main: 'src/main.ts', 'page-thread': 'src/sync/load/page-thread.ts'},
+  entryPoints: {main: 'src/program/main.ts', 'page-thread': 'src/sync/load/page-thread.ts'},
   outdir: 'dist',
   bundle: true,
   // A verb's code is a file that is loaded when the verb is called, as in source.

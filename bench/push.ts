@@ -10,7 +10,7 @@ import {sendWrite} from '../src/api/resources/operations.ts';
 import {createLogger} from '../src/base/log.ts';
 import {Secret} from '../src/base/secret.ts';
 import {drawTable} from '../src/commands/terminal/report.ts';
-import {allTables} from '../src/streams/all-tables.ts';
+import {definitions} from '../src/insight/definitions.ts';
 import {jobs, jobWrites} from '../src/streams/jobs.ts';
 import {PageReader} from '../src/sync/load/page-reader.ts';
 import {pushAccount} from '../src/sync/push/push.ts';
@@ -53,7 +53,7 @@ try {
     url: string;
     token?: string;
   };
-  await migrate(pool, allTables);
+  await migrate(pool, definitions);
   const transport = createTransport({baseUrl: url, token: new Secret(given), allowHttp: true});
   const api = createClient(transport);
   const account = await upsertAccount(pool, {name: 'bench', apiUrl: url, timeZone});

@@ -3,6 +3,7 @@ import {runSweep, type SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import type {Sweep} from '../src/warehouse/sweeps/sweep.ts';
 import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
+import {refreshAfter} from './refresh-star.ts';
 import {reportOutcome} from './report-outcome.ts';
 
 const id = z.string().regex(/^\d+$/);
@@ -16,6 +17,7 @@ const wakeAgainMs = 10_000;
 export async function run(deps: SweepDeps, sweepId: string, signal: AbortSignal): Promise<SweepResult> {
   const result = await runSweep(deps, sweepId, signal);
   reportOutcome(deps.log, sweepId, result);
+  await refreshAfter(deps, result);
   return result;
 }
 

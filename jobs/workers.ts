@@ -6,6 +6,7 @@ import {dropExpiredLogins} from '../src/warehouse/accounts/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
 import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
 import {listen} from '../src/warehouse/postgres/sessions/listen.ts';
+import {isStarStale, refreshStar} from '../src/warehouse/star/refresh-star.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
 import {type Heart, Heartbeat} from './heartbeat.ts';
@@ -110,6 +111,7 @@ export async function startWorkers(
     await lookForDue(context, options.keepsSchedules);
     const {served} = context.accounts;
     if (options.keepsSchedules) await overdue.tell(served);
+    if (options.keepsSchedules && (await isStarStale(deps.pool))) await refreshStar(deps.pool);
     await heartbeat?.beat(served);
   };
   const {outage} = backend;

@@ -3,10 +3,13 @@
 // out: the migrator makes it for its own table, before the first migration runs.
 const {allTables} = require('../src/streams/all-tables.ts');
 const {toDrizzle, warehouse} = require('../src/warehouse/schema/drizzle-table.ts');
+const {mart, martTables} = require('../src/warehouse/star/mart-tables.ts');
 const {syncTables} = require('../src/warehouse/schema/sync-tables.ts');
 
 module.exports = {
+  mart,
   warehouse,
   ...Object.fromEntries(allTables.map((table) => [`warehouse.${table.name}`, toDrizzle(table)])),
   ...Object.fromEntries(syncTables.map((table, at) => [`sync.${at}`, table.drizzle])),
+  ...Object.fromEntries(martTables.map((table, at) => [`mart.${at}`, table.drizzle])),
 };

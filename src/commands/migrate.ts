@@ -1,6 +1,6 @@
 import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
 import type {Config} from '../base/config.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {definitions} from '../insight/definitions.ts';
 import {migrate as runMigrations} from '../warehouse/schema/migrate.ts';
 import {print} from './terminal/report.ts';
 import {withWarehouse} from './warehouse.ts';
@@ -8,7 +8,7 @@ import {withWarehouse} from './warehouse.ts';
 /** Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres; nothing else. */
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({direct, directUrl, place}) => {
-    const {applied} = await runMigrations(direct, allTables, true);
+    const {applied} = await runMigrations(direct, definitions, true);
     // A worker may not make the tables of the queue: a login that may, makes them here.
     if (config.redisUrl === null) await migrateQueue(directUrl);
     const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${applied} migrations applied`;

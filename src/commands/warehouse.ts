@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import type {Config} from '../base/config.ts';
-import {allTables} from '../streams/all-tables.ts';
+import {definitions} from '../insight/definitions.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
 import {openPool} from '../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
@@ -96,7 +96,7 @@ async function openPostgres(
     closers.add(() => direct.end());
     await checkDirect(pool, direct);
   }
-  if (options.migrates) await migrate(direct, allTables);
+  if (options.migrates) await migrate(direct, definitions);
   const {host, port, pathname} = new URL(databaseUrl);
   const place =
     config.databaseUrl === null

@@ -5,15 +5,14 @@ import {readVersion} from '../base/package.ts';
 import {tell, tellAside} from '../base/terminal.ts';
 import {addAccounts} from './add-accounts.ts';
 import {addChanges} from './add-changes.ts';
-import {addHttp} from './add-http.ts';
+import {addInsight} from './add-insight.ts';
 import {addMirror} from './add-mirror.ts';
-import {addQuarantine} from './add-quarantine.ts';
-import {addService} from './add-service.ts';
+import {addHttp, addService} from './add-servers.ts';
 import {addSweeps} from './add-sweeps.ts';
 import {addUpkeep} from './add-upkeep.ts';
 
 /** In the order in which help lists them. */
-const groups = [addMirror, addUpkeep, addService, addChanges, addSweeps, addQuarantine, addAccounts, addHttp];
+const groups = [addMirror, addInsight, addUpkeep, addService, addChanges, addSweeps, addAccounts, addHttp];
 
 /** @param signal - ends the verb that runs, when a person stops it */
 export function buildProgram(signal: AbortSignal): Command {

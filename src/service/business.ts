@@ -4,11 +4,11 @@
 import pg from 'pg';
 import {UsageError} from '../base/errors.ts';
 import {makeCustomer} from './business/clients.ts';
+import type {Row} from './business/copy-rows.ts';
 import {copyRows} from './business/copy-rows.ts';
 import {Ledger} from './business/ledger.ts';
 import {makeEmployees, makeOwnerToken} from './business/people.ts';
 import {defaultToday, Plan, type Scale} from './business/plan.ts';
-import type {Row} from './business/row.ts';
 import {makeJob} from './business/work-orders.ts';
 import {installSchema, inTransaction, openDatabase, type Queryable} from './store/database.ts';
 import {layFoundation} from './store/foundation.ts';

@@ -30,6 +30,9 @@ const cases: Readonly<Record<string, Case>> = {
   start: {args: ['--once'], isFirst: true},
   sync: {args: ['tasks', '--account', 'own']},
   push: {args: ['--dry-run'], bytes: megabyte},
+  ask: {args: ['debtors', '--account', 'own']},
+  check: {args: []},
+  'export dbt': {args: []},
   // Exit code 1: records are in quarantine.
   status: {args: [], bytes: megabyte, code: 1},
   explain: {args: ['customers', '1', 'service_address', '--account', 'own'], bytes: megabyte},

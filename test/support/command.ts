@@ -20,7 +20,7 @@ export interface Running {
 const compileCache = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'compiled');
 
 /** The program, to be run by Node. */
-export const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+export const main = join(import.meta.dirname, '..', '..', 'src', 'program', 'main.ts');
 
 /** @param env - the whole environment of the command, beside PATH */
 export function startCommand(args: readonly string[], env: Readonly<Record<string, string>>): Running {

@@ -1,7 +1,7 @@
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {definitions} from '../../src/insight/definitions.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
@@ -41,7 +41,7 @@ export async function startPostgres(setUp: SetUp, use: string): Promise<OwnPostg
 export async function migrateWarehouse(url: string): Promise<void> {
   const pool = openPool(url, {max: 1, applicationName: 'test set-up'});
   try {
-    await migrate(pool, allTables);
+    await migrate(pool, definitions);
   } finally {
     await pool.end();
   }

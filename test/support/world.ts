@@ -65,10 +65,12 @@ export async function openService(options: Partial<ServiceOptions> = {}): Promis
 /**
  * Opens an empty warehouse that mirrors a service.
  * @param own - a migrated database to take instead of one on the cluster that all tests share
+ * @param business - the account, where the database has another one already
  */
 export async function openWorld(
   service: {readonly url: string; readonly token: string},
   own?: TestDatabase,
+  business: {readonly name: string; readonly timeZone: string} = {name: 'test', timeZone},
 ): Promise<TestWorld> {
   const database = own ?? (await createDatabase(inject('warehouseTemplate')));
   const pool = openPool(database.url, {max: 4, applicationName: 'test'});
@@ -77,10 +79,10 @@ export async function openWorld(
     token: new Secret(service.token),
     retry: {attempts: 1},
   });
-  const account = await upsertAccount(pool, {name: 'test', apiUrl: service.url, timeZone});
+  const account = await upsertAccount(pool, {...business, apiUrl: service.url});
   const log = createLogger({level: 'silent', secrets: []});
   const api = createWritingClient(transport);
-  const openAccount = async () => ({api, timeZone});
+  const openAccount = async () => ({api, timeZone: business.timeZone});
   const deps = {pool, databaseUrl: database.url, openAccount, pageReader, log};
   const sweep: TestWorld['sweep'] = async (stream, kind = {}) => {
     const mode =

@@ -5,6 +5,7 @@ import {getTableConfig} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {FatalError} from '../../src/base/errors.ts';
+import {definitions} from '../../src/insight/definitions.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {toDrizzle} from '../../src/warehouse/schema/drizzle-table.ts';
@@ -29,7 +30,7 @@ const commented = `('warehouse', 'history', 'mart', 'sync')`;
 
 describe('migrate', () => {
   test('makes every table as the code declares it, column by column', async () => {
-    const {applied} = await migrate(pool, allTables);
+    const {applied} = await migrate(pool, definitions);
     expect(applied).toBeGreaterThan(0);
     const declared = [...allTables.map(toDrizzle), ...syncTables.map((table) => table.drizzle)].map(
       getTableConfig,
@@ -50,7 +51,7 @@ describe('migrate', () => {
   });
 
   test('gives every schema, table, view, function and column its comment', async () => {
-    await migrate(pool, allTables);
+    await migrate(pool, definitions);
     const {rows} = await pool.query(
       `SELECT n.nspname AS bare FROM pg_namespace AS n
         WHERE n.nspname IN ${commented} AND coalesce(obj_description(n.oid, 'pg_namespace'), '') = ''
@@ -75,35 +76,35 @@ describe('migrate', () => {
   });
 
   test('writes a comment only where it differs, and mends what somebody changed', async () => {
-    await migrate(pool, allTables);
+    await migrate(pool, definitions);
     const read = async () =>
       (await pool.query('SELECT xmin::text, objoid, objsubid, description FROM pg_description ORDER BY 2, 3'))
         .rows;
     const before = await read();
-    await migrate(pool, allTables, true);
+    await migrate(pool, definitions, true);
     expect(await read()).toEqual(before);
     await pool.query(`COMMENT ON TABLE warehouse.jobs IS 'something else'`);
     await pool.query(`COMMENT ON VIEW history.jobs IS NULL`);
     await pool.query(`COMMENT ON COLUMN history.jobs.name IS 'something else'`);
     await pool.query(`COMMENT ON FUNCTION history.jobs_as_of IS 'something else'`);
-    await migrate(pool, allTables, true);
+    await migrate(pool, definitions, true);
     const texts = (rows: {description: string}[]) => rows.map((row) => row.description);
     expect(texts(await read())).toEqual(texts(before));
   });
 
   test('run again does nothing', async () => {
-    await migrate(pool, allTables);
-    expect(await migrate(pool, allTables)).toEqual({applied: 0});
+    await migrate(pool, definitions);
+    expect(await migrate(pool, definitions)).toEqual({applied: 0});
   });
 
   test('run four times at once applies everything once', async () => {
-    const runs = await Promise.all(Array.from({length: 4}, () => migrate(pool, allTables)));
+    const runs = await Promise.all(Array.from({length: 4}, () => migrate(pool, definitions)));
     expect(runs.map((run) => run.applied).filter((applied) => applied > 0)).toHaveLength(1);
     expect(await checkMigrations(pool)).toEqual({missing: [], unknown: [], problem: null});
   });
 
   test('holds no lock and no session when it is done', async () => {
-    await migrate(pool, allTables);
+    await migrate(pool, definitions);
     const readLocks = async () => {
       const {rows} = await pool.query(
         `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
@@ -116,12 +117,12 @@ describe('migrate', () => {
   });
 
   test('refuses a database that a newer version has migrated, and leaves it alone', async () => {
-    await migrate(pool, allTables);
+    await migrate(pool, definitions);
     await pool.query(
       `INSERT INTO sync.migrations (hash, created_at) VALUES ('from the future', 9999999999999)`,
     );
-    await expect(migrate(pool, allTables)).rejects.toThrow(FatalError);
-    await expect(migrate(pool, allTables)).rejects.toThrow(
+    await expect(migrate(pool, definitions)).rejects.toThrow(FatalError);
+    await expect(migrate(pool, definitions)).rejects.toThrow(
       /1 migration that this version does not know.*update fieldmirror/,
     );
   });
@@ -134,7 +135,7 @@ describe('migrate', () => {
     url.pathname = `/${name}`;
     const ascii = openPool(url.href, {max: 1, applicationName: 'test'});
     try {
-      await expect(migrate(ascii, allTables)).rejects.toThrow(/expected a database in UTF8, got SQL_ASCII/);
+      await expect(migrate(ascii, definitions)).rejects.toThrow(/expected a database in UTF8, got SQL_ASCII/);
     } finally {
       await ascii.end();
       await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
@@ -163,13 +164,13 @@ describe('checkMigrations', () => {
   });
 
   test('finds a migration that was passed over', async () => {
-    await migrate(pool, allTables);
+    await migrate(pool, definitions);
     await pool.query('DELETE FROM sync.migrations WHERE id = 1');
     expect(await checkMigrations(pool)).toMatchObject({missing: [1], unknown: []});
   });
 
   test('finds a migration that was edited after it was applied', async () => {
-    await migrate(pool, allTables);
+    await migrate(pool, definitions);
     const folder = await copyMigrations();
     const [tag] = await readTags(folder);
     await writeFile(join(folder, `${tag}.sql`), 'SELECT 1;');

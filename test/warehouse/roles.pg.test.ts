@@ -1,6 +1,7 @@
 // The rights of each of the three roles, tried out.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {definitions} from '../../src/insight/definitions.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
@@ -181,7 +182,7 @@ describe('in a cluster of its own', () => {
       (opened) => Promise.all(opened.map((pool) => pool.end())),
     );
     try {
-      const applied = await Promise.all(pools.map((pool) => migrate(pool, allTables)));
+      const applied = await Promise.all(pools.map((pool) => migrate(pool, definitions)));
       expect(applied.every((one) => one.applied > 0)).toBe(true);
       const grants = Array.from({length: 4}, () =>
         pools.map((pool) => pool.query('SELECT sync.grant_roles()')),

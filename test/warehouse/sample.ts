@@ -1,6 +1,6 @@
 import {createHash} from 'node:crypto';
 import pg from 'pg';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {definitions} from '../../src/insight/definitions.ts';
 import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {type EncodedRow, encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
@@ -48,7 +48,7 @@ export interface World {
 export async function openWorld(options: {readonly keepsHistory?: boolean} = {}): Promise<World> {
   const database = await createDatabase();
   const pool = openPool(database.url, {max: 8, applicationName: 'test'});
-  await migrate(pool, allTables);
+  await migrate(pool, definitions);
   for (const table of [machines, parts]) {
     await createTable(pool, table);
     if (options.keepsHistory === true) await pool.query('SELECT history.keep($1)', [table.name]);

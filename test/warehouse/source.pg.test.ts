@@ -6,6 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {definitions} from '../../src/insight/definitions.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {applyDefinitions} from '../../src/warehouse/schema/apply-migrations.ts';
@@ -45,7 +46,7 @@ async function applyFolder(folder?: string): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query('BEGIN');
-    await applyDefinitions(client, allTables, readSource(allTables, folder));
+    await applyDefinitions(client, definitions, readSource(definitions, folder));
     await client.query('COMMIT');
   } finally {
     client.release(true);
@@ -68,7 +69,7 @@ test('a database with functions, triggers and comments of another state ends equ
   expect(other).not.toEqual(fresh);
   expect(other.map(({name}) => name)).toContain('gone on warehouse.jobs');
   expect(other.map(({name}) => name)).not.toContain('sync.check_value(text,text,text,text,text)');
-  expect(await migrate(pool, allTables)).toEqual({applied: 0});
+  expect(await migrate(pool, definitions)).toEqual({applied: 0});
   expect((await pool.query(everything)).rows).toEqual(fresh);
   await rm(folder, {recursive: true});
 });
@@ -77,7 +78,7 @@ test('what is in line already is not touched', async () => {
   const read = () =>
     pool.query(`SELECT oid, xmin::text FROM pg_proc WHERE pronamespace = 'sync'::regnamespace ORDER BY oid`);
   const before = (await read()).rows;
-  await migrate(pool, allTables);
+  await migrate(pool, definitions);
   expect((await read()).rows).toEqual(before);
 });
 
@@ -92,7 +93,7 @@ test('a trigger of somebody else stays', async () => {
 test('a field that becomes writable without a migration can be written after the next migrate', async () => {
   await pool.query(`DELETE FROM sync.write_rules WHERE table_name = 'customers' AND field = 'fax';
                     UPDATE sync.source SET hash = 'that of another state'`);
-  await migrate(pool, allTables);
+  await migrate(pool, definitions);
   const {rows} = await pool.query(
     `SELECT on_update FROM sync.write_rules WHERE table_name = 'customers' AND field = 'fax'`,
   );
@@ -108,7 +109,7 @@ test('after a migrate the captured tables are those that streams define, and non
                     DELETE FROM sync.captured_tables WHERE table_name = 'jobs';
                     INSERT INTO sync.captured_tables VALUES ('gone', 'gone_number', '{create}', NULL, NULL, '');
                     UPDATE sync.source SET hash = 'that of another state'`);
-  await migrate(pool, allTables);
+  await migrate(pool, definitions);
   const {rows} = await pool.query(
     `SELECT table_name AS name, key_column AS key, operations, hint, parent_table AS parent, parent_number_column AS number
        FROM sync.captured_tables`,

@@ -37,15 +37,93 @@ export const each = (form: string) => tables.map((name) => form.replace('*', nam
 
 const read = 'SELECT';
 const write = 'DELETE, INSERT, SELECT, UPDATE';
+const dimensions = ['account', 'customer', 'employee', 'item', 'job_status', 'job_type', 'tax_entity'].map(
+  (name) => `dim_${name}`,
+);
+const facts = [
+  ...[
+    'assignment',
+    'backlog_day',
+    'employee_day',
+    'job',
+    'job_charge',
+    'open_job_day',
+    'repeat_visit',
+    'task',
+    'time_entry',
+  ],
+].map((name) => `fct_${name}`);
+const answers = [
+  ...[
+    'backlog',
+    'backlog_age',
+    'bookings',
+    'cancellations',
+    'cohorts',
+    'collected',
+    'days_outstanding',
+    'days_to_money',
+    'debtors',
+  ],
+  ...[
+    'estimates',
+    'freshness',
+    'items',
+    'lapsed_customers',
+    'largest_customers',
+    'late_tasks',
+    'load_ahead',
+    'new_customers',
+  ],
+  ...[
+    'open_jobs',
+    'overdue',
+    'planned_lengths',
+    'punctuality',
+    'repeat_visits',
+    'reschedules',
+    'retention',
+    'revenue_by_month',
+  ],
+  ...[
+    'revenue_by_week',
+    'revenue_to_date',
+    'rush_hours',
+    'sales_tax',
+    'technicians',
+    'unbilled',
+    'unscheduled',
+    'utilisation',
+    'work_mix',
+  ],
+].map((name) => `ask_${name}`);
+/** Of these there is a form as of a moment. */
+const ofMoments = [...dimensions, ...facts, ...answers];
+const star = [
+  ...ofMoments,
+  ...[
+    'dim_customer_version',
+    'dim_employee_version',
+    'fct_job_status_change',
+    'fct_payment',
+    'fct_reschedule',
+  ],
+  ...['dim_date', 'dim_job_state', 'settings', 'capacity', 'closed_days', 'labels', 'freshness'],
+];
 const past: Rights = all(
   read,
+  ...star.map((name) => `mart.${name}`),
   'history.edits',
   'mart.wanted',
   ...each('history.*'),
   ...each('history.past_*'),
   ...each('mart.*'),
 );
-const asOf = all('EXECUTE', ...each('history.*_as_of(timestamp with time zone)'));
+const asOf = all(
+  'EXECUTE',
+  ...each('history.*_as_of(timestamp with time zone)'),
+  ...ofMoments.map((name) => `mart.${name}_as_of(timestamp with time zone)`),
+);
 const deciding = [
   'sync.accept_change(bigint)',
   'sync.cancel_change(bigint,text)',
@@ -72,6 +150,7 @@ export const expected: Readonly<Record<string, Given>> = {
     ...nothing,
     function: all(
       'EXECUTE',
+      `mart.job_state(text,${Array(6).fill('timestamp with time zone').join(',')})`,
       'sync.accounts_of(name)',
       'sync.only_account()',
       'sync.read_boolean(text)',
@@ -134,6 +213,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.sweeps',
       ),
       'sync.field_events': 'INSERT, SELECT',
+      'sync.stale_jobs': 'DELETE, SELECT',
       'sync.changes': 'SELECT, UPDATE',
       ...all(
         read,
@@ -167,6 +247,7 @@ export const expected: Readonly<Record<string, Given>> = {
         ...deciding,
         'sync.close_change(bigint,text,text)',
         'sync.drop_logins(text)',
+        'sync.refresh_star()',
         'sync.wanted(text,jsonb)',
         'sync.write_as_worker()',
       ),

@@ -6,7 +6,8 @@ DECLARE
   -- An extension's functions are left out: the extension may be somebody else's.
   functions text := (
     SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc
-     WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
+     WHERE (pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
+            OR pronamespace = 'mart'::regnamespace AND (proname = 'job_state' OR proname LIKE '%\_as\_of'))
        AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'));
 BEGIN
   -- Two calls at once in this database would update the same rows of the catalogue.
@@ -19,7 +20,8 @@ BEGIN
   -- A view runs its functions as the role that reads the view: every role that was granted a view of mart needs these. The
   -- functions look at nothing but the text they are given.
   GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
-    sync.read_boolean(text), sync.read_instant(text) TO PUBLIC;
+    sync.read_boolean(text), sync.read_instant(text),
+    mart.job_state(text, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz) TO PUBLIC;
   FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker'] LOOP
     CONTINUE WHEN to_regrole(role_name) IS NULL;
     EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA warehouse, history, mart, sync FROM %I', role_name);
@@ -38,7 +40,7 @@ DECLARE
 BEGIN
   GRANT USAGE ON SCHEMA warehouse, history, mart TO fieldmirror_reader;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
-  FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'history'::regnamespace AND proname LIKE '%\_as\_of' LOOP
+  FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of' LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_reader', name);
   END LOOP;
 END
@@ -94,14 +96,16 @@ BEGIN
   GRANT SELECT, INSERT ON sync.field_events TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source TO fieldmirror_worker;
+  -- To lock the notes of the star for a refresh takes the right to delete them.
+  GRANT SELECT, DELETE ON sync.stale_jobs TO fieldmirror_worker;
   -- A worker checks that each sequence is ahead of its table.
   GRANT SELECT ON ALL SEQUENCES IN SCHEMA warehouse, sync TO fieldmirror_worker;
   FOR name IN
     SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
-                       'resolve_change', 'accept_change', 'close_change', 'set_employee_login', 'drop_logins')
-        OR pronamespace = 'history'::regnamespace AND proname LIKE '%\_as\_of'
+                       'resolve_change', 'accept_change', 'close_change', 'set_employee_login', 'drop_logins', 'refresh_star')
+        OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);
   END LOOP;

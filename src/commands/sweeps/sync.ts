@@ -1,3 +1,4 @@
+import {refreshAfter} from '../../../jobs/refresh-star.ts';
 import {reportOutcome} from '../../../jobs/report-outcome.ts';
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
@@ -62,6 +63,7 @@ export function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string)
   return async (sweepId) => {
     const result = await runSweep(deps, sweepId, signal);
     if (result.outcome === 'postponed') reportOutcome(deps.log, sweepId, result);
+    await refreshAfter(deps, result);
   };
 }
 

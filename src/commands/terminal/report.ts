@@ -2,10 +2,17 @@ import Table from 'cli-table3';
 import {tell} from '../../base/terminal.ts';
 import {formatNumber} from '../../views/format.ts';
 
-/** Rows of a table for a person: numbers to the right, no colours where nobody sees them. */
-export function drawTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+/**
+ * Rows of a table for a person: numbers to the right, no colours where nobody sees them.
+ * @param numbers - columns of numbers that are given as texts
+ */
+export function drawTable(
+  head: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+  numbers: readonly number[] = [],
+): string {
   const isNumber = (column: number) =>
-    rows.length > 0 && rows.every((row) => typeof row[column] === 'number');
+    numbers.includes(column) || (rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
   const table = new Table({
     head: [...head],
     style: {head: [], border: [], compact: true},

@@ -1,8 +1,8 @@
 import type {Fields} from '../resources/field.ts';
+import type {Row} from './copy-rows.ts';
 import type {Order} from './order.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
-import type {Row} from './row.ts';
 import {labourItemId} from './vocabulary/catalogue.ts';
 import {writeMoney} from './vocabulary/words.ts';
 
@@ -11,31 +11,48 @@ export interface Charged {
   readonly rows: readonly Row[];
   readonly subtotalCents: number;
   readonly taxCents: number;
+  /** What the parts cost the business. */
+  readonly expensesCents: number;
 }
 
-/** Labour and parts for jobs that are done or nearly; an estimate for some of the rest. */
+/** Prices rise each January. */
+const yearlyRise = 1.04;
+
+/** Labour and parts for jobs that are done or nearly, and for estimates; a price in advance for some of the rest. */
 export function makeCharges(plan: Plan, order: Order, random: Random): Charged {
-  const {work, crew, minutes} = order;
-  if (order.status === 'scheduled' && !random.isTrue(0.35)) return {rows: [], subtotalCents: 0, taxCents: 0};
+  const {work, crew, minutes, life} = order;
+  const isPriced = order.status !== 'scheduled' || life.estimate !== null || random.isTrue(0.35);
+  if (!isPriced) return {rows: [], subtotalCents: 0, taxCents: 0, expensesCents: 0};
   const hours = Math.round((minutes * Math.max(1, crew.length)) / 15) / 4;
-  const lines = [
-    {itemId: labourItemId, name: 'Labour', cents: work.rateCents, quantity: hours, isPart: false},
+  const years = Number(order.createdAt.slice(0, 4)) - plan.firstYear;
+  const priced = (cents: number) => Math.round(cents * yearlyRise ** years);
+  const lines: Omit<Line, 'discountCents'>[] = [
+    {itemId: labourItemId, name: 'Labour', cents: priced(work.rateCents), quantity: hours, isPart: false},
   ];
   for (let count = random.integer(0, 3); count > 0; count--) {
     const part = random.pick(work.parts);
     lines.push({
       ...part,
+      cents: priced(part.cents),
       quantity: part.cents < 500 ? random.integer(2, 40) : random.integer(1, 2),
       isPart: true,
     });
   }
-  const rows = lines.map((line, place) => makeCharge(plan, {order, line, place, random}));
-  const totals = lines.map(({cents, quantity, isPart}) => ({cents: Math.round(cents * quantity), isPart}));
-  const partsCents = totals.reduce((sum, {cents, isPart}) => sum + (isPart ? cents : 0), 0);
+  // Warranty is free of charge; now and then a customer gets something off.
+  const place = random.weighted([91, 6, 3]);
+  const off = [0, random.integer(5, 10) / 100, 1][place] ?? 0;
+  const charged = lines.map((line) => {
+    const cents = Math.round(line.cents * line.quantity);
+    const discountCents = Math.round(cents * off);
+    return {line: {...line, discountCents}, cents: cents - discountCents, fullCents: cents};
+  });
+  const sum = (cents: readonly number[]) => cents.reduce((one, other) => one + other, 0);
+  const parts = charged.filter(({line}) => line.isPart);
   return {
-    rows,
-    subtotalCents: totals.reduce((sum, {cents}) => sum + cents, 0),
-    taxCents: Math.round((partsCents * Number(order.taxRate)) / 100),
+    rows: charged.map(({line}, at) => makeCharge(plan, {order, line, place: at, random})),
+    subtotalCents: sum(charged.map(({cents}) => cents)),
+    taxCents: Math.round((sum(parts.map(({cents}) => cents)) * Number(order.taxRate)) / 100),
+    expensesCents: Math.round((sum(parts.map(({fullCents}) => fullCents)) * random.integer(25, 40)) / 100),
   };
 }
 
@@ -44,6 +61,8 @@ interface Line {
   readonly name: string;
   readonly cents: number;
   readonly quantity: number;
+  readonly isPart: boolean;
+  readonly discountCents: number;
 }
 
 function makeCharge(
@@ -55,7 +74,7 @@ function makeCharge(
     random,
   }: {readonly order: Order; readonly line: Line; readonly place: number; readonly random: Random},
 ): Row {
-  const {itemId, name, cents, quantity} = line;
+  const {itemId, name, cents, quantity, discountCents} = line;
   const fields: Fields = {
     id: plan.nextId(),
     job_id: order.id,
@@ -66,8 +85,8 @@ function makeCharge(
     quantity: Number.isInteger(quantity) ? quantity.toFixed(1) : String(quantity),
     price_per_unit: writeMoney(cents, random.isTrue(0.05)),
     item_id: itemId,
-    total: writeMoney(Math.round(cents * quantity)),
-    discount: '0.0',
+    total: writeMoney(Math.round(cents * quantity) - discountCents),
+    discount: writeMoney(discountCents),
     sort_order: String(place + 1),
     updated_by: plan.officeId(random),
   };

@@ -2,10 +2,10 @@
 
 import type {Fields} from '../resources/field.ts';
 import {taxes} from '../store/foundation.ts';
+import type {Row} from './copy-rows.ts';
 import type {Ledger} from './ledger.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
-import type {Row} from './row.ts';
 import {
   instructionCount,
   makeFirm,
@@ -22,16 +22,18 @@ import {
 
 const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
+const firmShare = 0.35;
+
 /** @param ledger - the entries of the customers' jobs, which must have been made up before */
 export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonly Row[] {
   const random = plan.random('customer', index);
-  const isFirm = random.isTrue(0.35);
+  const isOfFirm = random.isTrue(firmShare);
   const person = makePerson(random);
   const arrival = plan.arrivalOf(index);
   const createdAt = plan.calendar.at(arrival, random.integer(420, 480));
   const updated = random.integer(Math.min(arrival + 1, plan.calendar.today - 1), plan.calendar.today - 1);
   const fields: Fields = {
-    ...identify(plan, index, {random, person, isFirm}),
+    ...identify(plan, index, {random, person, isFirm: isOfFirm}),
     ...locate(random),
     ...keepBooks(random, index),
     ...ledger.summaryOf(index),
@@ -46,7 +48,12 @@ export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonl
     created_by: plan.officeId(random),
     updated_by: plan.officeId(random),
   };
-  return [{table: 'customers', fields}, ...makeAttached(plan, {fields, random, isFirm})];
+  return [{table: 'customers', fields}, ...makeAttached(plan, {fields, random, isFirm: isOfFirm})];
+}
+
+/** Whether a customer is a firm: the first that its own chance decides. */
+export function isFirm(plan: Plan, index: number): boolean {
+  return plan.random('customer', index).isTrue(firmShare);
 }
 
 /** The tax entity of a customer, and so of its jobs; few have none. */

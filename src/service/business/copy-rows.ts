@@ -2,8 +2,16 @@ import {Readable} from 'node:stream';
 import {pipeline} from 'node:stream/promises';
 import type pg from 'pg';
 import {from} from 'pg-copy-streams';
+import type {Fields} from '../resources/field.ts';
 import type {Table} from '../resources/resource.ts';
-import type {Row} from './row.ts';
+
+/** A made-up record on its way to its table. */
+export interface Row {
+  readonly table: Table;
+  readonly fields: Fields;
+  /** Columns beside `fields`, as COPY reads them. */
+  readonly beside?: Readonly<Record<string, string>>;
+}
 
 /** Writes rows of any tables, one COPY a table; all rows of a table have the same columns beside `fields`. */
 export async function copyRows(client: pg.PoolClient, rows: readonly Row[]): Promise<void> {

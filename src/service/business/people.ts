@@ -1,9 +1,9 @@
 import type {Fields} from '../resources/field.ts';
 import {owner} from '../store/foundation.ts';
 import {makeUpCredentials} from '../store/secrets.ts';
+import type {Row} from './copy-rows.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
-import type {Row} from './row.ts';
 import {catalogue} from './vocabulary/catalogue.ts';
 import {makeMail, makePerson, makePhone, makeStreet, makeTown} from './vocabulary/words.ts';
 

@@ -39,6 +39,16 @@ export class Plan {
     this.#ids = {next: FIRST_ID + customers};
   }
 
+  /** The moment at which the business is looked at: early in the morning of today, when a crew that begins at seven is there. */
+  get now(): string {
+    return this.calendar.at(this.calendar.today, 479);
+  }
+
+  /** The year of the first day. */
+  get firstYear(): number {
+    return Number(this.calendar.at(this.calendar.today - this.calendar.days, 720).slice(0, 4));
+  }
+
   random(label: string, index: number): Random {
     return new Random(this.seed, label, index);
   }

@@ -4,11 +4,11 @@ import {AccountTime} from '../account-time.ts';
 import type {Fields} from '../resources/field.ts';
 import {type Charged, makeCharges} from './charges.ts';
 import {makeNote} from './clients.ts';
+import type {Row} from './copy-rows.ts';
 import type {Ledger} from './ledger.ts';
 import {decideOrder, type Order} from './order.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
-import type {Row} from './row.ts';
 import {writeMoney} from './vocabulary/words.ts';
 
 /** @param ledger - gets the entry that the job leaves with its customer */
@@ -18,7 +18,7 @@ export function makeJob(plan: Plan, index: number, ledger: Ledger): readonly Row
   const charged = makeCharges(plan, order, random);
   const task =
     order.start !== null && random.isTrue(0.25) ? [makeTask(plan, {order, start: order.start})] : [];
-  const bill = makeBill(order, {charged, random, today: plan.calendar.at(plan.calendar.today - 1, 1020)});
+  const bill = makeBill(order, {charged, random, now: plan.now});
   const fields: Fields = {
     ...describe(plan, {index, order, random}),
     ...bill,
@@ -29,10 +29,7 @@ export function makeJob(plan: Plan, index: number, ledger: Ledger): readonly Row
     customer_id: plan.customerId(order.customer),
     job_number: String(plan.jobNumber(index)),
     created_at: order.createdAt,
-    updated_at:
-      [bill.invoice_paid_on, bill.invoice_viewed_on, bill.completed_on, order.createdAt].find(
-        (at) => (at ?? null) !== null,
-      ) ?? null,
+    updated_at: latestOf(order, bill),
   };
   enter(ledger, {order, fields, charged});
   const employees = order.crew.map((technician) => plan.employeeId(technician));
@@ -70,7 +67,11 @@ function describe(
         ? '203'
         : null,
     on_hold: isWaiting && random.isTrue(0.5) ? order.createdAt : null,
-    estimate_type: random.isTrue(0.2) ? 'won' : null,
+    canceled_on: order.life.canceledAt,
+    estimate_type: order.life.estimate?.wonAt == null ? null : 'won',
+    estimate_sent_on: order.life.estimate?.sentAt ?? null,
+    won_date: order.life.estimate?.wonAt ?? null,
+    lost_date: order.life.estimate?.lostAt ?? null,
     recurring_interval: isYearly ? 'yearly' : random.isTrue(0.1) ? '' : null,
     po_number: random.isTrue(0.15) ? `00${random.integer(100, 9999)}` : random.isTrue(0.2) ? '' : null,
     custom_text1: random.isTrue(0.2) ? 'None' : null,
@@ -87,64 +88,83 @@ function describe(
   };
 }
 
-/** Sums, tax and the state of the invoice. No time is later than `today`. */
+/** The last of what happened to a job. */
+function latestOf({createdAt, life}: Order, bill: Fields): string {
+  const {
+    invoice_paid_on: paid,
+    invoice_viewed_on: viewed,
+    invoice_sent_date: sent,
+    invoice_date: invoiced,
+  } = bill;
+  const {estimate, canceledAt, startedAt, endedAt} = life;
+  const own = [estimate?.sentAt, estimate?.wonAt, estimate?.lostAt, canceledAt, startedAt, endedAt];
+  const times = [createdAt, ...own, invoiced, sent, viewed, paid].filter(
+    (at) => at !== null && at !== undefined,
+  );
+  return times.toSorted().at(-1) ?? createdAt;
+}
+
+/** Sums, tax and the state of the invoice. */
 function makeBill(
   order: Order,
-  {charged, random, today}: {readonly charged: Charged; readonly random: Random; readonly today: string},
+  {charged, random, now}: {readonly charged: Charged; readonly random: Random; readonly now: string},
 ): Fields {
-  const {subtotalCents, taxCents} = charged;
+  const {subtotalCents, taxCents, expensesCents} = charged;
   const totalCents = subtotalCents + taxCents;
-  const sums = {
+  const {startedAt, endedAt, invoicedAt, paidAt, paidShare} = order.life;
+  const balanceCents = paidAt === null ? totalCents - Math.round(totalCents * paidShare) : 0;
+  const past = (days: number) => {
+    const at = invoicedAt === null ? null : AccountTime.addMinutes(invoicedAt, days * 1440);
+    return at !== null && at < now ? at : null;
+  };
+  const sentAt = random.isTrue(0.9) ? past(random.integer(0, 1)) : null;
+  return {
     subtotal: writeMoney(subtotalCents),
     tax: writeMoney(taxCents),
     total: writeMoney(totalCents),
-    total_expenses: '0.0',
-  };
-  const {start, status} = order;
-  if (status === 'scheduled' || start === null)
-    return {...sums, balance_remaining: sums.total, invoice_status: 'unpaid'};
-  if (status === 'in_progress')
-    return {...sums, balance_remaining: sums.total, invoice_status: 'unpaid', started_on: start};
-  const later = (days: number) => {
-    const at = AccountTime.addMinutes(start, order.minutes + days * 1440);
-    return at < today ? at : null;
-  };
-  const paidAt = random.isTrue(0.85) ? later(random.integer(0, 45)) : null;
-  const done = AccountTime.addMinutes(start, order.minutes);
-  return {
-    ...sums,
-    balance_remaining: paidAt === null ? sums.total : '0.0',
+    total_expenses: endedAt === null ? '0.0' : writeMoney(expensesCents),
+    balance_remaining: paidAt === null ? writeMoney(balanceCents) : '0.0',
     invoice_status: paidAt === null ? 'unpaid' : 'paid',
-    invoice_terms: random.pick(['Net 30 ', 'Due on receipt', null]),
-    invoice_date: done,
-    invoice_sent_date: later(1),
-    invoice_viewed_on: random.isTrue(0.4) ? later(2) : null,
-    invoice_paid_on: paidAt,
-    started_on: start,
-    completed_on: done,
+    ...(startedAt === null ? {} : {started_on: startedAt}),
+    ...(endedAt === null
+      ? {}
+      : {
+          completed_on: endedAt,
+          invoice_terms: random.pick(['Net 30 ', 'Due on receipt', null]),
+          invoice_date: invoicedAt,
+          invoice_sent_date: sentAt,
+          invoice_viewed_on: sentAt !== null && random.isTrue(0.4) ? past(2) : null,
+          invoice_paid_on: paidAt,
+        }),
   };
 }
 
+/** Nearly every visit has hours, each entered within three days. */
 function makeEntries(plan: Plan, order: Order, random: Random): readonly Row[] {
-  const {start, status, crew, minutes} = order;
-  if (status === 'scheduled' || start === null) return [];
+  const {crew, life, minutes} = order;
+  const {startedAt, endedAt} = life;
+  if (startedAt === null || random.isTrue(0.02)) return [];
+  const worked = endedAt === null ? minutes : (Date.parse(endedAt) - Date.parse(startedAt)) / 60_000;
   return crew.map((technician) => {
-    const hours = Math.max(0.25, Math.round((minutes + random.integer(-2, 3) * 15) / 15) / 4);
+    const hours = Math.max(0.25, Math.round((worked + random.integer(-1, 1) * 15) / 15) / 4);
     const employee = plan.employeeId(technician);
+    const ended = AccountTime.addMinutes(startedAt, hours * 60);
+    const later = AccountTime.addMinutes(ended, [0, 0, 0, 1440, 2880, 4320][random.integer(0, 5)] ?? 0);
+    const entered = later < plan.now ? later : startedAt;
     const fields: Fields = {
       id: plan.nextId(),
       job_id: order.id,
       employee_id: employee,
-      started_on: start,
-      ended_on: AccountTime.addMinutes(start, hours * 60),
+      started_on: startedAt,
+      ended_on: ended,
       number_of_hours: Number.isInteger(hours) ? hours.toFixed(1) : String(hours),
       note: random.pick(['', null, null, 'Travel included']),
       mileage: random.isTrue(0.4) ? `${random.integer(1, 40)}.5` : null,
-      billable: 'true',
+      billable: String(!random.isTrue(0.08)),
       created_by: employee,
       updated_by: employee,
-      created_at: start,
-      updated_at: start,
+      created_at: entered,
+      updated_at: entered,
     };
     return {table: 'time_entries', fields};
   });
@@ -152,7 +172,8 @@ function makeEntries(plan: Plan, order: Order, random: Random): readonly Row[] {
 
 function makeTask(plan: Plan, {order, start}: {readonly order: Order; readonly start: string}): Row {
   const isDone = order.status === 'complete';
-  const done = AccountTime.addMinutes(start, order.minutes);
+  const ends = AccountTime.addMinutes(start, order.minutes);
+  const done = order.life.endedAt;
   const [technician] = order.crew;
   const fields: Fields = {
     id: plan.nextId(),
@@ -161,7 +182,7 @@ function makeTask(plan: Plan, {order, start}: {readonly order: Order; readonly s
     employee_id: technician === undefined ? null : plan.employeeId(technician),
     name: `Visit: ${order.work.name}`,
     scheduled_at: start,
-    ends_at: done,
+    ends_at: ends,
     duration: `${order.minutes}.0`,
     completed: String(isDone),
     completed_at: isDone ? done : null,
@@ -175,8 +196,10 @@ function enter(
   ledger: Ledger,
   {order, fields, charged}: {readonly order: Order; readonly fields: Fields; readonly charged: Charged},
 ): void {
-  const {completed_on: at = null, job_number: number = null, invoice_status: invoice} = fields;
+  const {completed_on: at = null, job_number: number = null} = fields;
   if (at === null || number === null) return;
   ledger.complete(order.customer, {number, at, name: order.work.name});
-  if (invoice === 'unpaid') ledger.owe(order.customer, charged.subtotalCents + charged.taxCents);
+  const {paidAt, paidShare} = order.life;
+  const totalCents = charged.subtotalCents + charged.taxCents;
+  if (paidAt === null) ledger.owe(order.customer, totalCents - Math.round(totalCents * paidShare));
 }

@@ -6,10 +6,12 @@ import {sync} from '../accounts/accounts-table.ts';
 import {applyCapturedTables} from '../changes/rules/captured-tables.ts';
 import {applyTransitions} from '../changes/rules/transitions.ts';
 import {applyWriteRules} from '../changes/rules/write-rules.ts';
-import type {WarehouseTable} from '../rows/warehouse-table.ts';
+import {applyStar, starComments} from '../star/apply-star.ts';
+import {martTables} from '../star/mart-tables.ts';
 import {applySource} from './apply-source.ts';
 import {commentTable} from './commented-table.ts';
 import {commentsOf, writeComments} from './comments.ts';
+import type {Definitions} from './definitions.ts';
 import {historyComments} from './history-comments.ts';
 import {migrationsFolder} from './migration-check.ts';
 import type {Source} from './read-source.ts';
@@ -35,23 +37,24 @@ export async function applyMigrations(client: pg.PoolClient): Promise<void> {
   });
 }
 
-/** Brings the functions, the drawing of the states, the captured tables, the write rules and every comment in line with the code, all or nothing. */
+/** Brings the functions, the drawing of the states, the captured tables, the write rules, the star and every comment in line with the code, all or nothing. */
 export async function applyDefinitions(
   client: pg.ClientBase,
-  tables: readonly WarehouseTable[],
+  {tables, star}: Definitions,
   source: Source,
 ): Promise<void> {
   await applySource(client, tables, source);
   await applyTransitions(client);
   await applyCapturedTables(client, tables);
   await applyWriteRules(client, tables);
-  await applyComments(client, tables);
+  await applyStar(client, star);
+  await applyComments(client, {tables, star});
 }
 
 /** Brings comments, the views of mart and the grants in line with the code; a comment that agrees is not touched. */
-export async function applyComments(client: pg.ClientBase, tables: readonly WarehouseTable[]): Promise<void> {
-  const commented = [...tables.map(commentsOf), ...syncTables, migrationsTable];
-  await writeComments(client, commented, historyComments(tables));
+export async function applyComments(client: pg.ClientBase, {tables, star}: Definitions): Promise<void> {
+  const commented = [...tables.map(commentsOf), ...syncTables, ...martTables, migrationsTable];
+  await writeComments(client, commented, [...historyComments(tables), ...starComments(star)]);
   // The views of mart show every column there is, each with its comment.
   await client.query('SELECT sync.build_mart()');
   await client.query('SELECT sync.grant_roles()');

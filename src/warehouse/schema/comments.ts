@@ -3,8 +3,7 @@
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import pg from 'pg';
 import {type MirrorTable, ownColumns} from '../rows/mirror-table.ts';
-import type {Comment} from './comment.ts';
-import type {CommentedTable} from './commented-table.ts';
+import type {Comment, CommentedTable} from './commented-table.ts';
 import {toDrizzle} from './drizzle-table.ts';
 
 const schemas: Readonly<Record<string, string>> = {
@@ -12,7 +11,7 @@ const schemas: Readonly<Record<string, string>> = {
     'Current rows of the mirrored accounts, one table for each kind of object; deleted ones are marked.',
   history:
     'Every version of every warehouse row: a view of each table with all its versions, and a function that gives the table as it was at a moment.',
-  mart: 'For BI tools: the live records of each warehouse table, without our bookkeeping and with the promoted fields as columns; and what is wanted but not agreed.',
+  mart: 'For BI tools: the star (dim_, fct_) and its answers (ask_), each also as of any moment; the live records of each warehouse table, without our bookkeeping and with the promoted fields as columns; and what is wanted but not agreed.',
   sync: 'What the mirror must remember for its work: accounts, sweeps, schedules, quarantine.',
 };
 

@@ -1,5 +1,5 @@
 import {type MirrorTable, ownColumns} from '../rows/mirror-table.ts';
-import type {Comment} from './comment.ts';
+import type {Comment} from './commented-table.ts';
 
 type Columns = Readonly<Record<string, string>>;
 

@@ -4,8 +4,8 @@
 import type pg from 'pg';
 import {FatalError} from '../../base/errors.ts';
 import {openPool} from '../postgres/database.ts';
-import type {WarehouseTable} from '../rows/warehouse-table.ts';
 import {isOutdated, readAppliedSource} from './apply-source.ts';
+import type {Definitions} from './definitions.ts';
 import {checkMigrations} from './migration-check.ts';
 import {readSource} from './read-source.ts';
 
@@ -17,13 +17,12 @@ const lockKey = '7203685477580001';
  * Brings the schema up to date, and with it functions, rules and comments. Two at once take turns, each on a
  * session of its own.
  * @param pool - opened by `openPool`; only its address is used
- * @param tables - every warehouse table
  * @param isThorough - looks at the comments even where nothing changed
  * @throws {FatalError} Postgres is too old or not in UTF-8, or the database knows migrations that we do not
  */
 export async function migrate(
   pool: pg.Pool,
-  tables: readonly WarehouseTable[],
+  definitions: Definitions,
   isThorough = false,
 ): Promise<{applied: number}> {
   const own = openPool(pool.options.connectionString ?? '', {
@@ -34,7 +33,7 @@ export async function migrate(
   try {
     const client = await own.connect();
     try {
-      return {applied: await migrateAlone(client, tables, isThorough)};
+      return {applied: await migrateAlone(client, definitions, isThorough)};
     } finally {
       client.release();
     }
@@ -46,7 +45,7 @@ export async function migrate(
 
 async function migrateAlone(
   client: pg.PoolClient,
-  tables: readonly WarehouseTable[],
+  definitions: Definitions,
   isThorough: boolean,
 ): Promise<number> {
   await checkServer(client);
@@ -55,27 +54,27 @@ async function migrateAlone(
     `SELECT set_config('lock_timeout', '0', false), set_config('statement_timeout', '0', false)`,
   );
   await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
-  return await migrateLocked(client, tables, isThorough);
+  return await migrateLocked(client, definitions, isThorough);
 }
 
 async function migrateLocked(
   client: pg.PoolClient,
-  tables: readonly WarehouseTable[],
+  definitions: Definitions,
   isThorough: boolean,
 ): Promise<number> {
   const before = await checkMigrations(client);
   if (before.unknown.length > 0) throw new FatalError(`migrations: ${before.problem}`);
-  const source = readSource(tables);
+  const source = readSource(definitions);
   const isSame = before.missing.length === 0 && !isOutdated(await readAppliedSource(client), source);
   if (isSame && !isThorough) return 0;
   await checkOwner(client);
   const {applyComments, applyDefinitions, applyMigrations} = await import('./apply-migrations.ts');
   if (isSame) {
-    await applyComments(client, tables);
+    await applyComments(client, definitions);
     return 0;
   }
   await applyMigrations(client);
-  await inTransaction(client, () => applyDefinitions(client, tables, source));
+  await inTransaction(client, () => applyDefinitions(client, definitions, source));
   const {problem} = await checkMigrations(client);
   if (problem !== null) throw new FatalError(`migrations: after applying them: ${problem}`);
   return before.missing.length;

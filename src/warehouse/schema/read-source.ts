@@ -6,7 +6,7 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {packageRoot, readVersion} from '../../base/package.ts';
 import {transitions} from '../changes/rules/transitions.ts';
-import type {WarehouseTable} from '../rows/warehouse-table.ts';
+import type {Definitions} from './definitions.ts';
 
 const functionsFolder = join(packageRoot, 'migrations', 'functions');
 
@@ -14,20 +14,20 @@ const functionsFolder = join(packageRoot, 'migrations', 'functions');
 export interface Source {
   /** Our version, as in `0.1.0`. */
   readonly version: string;
-  /** SHA-256 over the files, over the definitions of the tables that they are applied to, and over the drawing of the states. */
+  /** SHA-256 over the files, over the definitions, and over the drawing of the states. */
   readonly hash: string;
   /** SQL, in the order to run it. */
   readonly files: readonly {readonly name: string; readonly text: string}[];
 }
 
-/** Reads `migrations/functions`, and the definitions of these tables. */
-export function readSource(tables: readonly WarehouseTable[], folder = functionsFolder): Source {
+/** Reads `migrations/functions`, and the definitions. */
+export function readSource(definitions: Definitions, folder = functionsFolder): Source {
   const files = readdirSync(folder, {recursive: true, encoding: 'utf8'})
     .filter((name) => name.endsWith('.sql'))
     .sort()
     .map((name) => ({name, text: readFileSync(join(folder, name), 'utf8')}));
   const hash = createHash('sha256')
-    .update(JSON.stringify([files, tables, transitions]))
+    .update(JSON.stringify([files, definitions, transitions]))
     .digest('hex');
   return {version: readVersion(), hash, files};
 }

@@ -15,6 +15,7 @@ import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
 import {workersTable} from '../health/workers-table.ts';
 import {bigNumber, bytea} from '../postgres/column-types.ts';
+import {staleJobsTable} from '../star/stale-jobs-table.ts';
 import {absentNumbersTable, sightingsTable, tombstonesTable} from '../sweeps/evidence-tables.ts';
 import {quarantineTable} from '../sweeps/quarantine-table.ts';
 import {schedulesTable} from '../sweeps/schedules-table.ts';
@@ -77,5 +78,6 @@ export const syncTables: readonly CommentedTable[] = [
   employeeLoginsTable,
   authorAccountsTable,
   sourceTable,
+  staleJobsTable,
   workersTable,
 ];

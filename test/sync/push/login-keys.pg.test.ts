@@ -5,7 +5,7 @@ import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {parseKeys} from '../../../src/base/seal.ts';
 import type {Secret} from '../../../src/base/secret.ts';
-import {allTables} from '../../../src/streams/all-tables.ts';
+import {definitions} from '../../../src/insight/definitions.ts';
 import {Passwords} from '../../../src/sync/push/send/passwords.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {migrate} from '../../../src/warehouse/schema/migrate.ts';
@@ -72,7 +72,7 @@ test('a pgcrypto that is in another schema already is used from there', async ()
   const database = await createDatabase();
   const pool = openPool(database.url, {max: 2, applicationName: 'test'});
   await pool.query('CREATE SCHEMA "Tools"; CREATE EXTENSION pgcrypto SCHEMA "Tools"');
-  await migrate(pool, allTables);
+  await migrate(pool, definitions);
   await pool.query(
     `INSERT INTO sync.accounts (name, api_url, time_zone, employee_id) VALUES ('a', 'http://a', 'UTC', 1)`,
   );

@@ -4,8 +4,8 @@
 // The small young generation halves the memory of a first load and costs it a tenth of its speed.
 
 import {enableCompileCache} from 'node:module';
-import {fixAllocator} from './commands/process/allocator.ts';
+import {fixAllocator} from '../commands/process/allocator.ts';
 
 fixAllocator(process.argv.slice(2));
 enableCompileCache();
-await import('./program/run.ts');
+await import('./run.ts');

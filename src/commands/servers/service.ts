@@ -1,13 +1,13 @@
 import {once} from 'node:events';
-import type {Config} from '../base/config.ts';
-import {UsageError} from '../base/errors.ts';
-import {createLogger} from '../base/log.ts';
-import {type Business, seedBusiness} from '../service/business.ts';
-import {startService} from '../service/server.ts';
-import {openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
-import {print} from './terminal/report.ts';
-import {tellStep} from './terminal/tell-step.ts';
-import {tellMaking} from './world.ts';
+import type {Config} from '../../base/config.ts';
+import {UsageError} from '../../base/errors.ts';
+import {createLogger} from '../../base/log.ts';
+import {type Business, seedBusiness} from '../../service/business.ts';
+import {startService} from '../../service/server.ts';
+import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
+import {print} from '../terminal/report.ts';
+import {tellStep} from '../terminal/tell-step.ts';
+import {tellMaking} from '../world.ts';
 
 export interface ServiceOptions {
   readonly port: number;

@@ -1,12 +1,12 @@
 import {once} from 'node:events';
 import {isIP} from 'node:net';
-import type {Config} from '../base/config.ts';
-import {createLogger} from '../base/log.ts';
-import {tellAside} from '../base/terminal.ts';
-import {openPools} from '../http-api/pools.ts';
-import {openHttpApi} from '../http-api/server.ts';
-import {print} from './terminal/report.ts';
-import {withWarehouse} from './warehouse.ts';
+import type {Config} from '../../base/config.ts';
+import {createLogger} from '../../base/log.ts';
+import {tellAside} from '../../base/terminal.ts';
+import {openPools} from '../../http-api/pools.ts';
+import {openHttpApi} from '../../http-api/server.ts';
+import {print} from '../terminal/report.ts';
+import {withWarehouse} from '../warehouse.ts';
 
 export interface HttpCommand {
   readonly port: number;

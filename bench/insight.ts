@@ -1,0 +1,120 @@
+// npm run bench:insight [-- --jobs 60000]: the star of a business with so many jobs. How long each answer takes, a refresh
+// after a hundred changed jobs, after none and of everything, and the query that a BI tool writes. It reports; it asserts nothing.
+
+import {fork} from 'node:child_process';
+import {once} from 'node:events';
+import {join} from 'node:path';
+import {parseArgs} from 'node:util';
+import type pg from 'pg';
+import {drawTable} from '../src/commands/terminal/report.ts';
+import {questions} from '../src/insight/questions/questions.ts';
+import {members} from '../src/insight/star/star.ts';
+import {formatNumber} from '../src/views/format.ts';
+import {inSweepTransaction, openPool} from '../src/warehouse/postgres/database.ts';
+import {refreshStar} from '../src/warehouse/star/refresh-star.ts';
+import {startProgram} from '../test/support/command.ts';
+import {startPostgres} from '../test/support/own-postgres.ts';
+import {SetUp} from '../test/support/set-up.ts';
+
+const {values} = parseArgs({options: {jobs: {type: 'string', default: '60000'}}});
+const runs = 3;
+
+const setUp = new SetUp();
+const {postgres} = await startPostgres(setUp, 'bench');
+const service = fork(join(import.meta.dirname, 'load', 'kept-service.ts'), [
+  await postgres.url('business'),
+  values.jobs,
+]);
+const databaseUrl = await postgres.url('warehouse');
+const pool = openPool(databaseUrl, {max: 2, applicationName: 'bench', statementTimeoutMs: 0});
+try {
+  const [{url, token}] = await once(service, 'message');
+  await mirror(url, token);
+  await pool.query('VACUUM (ANALYZE)');
+  await pool.query(
+    `INSERT INTO mart.settings (account_key, working_hours) SELECT account_key, '{8,8,8,8,8,0,0}' FROM mart.dim_account`,
+  );
+  const refreshes = [
+    ['everything', await secondsOf(() => refreshStar(pool))],
+    ['after 100 changed jobs', await bestOf(refreshAfterChanges)],
+    ['after none', await bestOf(() => secondsOf(() => refreshStar(pool)))],
+  ] as const;
+  await pool.query('VACUUM (ANALYZE)');
+  const answers: [string, number][] = [];
+  for (const {name} of questions)
+    answers.push([
+      name,
+      await bestOf(() => secondsOf(() => read(`SELECT * FROM mart.${name} WHERE account_key = 1`))),
+    ]);
+  answers.sort(([, one], [, other]) => other - one);
+  const naive: [string, number][] = [];
+  for (const fact of members.filter(({name}) => name.startsWith('fct_')))
+    naive.push([fact.name, await bestOf(() => secondsOf(() => read(naiveQuery(fact))))]);
+  const draw = (head: string, rows: readonly (readonly [string, number])[]) =>
+    drawTable(
+      [head, 'seconds'],
+      rows.map(([name, seconds]) => [name, seconds.toFixed(3)]),
+    );
+  process.stdout.write(
+    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them\n${draw('refresh', refreshes)}\n${draw('answer', answers)}\n${draw('one fact and its dimensions, LIMIT 6', naive)}\n`,
+  );
+} finally {
+  await pool.end();
+  service.disconnect();
+  await setUp.end();
+}
+
+async function mirror(url: string, token: string): Promise<void> {
+  const program = join(import.meta.dirname, '..', 'bin', 'fieldmirror');
+  const {code, stdout, stderr} = await startProgram([program, 'start', '--once'], {
+    DATABASE_URL: databaseUrl,
+    FIELDMIRROR_API_URL: url,
+    FIELDMIRROR_API_TOKEN: token,
+    FIELDMIRROR_TIME_ZONE: 'America/New_York',
+  }).ended;
+  if (code !== 0) throw new Error(`start --once ended with ${code}: ${stdout}${stderr}`);
+}
+
+async function read(text: string): Promise<pg.QueryResult> {
+  const client = await pool.connect();
+  try {
+    await client.query('SET jit = off');
+    return await client.query(text);
+  } finally {
+    client.release();
+  }
+}
+
+/** As a BI tool writes it: a fact with every dimension that it has a key of, and nothing of them asked for. */
+function naiveQuery({name, columns}: (typeof members)[number]): string {
+  const keys = new Set(columns.map(([column]) => column));
+  const dimensions = members.filter(
+    ({name: other, columns: [first]}) =>
+      /^dim_(?!.*_version$)/.test(other) && first !== undefined && keys.has(first[0]),
+  );
+  const joins = dimensions.map(
+    ({name: other, columns: [first]}) => `LEFT JOIN mart.${other} USING (${first?.[0]})`,
+  );
+  return `SELECT count(*) FROM mart.${name} AS fact ${joins.join(' ')} WHERE fact.account_key = 1 LIMIT 6`;
+}
+
+async function refreshAfterChanges(): Promise<number> {
+  await inSweepTransaction(pool, async (client) => {
+    await client.query(
+      `UPDATE warehouse.jobs SET subtotal = subtotal + 1, total = total + 1 WHERE row_id IN (SELECT row_id FROM warehouse.jobs ORDER BY md5(row_id::text) LIMIT 100)`,
+    );
+  });
+  return await secondsOf(() => refreshStar(pool));
+}
+
+async function secondsOf(act: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await act();
+  return (performance.now() - startedAt) / 1000;
+}
+
+async function bestOf(measure: () => Promise<number>): Promise<number> {
+  const seconds: number[] = [];
+  for (let run = 0; run < runs; run++) seconds.push(await measure());
+  return Math.min(...seconds);
+}

@@ -1,0 +1,60 @@
+-- The jobs that what is noted concerns, with all other jobs of their customers: which job of a customer was the first may have
+-- changed.
+CREATE OR REPLACE FUNCTION sync.widen_stale(noted sync.stale_jobs[]) RETURNS bigint[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  WITH numbers AS MATERIALIZED (SELECT DISTINCT account_id, job_number FROM unnest(noted) AS one WHERE job_number IS NOT NULL),
+  gone AS (SELECT DISTINCT account_id, customer_id FROM unnest(noted) AS one WHERE customer_id IS NOT NULL),
+  touched AS MATERIALIZED (
+    SELECT job.row_id, job.account_id, job.customer_id FROM numbers JOIN warehouse.jobs AS job USING (account_id, job_number)
+     UNION
+    SELECT job.row_id, job.account_id, job.customer_id FROM gone JOIN warehouse.jobs AS job USING (account_id, customer_id)
+  ), customers AS (
+    SELECT held.customer_key FROM touched JOIN mart.fct_job AS held ON held.job_key = touched.row_id
+     UNION
+    SELECT customer.row_id FROM touched JOIN warehouse.customers AS customer ON customer.account_id = touched.account_id AND customer.id = touched.customer_id
+  )
+  SELECT coalesce(array_agg(job_key), '{}')
+    FROM (SELECT row_id AS job_key FROM touched
+           UNION
+          SELECT held.job_key FROM customers JOIN mart.fct_job AS held USING (customer_key) WHERE customer_key <> -1
+           UNION
+          -- A job that is no longer in the warehouse at all is in the star alone.
+          SELECT held.job_key FROM numbers JOIN mart.fct_job AS held ON held.account_key = numbers.account_id AND held.job_number = numbers.job_number) AS all_keys
+$$;
+COMMENT ON FUNCTION sync.widen_stale IS 'The keys of the jobs that notes concern, with all other jobs of their customers.';
+
+-- Writes what is stale into the kept tables of the star, in one transaction: readers see them before or after. The caller has
+-- locked the notes and reads from one snapshot (src/warehouse/star/refresh-star.ts): a note is in it if and only if what was
+-- written is.
+CREATE OR REPLACE FUNCTION sync.refresh_star() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  noted sync.stale_jobs[];
+  keys bigint[];
+  member text;
+  written bigint := 0;
+BEGIN
+  WITH taken AS (DELETE FROM sync.stale_jobs RETURNING stale_jobs) SELECT array_agg(stale_jobs) INTO noted FROM taken;
+  IF noted IS NULL THEN
+    RETURN 0;
+  END IF;
+  IF NOT EXISTS (SELECT FROM unnest(noted) AS one WHERE job_number IS NULL AND customer_id IS NULL) THEN
+    keys := sync.widen_stale(noted);
+  END IF;
+  -- Above a quarter of all, everything is cheaper.
+  IF keys IS NULL OR cardinality(keys) * 4 > (SELECT count(*) FROM warehouse.jobs) THEN
+    FOREACH member IN ARRAY ARRAY['fct_job', 'fct_job_charge', 'fct_time_entry', 'fct_assignment'] LOOP
+      EXECUTE format('DELETE FROM mart.%I', member);
+      EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I', member, 'all_' || member);
+    END LOOP;
+    SELECT count(*) INTO written FROM mart.fct_job;
+  ELSE
+    FOREACH member IN ARRAY ARRAY['fct_job', 'fct_job_charge', 'fct_time_entry', 'fct_assignment'] LOOP
+      EXECUTE format('DELETE FROM mart.%I WHERE job_key = ANY ($1)', member) USING keys;
+      EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I($1)', member, 'some_' || member) USING keys;
+    END LOOP;
+    written := cardinality(keys);
+  END IF;
+  RETURN written;
+END $$;
+COMMENT ON FUNCTION sync.refresh_star IS 'Writes the jobs that changed since the last refresh into the kept tables of the star; returns how many.';

@@ -1,0 +1,103 @@
+import {pipeline} from 'node:stream/promises';
+import pg from 'pg';
+import {to as copyTo} from 'pg-copy-streams';
+import {tell} from '../../base/terminal.ts';
+import type {Question} from '../../insight/questions/question.ts';
+import {drawTable} from '../terminal/report.ts';
+
+/** A question, the account it is about, and the moment; null is the present. */
+export interface Asked {
+  readonly question: Question;
+  readonly accountKey: string;
+  readonly moment: string | null;
+}
+
+export interface Answer {
+  readonly json: {
+    readonly columns: readonly string[];
+    readonly rows: readonly Readonly<Record<string, unknown>>[];
+    readonly isCutOff: boolean;
+  };
+  readonly text: string;
+}
+
+/** The statement that anybody may run who may read `mart`. */
+export function sqlOf({question, accountKey, moment}: Asked): string {
+  const columns = columnsOf(question).join(', ');
+  const source =
+    moment === null ? `mart.${question.name}` : `mart.${question.name}_as_of(${pg.escapeLiteral(moment)})`;
+  return `SELECT ${columns} FROM ${source} WHERE account_key = ${accountKey} ORDER BY ${question.order}`;
+}
+
+/** What is shown of an answer: neither the account, which was asked for, nor keys. */
+function columnsOf({columns}: Question): string[] {
+  return columns.map(([name]) => name).filter((name) => !name.endsWith('_key'));
+}
+
+/** Reads an answer, up to so many rows. */
+export async function readAnswer(client: pg.ClientBase, asked: Asked, limit: number): Promise<Answer> {
+  const {fields, rows} = await client.query<(string | null)[]>({
+    text: `${sqlOf(asked)} LIMIT ${limit + 1}`,
+    rowMode: 'array',
+    types: {getTypeParser: () => (value: string) => value},
+  } as pg.QueryArrayConfig);
+  const shown = rows.slice(0, limit);
+  const isCutOff = rows.length > limit;
+  const columns = fields.map(({name}) => name);
+  const kinds = fields.map(({dataTypeID}) => kindOf(dataTypeID));
+  const json = shown.map((row) =>
+    Object.fromEntries(row.map((value, at) => [columns[at], toJson(value, kinds[at])])),
+  );
+  const places = kinds.map((kind, at) =>
+    kind === 'amount' ? Math.max(0, ...shown.map((row) => placesOf(row[at]))) : 0,
+  );
+  const cells = shown.map((row) => row.map((value, at) => show(value, kinds[at], places[at])));
+  const head = columns.map((name) => name.replaceAll('_', ' '));
+  const numbers = kinds.flatMap((kind, at) => (kind === 'whole' || kind === 'amount' ? [at] : []));
+  const more = isCutOff ? `\nthe first ${limit}: --limit shows more` : '';
+  const table = shown.length === 0 ? 'nothing' : drawTable(head, cells, numbers);
+  return {json: {columns, rows: json, isCutOff}, text: `${table}${more}`};
+}
+
+/** Writes an answer as CSV, all of it, as Postgres makes it; to a terminal without what a terminal must not get. */
+export async function writeCsv(client: pg.ClientBase, asked: Asked): Promise<void> {
+  const rows = client.query(copyTo(`COPY (${sqlOf(asked)}) TO STDOUT (FORMAT csv, HEADER)`));
+  if (!process.stdout.isTTY) {
+    await pipeline(rows, process.stdout, {end: false});
+    return;
+  }
+  rows.setEncoding('utf8');
+  for await (const part of rows) tell(String(part));
+}
+
+type Kind = 'whole' | 'amount' | 'truth' | 'words';
+
+function kindOf(typeId: number): Kind {
+  const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL} = pg.types.builtins;
+  if ([INT2, INT4, INT8].includes(typeId)) return 'whole';
+  if ([NUMERIC, FLOAT8].includes(typeId)) return 'amount';
+  return typeId === BOOL ? 'truth' : 'words';
+}
+
+/** Amounts stay texts, for a number of JSON would not hold them exactly. */
+function toJson(value: string | null, kind: Kind | undefined): unknown {
+  if (value === null) return null;
+  if (kind === 'whole') return Number(value);
+  return kind === 'truth' ? value === 't' : value;
+}
+
+/** @param places - decimals of the column: an amount gets zeros up to them */
+function show(value: string | null, kind: Kind | undefined, places = 0): string {
+  if (value === null) return '';
+  if (kind === 'truth') return value === 't' ? 'yes' : 'no';
+  return kind === 'whole' || kind === 'amount' ? group(value, places) : value;
+}
+
+const placesOf = (value: string | null | undefined) => value?.split('.')[1]?.length ?? 0;
+
+/** 1234567.5 with two places becomes 1,234,567.50: no digit is lost. */
+function group(number: string, places: number): string {
+  const [whole = '', fraction = ''] = number.split('.');
+  const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return places === 0 ? grouped : `${grouped}.${fraction.padEnd(places, '0')}`;
+}

@@ -1,0 +1,141 @@
+import {ofAccount, type Question, told} from './question.ts';
+
+export const customers: readonly Question[] = [
+  {
+    name: 'ask_largest_customers',
+    question: 'Who are our largest customers, and how much hangs on them?',
+    definition:
+      'Revenue of the last 365 days by customer, branches counted with the customer they belong to.',
+    caveats: 'Customers that were merged at the service may still be two here.',
+    tieOuts: ['T1', 'T11'],
+    order: 'place',
+    comment:
+      'One row for each customer served in the last 365 days, branches counted with the customer they belong to.',
+    key: ['account_key', 'group_key'],
+    columns: told({
+      group_key: 'The customer: dim_customer.',
+      place: 'Its place by revenue.',
+      name: 'Its name.',
+      revenue: 'Subtotals of its completed jobs.',
+      jobs: 'How many jobs.',
+      last_completed: 'When the last of them was completed.',
+      percent: 'Share of all revenue, in percent.',
+      cumulated: 'Share of all revenue of this customer and those above, in percent.',
+    }),
+    from: `FROM (
+      SELECT served.*, row_number() OVER places AS place, round(100 * revenue / nullif(sum(revenue) OVER (PARTITION BY account_key), 0), 1) AS percent,
+             round(100 * sum(revenue) OVER places / nullif(sum(revenue) OVER (PARTITION BY account_key), 0), 1) AS cumulated
+        FROM (
+          SELECT job.account_key, customer.group_key, min(customer.group_name) AS name, sum(job.completed_amount) AS revenue, count(*) AS jobs,
+                 max(job.completed_date) AS last_completed
+            FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 365 AND job.completed_date <= account.today
+           GROUP BY job.account_key, customer.group_key
+        ) AS served
+      WINDOW places AS (PARTITION BY account_key ORDER BY revenue DESC, group_key)
+    ) AS answer`,
+  },
+  {
+    name: 'ask_new_customers',
+    question: 'New or returning?',
+    definition:
+      'Revenue by month of completion, split by whether the job is the first completed one of its customer.',
+    caveats: 'Before the first job that is known here everybody is new.',
+    tieOuts: ['T12'],
+    order: 'month DESC',
+    comment:
+      'One row for each month: customers served for the first time, and revenue of new and of returning ones.',
+    key: ['account_key', 'month'],
+    columns: told({
+      month: 'The first day of the month.',
+      new_customers: 'Customers whose first completed job this was.',
+      revenue_new: 'Subtotals of these first jobs.',
+      revenue_repeat: 'Subtotals of all others.',
+    }),
+    from: `FROM (
+      SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month,
+             count(*) FILTER (WHERE job.is_first_completed_of_customer) AS new_customers,
+             coalesce(sum(job.completed_amount) FILTER (WHERE job.is_first_completed_of_customer), 0) AS revenue_new,
+             coalesce(sum(job.completed_amount) FILTER (WHERE NOT job.is_first_completed_of_customer), 0) AS revenue_repeat
+        FROM {mart.fct_job} AS job WHERE job.completed_date IS NOT NULL GROUP BY 1, 2
+    ) AS answer`,
+  },
+  {
+    name: 'ask_retention',
+    question: 'Who was here last year, and came back?',
+    definition:
+      'Customers served 366 to 730 days ago, and how many of them were served again in the last 365 days.',
+    caveats: 'One year late by nature.',
+    tieOuts: ['T11'],
+    order: 'account_key',
+    comment: 'One row for each account: customers of last year, and those of them that came back.',
+    key: ['account_key'],
+    columns: told({
+      served_last_year: 'Customers served 366 to 730 days ago.',
+      came_back: 'How many of them were served again in the last 365 days.',
+      percent: 'Their share, in percent.',
+    }),
+    from: `FROM (
+      SELECT account_key, count(*) FILTER (WHERE last_year) AS served_last_year, count(*) FILTER (WHERE last_year AND this_year) AS came_back,
+             round(100.0 * count(*) FILTER (WHERE last_year AND this_year) / nullif(count(*) FILTER (WHERE last_year), 0), 1) AS percent
+        FROM (
+          SELECT job.account_key, job.customer_key, bool_or(job.completed_date > account.today - 365) AS this_year,
+                 bool_or(job.completed_date BETWEEN account.today - 730 AND account.today - 365) AS last_year
+            FROM {mart.fct_job} AS job ${ofAccount('job')}
+           WHERE job.completed_date <= account.today AND job.customer_key <> -1 GROUP BY 1, 2
+        ) AS served
+       GROUP BY account_key
+    ) AS answer`,
+  },
+  {
+    name: 'ask_cohorts',
+    question: 'What is a customer worth over time?',
+    definition: 'Revenue by the quarter of the first completed job of a customer, and by quarters after it.',
+    caveats: 'Customers that were merged at the service may still be two here.',
+    tieOuts: ['T1'],
+    order: 'cohort, quarters_after',
+    comment: 'One row for each quarter of first jobs and each number of quarters after it.',
+    key: ['account_key', 'cohort', 'quarters_after'],
+    columns: told({
+      cohort: 'The first day of the quarter in which the customers were first served.',
+      quarters_after: 'Quarters after that one.',
+      customers: 'How many of them were served in that quarter.',
+      revenue: 'Subtotals of their jobs.',
+    }),
+    from: `FROM (
+      SELECT job.account_key, date_trunc('quarter', first.date)::date AS cohort,
+             ((extract(year FROM job.completed_date) - extract(year FROM first.date)) * 4
+               + extract(quarter FROM job.completed_date) - extract(quarter FROM first.date))::integer AS quarters_after,
+             count(DISTINCT job.customer_key) AS customers, sum(job.completed_amount) AS revenue
+        FROM {mart.fct_job} AS job
+        JOIN (SELECT customer_key, min(completed_date) AS date FROM {mart.fct_job} AS known WHERE completed_date IS NOT NULL AND customer_key <> -1 GROUP BY customer_key) AS first
+          ON first.customer_key = job.customer_key
+       WHERE job.completed_date IS NOT NULL
+       GROUP BY 1, 2, 3
+    ) AS answer`,
+  },
+  {
+    name: 'ask_lapsed_customers',
+    question: 'Whom should we call? Good customers who stayed away a year',
+    definition: 'Customers with at least two completed jobs, the last of them 365 to 730 days ago.',
+    caveats: 'Somebody who moved away looks like somebody who stayed away.',
+    tieOuts: ['T11'],
+    order: 'revenue DESC, customer_key',
+    comment: 'One row for each customer with two jobs or more who stayed away for one to two years.',
+    key: ['account_key', 'customer_key'],
+    columns: told({
+      customer_key: 'The customer: dim_customer.',
+      name: 'Its name.',
+      last_completed: 'When the last job was completed.',
+      jobs: 'How many jobs were completed.',
+      revenue: 'Their subtotals.',
+    }),
+    from: `FROM (
+      SELECT job.account_key, customer.customer_key, customer.name, max(job.completed_date) AS last_completed, count(*) AS jobs, sum(job.completed_amount) AS revenue
+        FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
+       WHERE job.completed_date IS NOT NULL AND NOT customer.is_deleted AND customer.customer_key <> -1
+       GROUP BY job.account_key, customer.customer_key, customer.name, account.today
+      HAVING count(*) >= 2 AND max(job.completed_date) BETWEEN account.today - 730 AND account.today - 365
+    ) AS answer`,
+  },
+];

@@ -1,0 +1,163 @@
+// Facts of days, restated from the times of the records, so that they reach back before the mirror.
+
+import {joinAccount, type Member} from '../member.ts';
+
+/** The jobs that are or were to be done, each with the days from which on and until which it was open. */
+const spans = `(
+      SELECT job.*, least(job.booked_date, job.closed_date, account.today) AS opened,
+             CASE WHEN NOT job.is_open THEN least(job.closed_date, account.today) END AS closed, account.today
+        FROM {mart.fct_job} AS job ${joinAccount('job').replace('job.account_id', 'job.account_key')}
+       WHERE job.is_open OR job.job_state IN ('completed', 'cancelled') AND job.closed_date IS NOT NULL
+    )`;
+
+export const openJobDay: Member = {
+  name: 'fct_open_job_day',
+  comment: 'One row for each job and day on whose end it was open, restated from the times of the job.',
+  columns: [
+    ['job_key', 'span.job_key', 'The job: fct_job.'],
+    ['account_key', 'span.account_key', 'The account: dim_account.'],
+    ['date', 'day.date', 'The day: dim_date.'],
+    ['job_type_key', 'span.job_type_key', 'The kind of job: dim_job_type.'],
+    ['age_days', 'day.date - span.opened', 'Days since it was booked.'],
+    ['amount', 'coalesce(span.subtotal, 0)', 'Subtotal of the job, at the price of today.'],
+    [
+      'state_then',
+      `CASE WHEN span.started_date <= day.date THEN 'in_progress' WHEN span.scheduled_date IS NOT NULL THEN 'scheduled' ELSE 'unscheduled' END`,
+      'in_progress from the day on which it began; before that scheduled, where it has an appointment today, else unscheduled.',
+    ],
+    [
+      'was_overdue',
+      'coalesce(span.scheduled_date < day.date AND (span.started_date IS NULL OR span.started_date > day.date), false)',
+      'True where its appointment of today had passed and it had not begun.',
+    ],
+  ],
+  from: `FROM ${spans} AS span
+    JOIN mart.dim_date AS day ON day.date BETWEEN span.opened AND coalesce(span.closed - 1, span.today)`,
+  key: ['job_key', 'date'],
+};
+
+export const backlogDay: Member = {
+  name: 'fct_backlog_day',
+  comment:
+    'One row for each account and day since its first job: what was open on its end, what came and what went.',
+  columns: [
+    ['account_key', 'day.account_key', 'The account: dim_account.'],
+    ['date', 'day.date', 'The day: dim_date.'],
+    ['open_jobs', '(sum(day.came - day.went) OVER days)::bigint', 'Jobs open on the end of the day.'],
+    ['open_amount', 'sum(day.amount) OVER days', 'Subtotals of these, at the prices of today.'],
+    ['came', 'day.came', 'Jobs that were booked.'],
+    ['went', 'day.went', 'Jobs that were completed or cancelled.'],
+  ],
+  from: `FROM (
+      SELECT calendar.account_key, calendar.date, coalesce(sum(step.came), 0)::bigint AS came, coalesce(sum(step.went), 0)::bigint AS went,
+             coalesce(sum(step.amount), 0) AS amount
+        FROM (
+          SELECT first.account_key, dates.date
+            FROM (SELECT span.account_key, min(span.opened) AS date, max(span.today) AS today FROM ${spans} AS span GROUP BY span.account_key) AS first
+            JOIN mart.dim_date AS dates ON dates.date BETWEEN first.date AND first.today
+        ) AS calendar
+        LEFT JOIN (
+          SELECT span.account_key, span.opened AS date, 1 AS came, 0 AS went, coalesce(span.subtotal, 0) AS amount FROM ${spans} AS span
+           UNION ALL
+          SELECT span.account_key, span.closed, 0, 1, -coalesce(span.subtotal, 0) FROM ${spans} AS span WHERE span.closed IS NOT NULL
+        ) AS step ON step.account_key = calendar.account_key AND step.date = calendar.date
+       GROUP BY calendar.account_key, calendar.date
+    ) AS day
+    WINDOW days AS (PARTITION BY day.account_key ORDER BY day.date)`,
+  key: ['account_key', 'date'],
+};
+
+/**
+ * The days on which a technician can work, with their hours: from the day they were hired, or first seen at work, to the last
+ * hours of those who are inactive. None where no working hours are set.
+ */
+const capacityDays = `(
+            SELECT account.account_key, employee.employee_key, day.date,
+                   CASE WHEN closed.date IS NULL THEN (coalesce(own.working_hours, account.working_hours))[day.weekday] ELSE 0 END AS hours
+              FROM {mart.dim_employee} AS employee
+              JOIN {mart.dim_account} AS account ON account.account_key = employee.account_key
+              LEFT JOIN mart.capacity AS own ON own.employee_key = employee.employee_key
+              LEFT JOIN (
+                SELECT entry.employee_key, min(entry.work_date) AS first, max(entry.work_date) AS last
+                  FROM {mart.fct_time_entry} AS entry GROUP BY entry.employee_key
+              ) AS worked ON worked.employee_key = employee.employee_key
+              JOIN mart.dim_date AS day ON day.date BETWEEN coalesce(employee.hired_date, worked.first, account.today)
+                                                     AND CASE WHEN employee.is_active IS NOT FALSE THEN account.today + 28 ELSE worked.last END
+              LEFT JOIN mart.closed_days AS closed ON closed.account_key = account.account_key AND closed.date = day.date
+             WHERE employee.is_technician AND coalesce(own.working_hours, account.working_hours) IS NOT NULL
+          )`;
+
+export const employeeDay: Member = {
+  name: 'fct_employee_day',
+  comment: 'One row for each employee and day with capacity, plans or hours, up to 28 days ahead.',
+  columns: [
+    ['employee_key', 'day.employee_key', 'Who: dim_employee; -1 is nobody.'],
+    ['account_key', 'day.account_key', 'The account: dim_account.'],
+    ['date', 'day.date', 'The day: dim_date.'],
+    [
+      'capacity_hours',
+      'day.capacity_hours',
+      'Hours that the employee works that day; null until working hours are set (mart.settings, mart.capacity).',
+    ],
+    [
+      'planned_hours',
+      'day.planned_hours',
+      'Planned length of the jobs of that day: the whole of each, for each who is assigned.',
+    ],
+    ['jobs_planned', 'day.jobs_planned', 'Jobs with an appointment that day.'],
+    ['hours', 'day.hours', 'Hours worked.'],
+    ['billable_hours', 'day.billable_hours', 'Hours of these that customers pay for.'],
+    ['jobs_worked', 'day.jobs_worked', 'Jobs with hours that day.'],
+    ['mileage', 'day.mileage', 'Distance driven.'],
+  ],
+  from: `FROM (
+      SELECT part.account_key, part.employee_key, part.date, sum(part.capacity_hours) AS capacity_hours,
+             sum(part.planned_hours) AS planned_hours, sum(part.jobs_planned)::bigint AS jobs_planned, sum(part.hours) AS hours,
+             sum(part.billable_hours) AS billable_hours, sum(part.jobs_worked)::bigint AS jobs_worked, sum(part.mileage) AS mileage
+        FROM (
+          SELECT entry.account_key, entry.employee_key, entry.work_date AS date, NULL::numeric AS capacity_hours, 0::numeric AS planned_hours,
+                 0 AS jobs_planned, coalesce(sum(entry.hours), 0) AS hours, coalesce(sum(entry.billable_hours), 0) AS billable_hours,
+                 count(DISTINCT entry.job_key) AS jobs_worked, coalesce(sum(entry.mileage), 0) AS mileage
+            FROM {mart.fct_time_entry} AS entry WHERE entry.work_date IS NOT NULL
+           GROUP BY entry.account_key, entry.employee_key, entry.work_date
+           UNION ALL
+          SELECT job.account_key, held.employee_key, job.scheduled_date, NULL, coalesce(sum(job.planned_minutes), 0) / 60, count(*), 0, 0, 0, 0
+            FROM {mart.fct_assignment} AS held JOIN {mart.fct_job} AS job ON job.job_key = held.job_key
+            JOIN {mart.dim_account} AS account ON account.account_key = job.account_key
+           WHERE job.job_state NOT IN ('cancelled', 'lost', 'estimate') AND job.scheduled_date <= account.today + 28
+           GROUP BY job.account_key, held.employee_key, job.scheduled_date
+           UNION ALL
+          SELECT able.account_key, able.employee_key, able.date, able.hours, 0, 0, 0, 0, 0, 0 FROM ${capacityDays} AS able
+        ) AS part
+       GROUP BY part.account_key, part.employee_key, part.date
+    ) AS day`,
+  key: ['employee_key', 'account_key', 'date'],
+};
+
+export const repeatVisit: Member = {
+  name: 'fct_repeat_visit',
+  comment:
+    'One row for each completed job that was not repeated by schedule, with the first job of the same customer and kind that was booked soon after it.',
+  columns: [
+    ['job_key', 'visit.job_key', 'The completed job: fct_job.'],
+    ['account_key', 'visit.account_key', 'The account: dim_account.'],
+    ['repeat_job_key', 'visit.repeat_job_key', 'The job that followed: fct_job; null where none did.'],
+    ['completed_date', 'visit.completed_date', 'When the job was completed.'],
+    ['repeat_booked_date', 'visit.repeat_booked_date', 'When the job that followed was booked.'],
+    ['days_until', 'visit.repeat_booked_date - visit.completed_date', 'Days between the two.'],
+    ['is_mature', 'visit.is_mature', 'True once the days in which a job may follow have passed.'],
+  ],
+  from: `FROM (
+      SELECT done.job_key, done.account_key, done.completed_date, later.job_key AS repeat_job_key, later.booked_date AS repeat_booked_date,
+             done.completed_date + account.repeat_visit_days < account.today AS is_mature,
+             row_number() OVER (PARTITION BY done.job_key ORDER BY later.booked_at, later.job_key) AS place
+        FROM {mart.fct_job} AS done
+        JOIN {mart.dim_account} AS account ON account.account_key = done.account_key
+        LEFT JOIN {mart.fct_job} AS later
+          ON later.account_key = done.account_key AND later.customer_key = done.customer_key AND later.job_type_key = done.job_type_key
+         AND done.customer_key <> -1 AND NOT later.is_repeated_by_schedule AND later.booked_at > done.completed_at
+         AND later.booked_date <= done.completed_date + account.repeat_visit_days
+       WHERE done.job_state = 'completed' AND done.completed_date IS NOT NULL AND NOT done.is_repeated_by_schedule
+    ) AS visit
+   WHERE visit.place = 1`,
+};

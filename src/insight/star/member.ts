@@ -1,0 +1,49 @@
+/** The name of a column, its value as SQL, and its comment for the reader of a BI tool. */
+export type MemberColumn = readonly [name: string, value: string, comment: string];
+
+/**
+ * A dimension or a fact of the star: one definition, rendered twice (render.ts), as the present and as of any past moment.
+ * In its SQL `{jobs}` is the table `warehouse.jobs` with the rows that are gone, or the versions of that moment;
+ * `{mart.dim_customer}` is another member, at the same moment; `{now}` is the present, or that moment.
+ */
+export interface Member {
+  /** Its view in the schema `mart`. */
+  readonly name: `${'dim' | 'fct' | 'ask'}_${string}`;
+  /** Begins with the grain: "One row for each …". */
+  readonly comment: string;
+  /** The first column is the key, unless `key` says otherwise. */
+  readonly columns: readonly MemberColumn[];
+  /** From `FROM` on. */
+  readonly from: string;
+  /** The columns that tell one row from another; the first column when absent. */
+  readonly key?: readonly string[];
+  /** The values of the row that stands for what is missing, so that an inner join loses no fact; null where not given. */
+  readonly missing?: Readonly<Record<string, string>>;
+  /**
+   * Kept as a table: `sync.refresh_star` writes the jobs that changed. It holds nothing that depends on now. The columns
+   * that it is looked up by, beside its key.
+   */
+  readonly keptBy?: readonly (readonly string[])[];
+  /** Made from versions, so it holds the past already: no form of it as of a moment. */
+  readonly isOfVersions?: true;
+}
+
+/** The condition that a row is live, and that the service has given it its number. */
+export function liveRow(alias: string, number: string): string {
+  return `${alias}._deleted_at IS NULL AND ${alias}.${number} IS NOT NULL`;
+}
+
+/** The local date of an instant, in the zone of the account. */
+export function localDate(instant: string): string {
+  return `(${instant} AT TIME ZONE account.time_zone)::date`;
+}
+
+/** The account of a row, for its zone and its settings. */
+export function joinAccount(alias: string): string {
+  return `JOIN {mart.dim_account} AS account ON account.account_key = ${alias}.account_id`;
+}
+
+/** The key of the row that a fact points at, or that of what is missing. */
+export function keyOr(alias: string): string {
+  return `coalesce(${alias}.row_id, -1)`;
+}

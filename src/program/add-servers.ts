@@ -1,0 +1,80 @@
+// The verbs that stay and answer over HTTP: the warehouse's own API with its keys, and the reference service.
+
+import {type Command, Option} from 'commander';
+import {readBasePath, readCount, readPort} from './arguments.ts';
+import {config, finish, type Surroundings} from './verb.ts';
+
+export function addHttp(program: Command, surroundings: Surroundings): void {
+  addServer(program, surroundings);
+  addKeys(program, surroundings);
+}
+
+function addServer(program: Command, {json, signal}: Surroundings): void {
+  program
+    .command('http')
+    .description('the warehouse over HTTP, for systems that do not speak SQL')
+    .option('--port <number>', 'where to listen', readPort, 8086)
+    .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
+    .action((given) =>
+      finish(async () =>
+        (await import('../commands/servers/http.ts')).http(await config(), {...given, ...json()}, signal),
+      ),
+    );
+}
+
+function addKeys(program: Command, {json}: Surroundings): void {
+  const keys = program.command('keys').description('look after the keys of the HTTP API');
+  const load = () => import('../commands/accounts/keys.ts');
+  keys
+    .command('add')
+    .description('make a key; it is shown this once')
+    .argument('<name>', 'what the key is called here: its changes show it')
+    .option('--account <name>', 'which account it opens, where there are several')
+    .option('--read-only', 'it makes no changes')
+    .action((name, given) =>
+      finish(async () => (await load()).add(await config(), name, {...given, ...json()})),
+    );
+  keys
+    .command('list')
+    .description('the keys, what they open, when they last did')
+    .action(() => finish(async () => (await load()).list(await config(), json())));
+  keys
+    .command('revoke')
+    .description('let a key open nothing any more')
+    .argument('<name>')
+    .action((name) => finish(async () => (await load()).revoke(await config(), name, json())));
+}
+
+export function addService(program: Command, {json, signal}: Surroundings): void {
+  program
+    .command('service')
+    .description('the reference service alone: a field-service account with made-up data')
+    .option('--port <number>', 'where to listen on 127.0.0.1', readPort, 8085)
+    .option('--seed <number>', 'which made-up business (default: 1)', readCount)
+    .option('--customers <number>', 'how large a business; six jobs a customer (default: 500)', readCount)
+    .option('--today <date>', 'the day it is looked at (default: one that follows from the seed)')
+    .addOption(
+      new Option('--dialect <name>', 'how to answer').choices(['observed', 'documented']).default('observed'),
+    )
+    .option('--page-size <number>', 'records a page', readCount, 30)
+    .addOption(
+      new Option('--order <name>', 'order of lists')
+        .choices(['number', 'reversed', 'changed'])
+        .default('number'),
+    )
+    .option('--base <path>', 'a path before every other, as real accounts have one: /acme', readBasePath, '')
+    .option(
+      '--plain-shows',
+      'embed related data in lists alone, which is all that the specification promises',
+    )
+    .option('--database <url>', 'a Postgres database of its own (default: the embedded Postgres)')
+    .action((given) =>
+      finish(async () =>
+        (await import('../commands/servers/service.ts')).service(
+          await config(),
+          {...given, ...json()},
+          signal,
+        ),
+      ),
+    );
+}

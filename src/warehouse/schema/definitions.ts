@@ -1,0 +1,10 @@
+import type {WarehouseTable} from '../rows/warehouse-table.ts';
+import type {StarMember} from '../star/star-member.ts';
+
+/** What a migration makes beside the tables of `migrations/*.sql`, from definitions in the code. */
+export interface Definitions {
+  /** Every warehouse table. */
+  readonly tables: readonly WarehouseTable[];
+  /** Every member of the star, each after those that it stands on. */
+  readonly star: readonly StarMember[];
+}

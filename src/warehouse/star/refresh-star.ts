@@ -1,0 +1,30 @@
+import type pg from 'pg';
+import {inTransaction} from '../postgres/database.ts';
+
+/** Edits are written into the star so long after they were made: together, and not one by one. */
+const settleSeconds = 5;
+
+/**
+ * Writes what changed into the kept tables of the star, where anything did.
+ * @returns how many jobs were written
+ */
+export async function refreshStar(pool: pg.Pool): Promise<number> {
+  return await inTransaction(pool, async (client) => {
+    // One snapshot, so that the notes that are taken are those of the rows that are read; taken after the lock, so that it
+    // has what the refresh before has written.
+    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = 0');
+    await client.query('LOCK TABLE sync.stale_jobs IN SHARE UPDATE EXCLUSIVE MODE');
+    const {rows} = await client.query<{written: string}>('SELECT sync.refresh_star() AS written');
+    return Number(rows[0]?.written ?? 0);
+  });
+}
+
+/** Whether changes wait for a refresh that no sweep under way will make at its end. */
+export async function isStarStale(pool: pg.Pool): Promise<boolean> {
+  const {rows} = await pool.query<{isStale: boolean}>(
+    `SELECT EXISTS (SELECT FROM sync.stale_jobs WHERE noted_at < now() - $1 * interval '1 second')
+        AND NOT EXISTS (SELECT FROM sync.sweeps WHERE state = 'running') AS "isStale"`,
+    [settleSeconds],
+  );
+  return rows[0]?.isStale === true;
+}

@@ -1,0 +1,18 @@
+/** A view of the schema `mart` that is made from a definition, and the same as of a moment. */
+export interface StarMember {
+  readonly name: string;
+  readonly comment: string;
+  /** Column to comment. */
+  readonly columns: Readonly<Record<string, string>>;
+  /** The query of the view. */
+  readonly present: string;
+  /** The query as of the moment `$1`; null where there is none. */
+  readonly past: string | null;
+  /** Of a member that is kept as a table: null for a view. */
+  readonly kept: {
+    readonly key: readonly string[];
+    readonly indexes: readonly (readonly string[])[];
+    /** The query for some jobs alone, whose keys are `$1`. */
+    readonly someJobs: string;
+  } | null;
+}

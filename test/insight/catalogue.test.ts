@@ -1,0 +1,28 @@
+import {describe, expect, test} from 'vitest';
+import {tieOuts} from '../../src/insight/check/tie-outs.ts';
+import {questions} from '../../src/insight/questions/questions.ts';
+import {members} from '../../src/insight/star/star.ts';
+import {drawPage} from './catalogue-page.ts';
+
+test('docs/insight.md is what the definitions say: npm test -- -u test/insight/catalogue makes it anew', async () => {
+  await expect(drawPage()).toMatchFileSnapshot('../../docs/insight.md');
+});
+
+describe.each(questions.map((question) => [question.name, question] as const))('%s', (_, question) => {
+  test('is in words, and says how it may be wrong', () => {
+    for (const words of [question.question, question.definition, question.caveats, question.comment])
+      expect(words).toMatch(/^[A-Z].{10,}[.?]?$/);
+  });
+
+  test('rests on claims that there are', () => {
+    const known = tieOuts.map(({name}) => name);
+    expect(known).toEqual(expect.arrayContaining([...question.tieOuts]));
+  });
+});
+
+test('no name of the star or of a question is used twice, and no column of one of them', () => {
+  const all = [...members, ...questions];
+  expect(new Set(all.map(({name}) => name)).size).toBe(all.length);
+  for (const {name, columns} of all)
+    expect(new Set(columns.map(([column]) => column)).size, name).toBe(columns.length);
+});
