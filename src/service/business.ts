@@ -121,7 +121,7 @@ async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void>
   await copyRows(client, makeEmployees(plan));
   // Jobs first: their entries in the ledger go into the customers.
   const ledger = new Ledger();
-  await copyBatches(client, {count: plan.jobs, make: (index) => makeJob(plan, index, ledger)});
+  await copyBatches(client, {count: plan.jobs, make: (index) => makeJob(plan, index, plan.now, ledger)});
   await copyBatches(client, {count: plan.customers, make: (index) => makeCustomer(plan, index, ledger)});
   await finish(client, {plan, scale});
 }

@@ -5,6 +5,7 @@ import {FatalError} from '../base/errors.ts';
 import type {Logger} from '../base/log.ts';
 import {AccountTime} from './account-time.ts';
 import {createHttp} from './http/http.ts';
+import {startLive} from './live/live.ts';
 import {Lists} from './queries/lists.ts';
 import type {ListOrder, Service} from './resources/records.ts';
 import {openDatabase} from './store/database.ts';
@@ -32,6 +33,8 @@ export interface ServiceOptions {
   readonly timeZone?: string;
   /** The clock: milliseconds since 1970, or an instant. */
   readonly now?: () => number | Temporal.Instant;
+  /** Plays the made-up business on, by the clock or so many times faster; it stands still where this is absent. */
+  readonly speed?: number;
   /** False answers without gzip even to clients that offer it. */
   readonly compress?: boolean;
   readonly log?: Logger;
@@ -66,13 +69,16 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const time = new AccountTime(timeZone, options.now);
   const database = await openDatabase(databaseUrl, log);
   const lists = new Lists(database, databaseUrl, log);
+  let live = {stop: async () => {}};
   const stop = async () => {
+    await live.stop();
     await lists.close();
     await database.end();
   };
   try {
     const token = await ensureFoundation(database);
     await lists.listen();
+    if (options.speed !== undefined) live = await startLive(database, {speed: options.speed, log});
     const writer = new XmlWriter(new Dialect(options.dialect ?? 'observed', time));
     const service: Service = {
       database,

@@ -223,8 +223,12 @@ describe('the business', () => {
       for (const id of column(within(job, 'employees'), 'id'))
         expect(skills.get(id)).toContain(field(job, 'name'));
       const start = field(job, 'scheduled_on');
-      if (typeof start === 'string') expect(Number(start.slice(11, 13))).toBeGreaterThanOrEqual(7);
-      if (typeof start === 'string') expect(Number(start.slice(11, 13))).toBeLessThanOrEqual(16);
+      if (typeof start !== 'string') continue;
+      const begins = Number(start.slice(11, 13)) * 60 + Number(start.slice(14, 16));
+      expect(begins).toBeGreaterThanOrEqual(7 * 60);
+      if (field(job, 'name') === 'Emergency call') continue;
+      const ends = begins + Number(field(job, 'duration'));
+      expect(ends, `job ${field(job, 'job_number')}`).toBeLessThanOrEqual(18 * 60);
     }
   });
 

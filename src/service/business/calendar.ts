@@ -8,7 +8,7 @@ const weekdayWeights = [0.05, 1.1, 1, 1, 1, 1.05, 0.35];
 const monthWeights = [1.15, 1.05, 0.9, 0.85, 0.95, 1.2, 1.35, 1.3, 0.95, 0.9, 1, 1.1];
 const FIRST_YEAR_SHARE = 0.6;
 
-/** The working days of a business up to `today`. Days are counted from 1970-01-01. */
+/** The working days of a business up to `today`, and some of those to come. Days are counted from 1970-01-01. */
 export class Calendar {
   readonly today: number;
   /** How many days of history there are before today. */
@@ -21,22 +21,34 @@ export class Calendar {
   constructor({
     today,
     days,
+    horizon = 0,
     timeZone,
-  }: {readonly today: string; readonly days: number; readonly timeZone: string}) {
+  }: {
+    readonly today: string;
+    readonly days: number;
+    /** How many days to come. */
+    readonly horizon?: number;
+    readonly timeZone: string;
+  }) {
     this.today = readDay(today);
     this.days = days;
     this.#timeZone = timeZone;
     let sum = 0;
-    this.#sums = Array.from({length: days}, (_, index) => {
+    this.#sums = Array.from({length: days + horizon}, (_, index) => {
       sum += this.#weight(this.today - days + index, index / days);
       return sum;
     });
   }
 
-  /** The day on which that share of all the work has come in: 0 is the first day, just under 1 is yesterday. */
+  /** The work of all days, those to come too, as a share of that up to today: 1 where there is none to come. */
+  get share(): number {
+    return (this.#sums.at(-1) ?? 1) / (this.#sums[this.days - 1] ?? 1);
+  }
+
+  /** The day on which that share of the work has come in: 0 is the first day, just under 1 is yesterday, 1 today. */
   dayAt(share: number): number {
-    const wanted = share * (this.#sums.at(-1) ?? 0);
-    let [low, high] = [0, this.days - 1];
+    const wanted = share * (this.#sums[this.days - 1] ?? 0);
+    let [low, high] = [0, this.#sums.length - 1];
     while (low < high) {
       const middle = (low + high) >> 1;
       if ((this.#sums[middle] ?? 0) > wanted) high = middle;

@@ -1,5 +1,6 @@
 import type {Fields} from '../resources/field.ts';
 import type {Row} from './copy-rows.ts';
+import {statusOf} from './life.ts';
 import type {Order} from './order.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
@@ -15,71 +16,92 @@ export interface Charged {
   readonly expensesCents: number;
 }
 
-/** Prices rise each January. */
-const yearlyRise = 1.04;
-
-/** Labour and parts for jobs that are done or nearly, and for estimates; a price in advance for some of the rest. */
-export function makeCharges(plan: Plan, order: Order, random: Random): Charged {
-  const {work, crew, minutes, life} = order;
-  const isPriced = order.status !== 'scheduled' || life.estimate !== null || random.isTrue(0.35);
-  if (!isPriced) return {rows: [], subtotalCents: 0, taxCents: 0, expensesCents: 0};
-  const hours = Math.round((minutes * Math.max(1, crew.length)) / 15) / 4;
-  const years = Number(order.createdAt.slice(0, 4)) - plan.firstYear;
-  const priced = (cents: number) => Math.round(cents * yearlyRise ** years);
-  const lines: Omit<Line, 'discountCents'>[] = [
-    {itemId: labourItemId, name: 'Labour', cents: priced(work.rateCents), quantity: hours, isPart: false},
-  ];
-  for (let count = random.integer(0, 3); count > 0; count--) {
-    const part = random.pick(work.parts);
-    lines.push({
-      ...part,
-      cents: priced(part.cents),
-      quantity: part.cents < 500 ? random.integer(2, 40) : random.integer(1, 2),
-      isPart: true,
-    });
-  }
-  // Warranty is free of charge; now and then a customer gets something off.
-  const place = random.weighted([91, 6, 3]);
-  const off = [0, random.integer(5, 10) / 100, 1][place] ?? 0;
-  const charged = lines.map((line) => {
-    const cents = Math.round(line.cents * line.quantity);
-    const discountCents = Math.round(cents * off);
-    return {line: {...line, discountCents}, cents: cents - discountCents, fullCents: cents};
-  });
-  const sum = (cents: readonly number[]) => cents.reduce((one, other) => one + other, 0);
-  const parts = charged.filter(({line}) => line.isPart);
-  return {
-    rows: charged.map(({line}, at) => makeCharge(plan, {order, line, place: at, random})),
-    subtotalCents: sum(charged.map(({cents}) => cents)),
-    taxCents: Math.round((sum(parts.map(({cents}) => cents)) * Number(order.taxRate)) / 100),
-    expensesCents: Math.round((sum(parts.map(({fullCents}) => fullCents)) * random.integer(25, 40)) / 100),
-  };
-}
-
 interface Line {
   readonly itemId: string;
   readonly name: string;
+  /** Of one. */
   readonly cents: number;
   readonly quantity: number;
   readonly isPart: boolean;
-  readonly discountCents: number;
+}
+
+/** Prices rise each January. */
+const yearlyRise = 1.04;
+/** What a customer gets off a bill that was wrong. */
+const correction = 0.1;
+const nothing: Charged = {rows: [], subtotalCents: 0, taxCents: 0, expensesCents: 0};
+
+/** Labour and parts for jobs that have begun, and for estimates; a price in advance for some of the rest. */
+export function makeCharges(plan: Plan, order: Order): Charged {
+  const {life, index} = order;
+  const random = plan.random('charges', index);
+  const isEarly = random.isTrue(0.35) || life.estimate !== null;
+  if (!isEarly && statusOf(life) === 'scheduled') return nothing;
+  const createdAt = isEarly ? order.createdAt : (life.startedAt ?? order.createdAt);
+  const lines = drawLines(plan, order, random);
+  // Warranty is free of charge; now and then a customer gets something off.
+  const place = random.weighted([91, 6, 3]);
+  const agreed = [0, random.integer(5, 10) / 100, 1][place] ?? 0;
+  const off = life.correctedAt === null ? agreed : Math.min(1, agreed + correction);
+  const share = random.integer(25, 40) / 100;
+  const charged = lines.map((line) => {
+    const fullCents = Math.round(line.cents * line.quantity);
+    const discountCents = Math.round(fullCents * off);
+    return {line, discountCents, fullCents, cents: fullCents - discountCents};
+  });
+  const parts = charged.filter(({line}) => line.isPart);
+  const at = {createdAt, updatedAt: life.correctedAt ?? createdAt};
+  return {
+    rows: charged.map(({line, discountCents}, place) =>
+      makeCharge(plan, order, {line, discountCents, place, random, ...at}),
+    ),
+    subtotalCents: sum(charged.map(({cents}) => cents)),
+    taxCents: Math.round((sum(parts.map(({cents}) => cents)) * Number(order.taxRate)) / 100),
+    expensesCents: Math.round(sum(parts.map(({fullCents}) => fullCents)) * share),
+  };
+}
+
+const sum = (cents: readonly number[]) => cents.reduce((one, other) => one + other, 0);
+
+function drawLines(plan: Plan, {work, crew, minutes, createdAt}: Order, random: Random): Line[] {
+  const hours = Math.round((minutes * Math.max(1, crew.length)) / 15) / 4;
+  const years = Number(createdAt.slice(0, 4)) - plan.firstYear;
+  const priced = (cents: number) => Math.round(cents * yearlyRise ** years);
+  const labour = {
+    itemId: labourItemId,
+    name: 'Labour',
+    cents: priced(work.rateCents),
+    quantity: hours,
+    isPart: false,
+  };
+  const parts = Array.from({length: random.integer(0, 3)}, () => {
+    const part = random.pick(work.parts);
+    const quantity = part.cents < 500 ? random.integer(2, 40) : random.integer(1, 2);
+    return {...part, cents: priced(part.cents), quantity, isPart: true};
+  });
+  return [labour, ...parts];
 }
 
 function makeCharge(
   plan: Plan,
-  {
-    order,
-    line,
-    place,
-    random,
-  }: {readonly order: Order; readonly line: Line; readonly place: number; readonly random: Random},
+  {index}: Order,
+  given: {
+    readonly line: Line;
+    readonly discountCents: number;
+    readonly place: number;
+    readonly random: Random;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  },
 ): Row {
-  const {itemId, name, cents, quantity, discountCents} = line;
+  const {line, discountCents, place, random, createdAt, updatedAt} = given;
+  const {itemId, name, cents, quantity} = line;
+  const {id} = plan.job(index);
   const fields: Fields = {
-    id: plan.nextId(),
-    job_id: order.id,
-    created_on: order.createdAt,
-    updated_at: order.createdAt,
+    id: plan.partOf(id, 1 + place),
+    job_id: id,
+    created_on: createdAt,
+    updated_at: updatedAt,
     description: itemId === labourItemId ? 'Services:Labour' : `Parts:${name}`,
     details: random.pick([name, '', null]),
     quantity: Number.isInteger(quantity) ? quantity.toFixed(1) : String(quantity),

@@ -23,6 +23,8 @@ import {
 const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 const firmShare = 0.35;
+/** Places of what belongs to a customer within the ids of the customer. */
+const idPlaces = {contacts: 1, notes: 3, call: 5} as const;
 
 /** @param ledger - the entries of the customers' jobs, which must have been made up before */
 export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonly Row[] {
@@ -30,18 +32,18 @@ export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonl
   const isOfFirm = random.isTrue(firmShare);
   const person = makePerson(random);
   const arrival = plan.arrivalOf(index);
-  const createdAt = plan.calendar.at(arrival, random.integer(420, 480));
-  const updated = random.integer(Math.min(arrival + 1, plan.calendar.today - 1), plan.calendar.today - 1);
+  const createdAt = arrivedAt(plan, index);
+  const {id, number} = plan.customer(index);
   const fields: Fields = {
     ...identify(plan, index, {random, person, isFirm: isOfFirm}),
     ...locate(random),
     ...keepBooks(random, index),
     ...ledger.summaryOf(index),
-    id: plan.customerId(index),
-    customer_number: String(plan.customerNumber(index)),
+    id,
+    customer_number: number,
     origin: random.pick(['manual', 'manual', 'import', 'web']),
     created_at: createdAt,
-    updated_at: plan.calendar.at(updated, random.integer(481, 1020)),
+    updated_at: lastEdit(plan, {arrival, createdAt, random}),
     tax_id: taxOf(plan, index),
     token: random.text(43, URL_SAFE),
     special_instructions: random.isTrue(0.2) || index < instructionCount ? makeInstruction(index) : null,
@@ -49,6 +51,25 @@ export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonl
     updated_by: plan.officeId(random),
   };
   return [{table: 'customers', fields}, ...makeAttached(plan, {fields, random, isFirm: isOfFirm})];
+}
+
+/** Customers come before the first call of their day. */
+export function arrivedAt(plan: Plan, index: number): string {
+  return plan.calendar.at(plan.arrivalOf(index), plan.random('arrival', index).integer(420, 479));
+}
+
+/** Somebody looked into the record since it came, unless it came today. */
+function lastEdit(
+  plan: Plan,
+  {
+    arrival,
+    createdAt,
+    random,
+  }: {readonly arrival: number; readonly createdAt: string; readonly random: Random},
+): string {
+  const yesterday = plan.calendar.today - 1;
+  if (arrival >= yesterday) return createdAt;
+  return plan.calendar.at(random.integer(arrival + 1, yesterday), random.integer(481, 1020));
 }
 
 /** Whether a customer is a firm: the first that its own chance decides. */
@@ -86,7 +107,7 @@ function identify(
     fax: random.isTrue(0.15) ? makePhone(random) : emptyOrNil(random),
     email_address: mail,
     email: mail,
-    parent_id: parent === null ? null : plan.customerId(parent),
+    parent_id: parent === null ? null : plan.customer(parent).id,
     sublevel: parent === null ? '0' : '1',
     is_active: String(!random.isTrue(0.03)),
   };
@@ -140,25 +161,30 @@ function makeAttached(
   plan: Plan,
   {fields, random, isFirm}: {readonly fields: Fields; readonly random: Random; readonly isFirm: boolean},
 ): readonly Row[] {
+  const part = (place: number) => plan.partOf(fields.id ?? '', place);
   const contacts = Array.from(
     {length: isFirm ? random.integer(1, 2) : random.integer(0, 3) === 0 ? 1 : 0},
-    (_, place) => makeContact(plan, {customer: fields, random, isPrimary: place === 0}),
+    (_, place) =>
+      makeContact({customer: fields, random, isPrimary: place === 0, id: part(idPlaces.contacts + place)}),
   );
-  const notes = Array.from({length: random.integer(0, 2)}, () =>
-    makeNote(plan, {owner: fields, kind: 'Customer', random}),
+  const notes = Array.from({length: random.integer(0, 2)}, (_, place) =>
+    makeNote(plan, {owner: fields, kind: 'Customer', random, id: part(idPlaces.notes + place)}),
   );
-  return [...contacts, ...notes, ...(random.isTrue(0.1) ? [makeCall(plan, fields, random)] : [])];
+  const call = random.isTrue(0.1) ? [makeCall(plan, fields, {random, id: part(idPlaces.call)})] : [];
+  return [...contacts, ...notes, ...call];
 }
 
-function makeContact(
-  plan: Plan,
-  {
-    customer,
-    random,
-    isPrimary,
-  }: {readonly customer: Fields; readonly random: Random; readonly isPrimary: boolean},
-): Row {
-  const id = plan.nextId();
+function makeContact({
+  customer,
+  random,
+  isPrimary,
+  id,
+}: {
+  readonly customer: Fields;
+  readonly random: Random;
+  readonly isPrimary: boolean;
+  readonly id: string;
+}): Row {
   const person = makePerson(random);
   const fields: Fields = {
     id,
@@ -180,11 +206,21 @@ function makeContact(
 /** A note on a customer or a job, as old as its owner. */
 export function makeNote(
   plan: Plan,
-  {owner, kind, random}: {readonly owner: Fields; readonly kind: 'Customer' | 'Job'; readonly random: Random},
+  {
+    owner,
+    kind,
+    random,
+    id,
+  }: {
+    readonly owner: Fields;
+    readonly kind: 'Customer' | 'Job';
+    readonly random: Random;
+    readonly id: string;
+  },
 ): Row {
   const author = plan.officeId(random);
   const fields: Fields = {
-    id: plan.nextId(),
+    id,
     noteable_id: owner.id ?? null,
     noteable_type: kind,
     note: makeRemark(random),
@@ -197,12 +233,17 @@ export function makeNote(
   return {table: 'notes', fields};
 }
 
-function makeCall(plan: Plan, customer: Fields, random: Random): Row {
-  const day = plan.calendar.workingDay(plan.calendar.today + random.integer(-20, 10));
+function makeCall(
+  plan: Plan,
+  customer: Fields,
+  {random, id}: {readonly random: Random; readonly id: string},
+): Row {
+  const came = Math.ceil(Date.parse(customer.created_at ?? '') / 86_400_000);
+  const day = plan.calendar.workingDay(Math.max(came, plan.calendar.today + random.integer(-20, 10)));
   const isDone = day < plan.calendar.today && random.isTrue(0.8);
   const at = plan.calendar.at(day, random.integer(8, 16) * 60);
   const fields: Fields = {
-    id: plan.nextId(),
+    id,
     customer_id: customer.id ?? null,
     employee_id: plan.officeId(random),
     name: random.pick(['Call back', 'Send the quote', 'Ask for a review']),

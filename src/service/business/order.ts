@@ -1,20 +1,19 @@
 import {AccountTime} from '../account-time.ts';
 import {taxes} from '../store/foundation.ts';
 import {isFirm, taxOf} from './clients.ts';
-import {drawEstimate, type Life, live, untouched} from './life.ts';
+import {drawEstimate, drawVisit, type Life, untouched} from './life.ts';
 import type {Plan} from './plan.ts';
 import type {Random} from './random.ts';
 import {catalogue, type Work} from './vocabulary/catalogue.ts';
 
-/** A job as far as it is decided. */
+/** A job with all that ever becomes of it. */
 export interface Order {
-  readonly id: string;
+  readonly index: number;
+  /** The place of the customer among the customers. */
   readonly customer: number;
   readonly work: Work;
   readonly crew: readonly number[];
-  readonly status: 'scheduled' | 'in_progress' | 'complete';
   readonly createdAt: string;
-  readonly start: string | null;
   /** Planned. */
   readonly minutes: number;
   readonly life: Life;
@@ -28,9 +27,10 @@ const dayBegins = 420;
 const dayEnds = 1_080;
 const shortestNotice = 60;
 
-/** Decides the customer of a job, its work, its crew, its time, and what became of it. */
-export function decideOrder(plan: Plan, index: number, random: Random): Order {
+/** Decides the customer of a job, its work, its crew, and what becomes of it. */
+export function decideOrder(plan: Plan, index: number): Order {
   const {calendar} = plan;
+  const random = plan.random('job', index);
   const day = calendar.dayAt(plan.shareOf(index));
   const place = random.weighted(catalogue.map(({months}) => months[calendar.month(day)] ?? 1));
   const work = catalogue[place] ?? catalogue[0];
@@ -41,37 +41,32 @@ export function decideOrder(plan: Plan, index: number, random: Random): Order {
   const size = random.isTrue(0.25) ? random.integer(2, work.crew) : 1;
   const lead = isEmergency ? 0 : random.integer(0, 3) === 0 ? random.integer(8, 40) : random.integer(0, 7);
   const slot = work.minutes >= 480 ? random.integer(14, 18) * 30 : random.integer(14, 32) * 30;
-  const isUnscheduled = random.isTrue(calendar.today - day < 60 ? 0.08 : 0.003);
   const customer = plan.customerOf(index, random);
   const taxId = taxOf(plan, customer);
   const call = {day, created, at: calendar.at(day, created)};
-  const chance = plan.random('life', index);
-  const estimate = isEmergency ? null : readEstimate(plan, {call, drawn: drawEstimate(chance)});
-  const visit =
-    isUnscheduled || (estimate !== null && estimate.wonAt === null)
-      ? null
-      : chooseVisit(plan, {call, lead, slot, minutes, isEmergency, wonAt: estimate?.wonAt ?? null});
-  const life = decideLife(plan, {chance, call, visit, minutes, estimate, isFirm: isFirm(plan, customer)});
+  const wish = {call, lead, slot, minutes, isEmergency};
   return {
-    id: plan.nextId(),
-    customer,
-    work,
-    crew: visit === null ? [] : chooseCrew(plan, {place, size, random}),
-    status: life.endedAt !== null ? 'complete' : life.startedAt !== null ? 'in_progress' : 'scheduled',
+    ...{index, customer, work, minutes, taxId},
+    crew: chooseCrew(plan, {place, size, random, day: day + lead}),
     createdAt: call.at,
-    start: visit === null ? null : calendar.at(visit.day, visit.slot),
-    minutes,
-    life,
-    taxId,
+    life: decideLife(plan, wish, {chance: plan.random('life', index), isFirm: isFirm(plan, customer)}),
     taxRate: taxes.find(({id}) => id === taxId)?.rate ?? '0.0',
   };
 }
 
-interface Call {
-  readonly day: number;
+interface Wish {
+  readonly call: {
+    readonly day: number;
+    /** Minutes after midnight. */
+    readonly created: number;
+    readonly at: string;
+  };
+  /** Days from the call to the visit. */
+  readonly lead: number;
   /** Minutes after midnight. */
-  readonly created: number;
-  readonly at: string;
+  readonly slot: number;
+  readonly minutes: number;
+  readonly isEmergency: boolean;
 }
 
 interface Visit {
@@ -80,26 +75,35 @@ interface Visit {
   readonly slot: number;
 }
 
-/** An estimate as far as it has come by today. */
-function readEstimate(
+function decideLife(
   plan: Plan,
-  {call, drawn}: {readonly call: Call; readonly drawn: ReturnType<typeof drawEstimate>},
-): Life['estimate'] {
-  if (drawn === null) return null;
-  const past = (minutes: number | null) => {
-    const at = minutes === null ? null : AccountTime.addMinutes(call.at, minutes);
-    return at !== null && at < plan.now ? at : null;
-  };
-  const sentAt = past(drawn.sent);
-  return sentAt === null ? null : {sentAt, wonAt: past(drawn.won), lostAt: past(drawn.lost)};
+  wish: Wish,
+  {chance, isFirm}: {readonly chance: Random; readonly isFirm: boolean},
+): Life {
+  const {call, minutes, isEmergency} = wish;
+  const estimate = isEmergency ? null : drawEstimate(chance, call.at);
+  if (estimate !== null && estimate.wonAt === null) return {...untouched, estimate};
+  const agreedAt = estimate?.wonAt ?? call.at;
+  const waits = isEmergency ? 0 : chance.weighted([91.7, 8, 0.3]);
+  if (waits === 2) return {...untouched, estimate};
+  const madeAt = waits === 1 ? AccountTime.addMinutes(agreedAt, chance.integer(1, 40) * 1_440) : agreedAt;
+  const visit = chooseVisit(plan, wish, madeAt);
+  const first = {madeAt, start: plan.calendar.at(visit.day, visit.slot)};
+  const moved = isEmergency ? null : drawMove(plan, {chance, visit, first});
+  const appointments = moved === null ? [first] : [first, moved];
+  const {start} = moved ?? first;
+  const canceledAt = drawCancellation(chance, appointments.at(-1)?.madeAt ?? madeAt, start);
+  const planned = {...untouched, estimate, appointments};
+  if (canceledAt !== null) return {...planned, canceledAt};
+  return {...planned, ...drawVisit(chance, {start, minutes, isFirm})};
 }
 
-/** A time within the working day, not before the call has been taken nor before the estimate was won. */
-function chooseVisit(plan: Plan, wish: Visitor): Visit {
+/** A time within the working day, after it was agreed. */
+function chooseVisit(plan: Plan, wish: Wish, madeAt: string): Visit {
   const {calendar} = plan;
-  const {call, lead, minutes, isEmergency, wonAt} = wish;
-  const afterWon = wonAt === null ? 0 : Math.ceil(Date.parse(wonAt) / 86_400_000);
-  const earliest = Math.max(call.day + lead, afterWon);
+  const {call, lead, minutes, isEmergency} = wish;
+  const afterwards = madeAt === call.at ? 0 : Math.ceil(Date.parse(madeAt) / 86_400_000);
+  const earliest = Math.max(call.day + lead, afterwards);
   const day = isEmergency ? earliest : calendar.workingDay(earliest);
   const latest = Math.max(dayBegins, dayEnds - minutes);
   const slot = isEmergency ? wish.slot : Math.min(wish.slot, latest);
@@ -109,54 +113,53 @@ function chooseVisit(plan: Plan, wish: Visitor): Visit {
   return {day: calendar.workingDay(day + 1), slot: dayBegins};
 }
 
-interface Visitor {
-  readonly call: Call;
-  readonly lead: number;
-  readonly slot: number;
-  readonly minutes: number;
-  readonly isEmergency: boolean;
-  readonly wonAt: string | null;
-}
-
-function decideLife(
+/** Now and then somebody moves an appointment before its time. */
+function drawMove(
   plan: Plan,
-  given: {
-    readonly chance: Random;
-    readonly call: Call;
-    readonly visit: Visit | null;
-    readonly minutes: number;
-    readonly estimate: Life['estimate'];
-    readonly isFirm: boolean;
-  },
-): Life {
-  const {chance, call, visit, minutes, estimate, isFirm} = given;
-  const {calendar, now} = plan;
-  if (visit === null) return {...untouched, estimate};
-  const start = calendar.at(visit.day, visit.slot);
-  if (chance.isTrue(0.05)) {
-    const dayBefore = calendar.at(visit.day - 1, 900);
-    const between = AccountTime.addMinutes(call.at, chance.integer(30, 2_880));
-    const at = chance.isTrue(0.5) && dayBefore > call.at ? dayBefore : between;
-    if (at < start && at < now) return {...untouched, estimate, canceledAt: at};
-  }
-  const progress = progressOf(visit.day - calendar.today, chance);
-  if (progress === 'waiting' || start >= now) return {...untouched, estimate};
-  return live(chance, {start, minutes, isFirm, isDone: progress === 'done', estimate, now});
+  {
+    chance,
+    visit,
+    first,
+  }: {readonly chance: Random; readonly visit: Visit; readonly first: Life['appointments'][number]},
+): Life['appointments'][number] | null {
+  const isMoved = chance.isTrue(0.06);
+  const share = chance.next();
+  const day = plan.calendar.workingDay(visit.day + chance.integer(1, 10));
+  const madeAt = between(first.madeAt, first.start, share);
+  return isMoved && madeAt > first.madeAt ? {madeAt, start: plan.calendar.at(day, visit.slot)} : null;
 }
 
-/** Nearly all past visits are done. What was forgotten is cleared up within two months, but for a rest. */
-function progressOf(ahead: number, chance: Random): 'done' | 'begun' | 'waiting' {
-  const weights = ahead > -4 ? [8, 1, 1] : ahead > -60 ? [97, 1, 2] : [99.3, 0.2, 0.5];
-  return (['done', 'begun', 'waiting'] as const)[chance.weighted(weights)] ?? 'done';
+/** A visit is called off in time, half of these on the day before; null for nearly all. */
+function drawCancellation(chance: Random, madeAt: string, start: string): string | null {
+  const isCanceled = chance.isTrue(0.05);
+  const isLate = chance.isTrue(0.5);
+  const share = chance.next();
+  if (!isCanceled) return null;
+  const dayBefore = AccountTime.addMinutes(start, -1_080);
+  const at = isLate && dayBefore > madeAt ? dayBefore : between(madeAt, start, share);
+  return at > madeAt && at < start ? at : null;
 }
 
-/** Technicians with the skill, beginning anywhere among them. */
+/** A whole minute between two moments. */
+function between(from: string, to: string, share: number): string {
+  const minutes = (Date.parse(to) - Date.parse(from)) / 60_000;
+  return AccountTime.addMinutes(from, Math.floor(minutes * share));
+}
+
+/** Technicians with the skill, beginning anywhere among them; who has left comes no more. */
 function chooseCrew(
   plan: Plan,
-  {place, size, random}: {readonly place: number; readonly size: number; readonly random: Random},
+  {
+    place,
+    size,
+    random,
+    day,
+  }: {readonly place: number; readonly size: number; readonly random: Random; readonly day: number},
 ): readonly number[] {
   const first = random.integer(0, plan.technicians - 1);
-  const all = Array.from({length: plan.technicians}, (_, step) => plan.technician(first + step));
+  const all = Array.from({length: plan.technicians}, (_, step) => plan.technician(first + step)).filter(
+    (technician) => plan.isThere(technician, day),
+  );
   const skilled = all.filter((technician) => plan.isSkilled(technician, place));
   return (skilled.length === 0 ? all : skilled).slice(0, size);
 }

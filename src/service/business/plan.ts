@@ -14,11 +14,23 @@ export interface Scale {
 }
 
 const FIRST_ID = 1_000_001;
+/** Ids that a record and what belongs to it take, the record the first of them. */
+const idsOf = {customer: 8, job: 16} as const;
 const FOUNDING_SHARE = 0.15;
-const LAST_ARRIVAL = 0.95;
 const JOBS_A_DAY = 3.2;
 const VISITS_A_TECHNICIAN = 2.5;
 const OFFICE = 3;
+
+/** How the service knows a record. */
+export interface Identity {
+  readonly id: string;
+  readonly number: string;
+}
+
+export type Kind = keyof typeof idsOf;
+
+/** How many ids a record takes with what belongs to it. */
+export const idCount = (kind: Kind) => idsOf[kind];
 
 export class Plan {
   readonly seed: string;
@@ -27,16 +39,17 @@ export class Plan {
   readonly calendar: Calendar;
   /** How many technicians it takes, besides the owner and the office. */
   readonly technicians: number;
-  readonly #ids: {next: number};
+  /** Records that came after the business was written: theirs are the next ids and numbers that were free then. */
+  readonly #born = new Map<string, Identity>();
 
-  constructor({seed, customers, jobs, today, timeZone}: Scale) {
+  /** @param horizon - days after today that the plan reaches */
+  constructor({seed, customers, jobs, today, timeZone}: Scale, horizon = 0) {
     this.seed = seed;
     this.customers = customers;
     this.jobs = jobs;
     const days = Math.round(Math.min(1095, Math.max(90, jobs / JOBS_A_DAY)));
-    this.calendar = new Calendar({today, days, timeZone});
+    this.calendar = new Calendar({today, days, horizon, timeZone});
     this.technicians = Math.max(4, Math.ceil(jobs / (days * 0.78) / VISITS_A_TECHNICIAN));
-    this.#ids = {next: FIRST_ID + customers};
   }
 
   /** The moment at which the business is looked at: early in the morning of today, when a crew that begins at seven is there. */
@@ -53,18 +66,50 @@ export class Plan {
     return new Random(this.seed, label, index);
   }
 
-  /** The next internal id that is free; one sequence for everything, as at the real service. */
-  nextId(): string {
-    return String(this.#ids.next++);
+  /** How many customers and jobs there are at the end of the horizon. */
+  get lastCustomers(): number {
+    return Math.floor(this.customers * (FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.calendar.share));
   }
 
-  /** The last internal id that was given away. */
+  get lastJobs(): number {
+    return Math.floor(this.jobs * this.calendar.share);
+  }
+
+  /** The last internal id that is taken by what was written at first. */
   get lastId(): number {
-    return this.#ids.next - 1;
+    return FIRST_ID + this.customers * idsOf.customer + this.jobs * idsOf.job;
   }
 
-  customerId(index: number): string {
-    return String(FIRST_ID + index);
+  customer(index: number): Identity {
+    if (index >= this.customers) return this.#identityOf('customer', index);
+    return {id: String(FIRST_ID + index * idsOf.customer), number: String(this.customerNumber(index))};
+  }
+
+  job(index: number): Identity {
+    if (index >= this.jobs) return this.#identityOf('job', index);
+    const first = FIRST_ID + this.customers * idsOf.customer;
+    return {id: String(first + index * idsOf.job), number: String(this.jobNumber(index))};
+  }
+
+  /** The id of what belongs to a record, by its place among what does: 1 is the first. */
+  partOf(id: string, place: number): string {
+    return String(Number(id) + place);
+  }
+
+  /** Gives a record that comes after the first ones its id and its number. */
+  bear(kind: Kind, index: number, identity: Identity): void {
+    this.#born.set(`${kind} ${index}`, identity);
+  }
+
+  isBorn(kind: Kind, index: number): boolean {
+    return index < (kind === 'job' ? this.jobs : this.customers) || this.#born.has(`${kind} ${index}`);
+  }
+
+  #identityOf(kind: Kind, index: number): Identity {
+    const identity = this.#born.get(`${kind} ${index}`);
+    if (identity === undefined)
+      throw new TypeError(`${kind} ${index}: expected it to be born, and it is not`);
+    return identity;
   }
 
   /** Numbers have gaps, as where records were deleted. */
@@ -86,18 +131,17 @@ export class Plan {
   /** The day on which a customer came: some were there from the first day. */
   arrivalOf(index: number): number {
     const share = (index / this.customers - FOUNDING_SHARE) / (1 - FOUNDING_SHARE);
-    return this.calendar.dayAt(Math.max(0, share) * LAST_ARRIVAL);
+    return this.calendar.dayAt(Math.max(0, share));
   }
 
   /** The customer of a job: one that has come by then, the older ones more often; now and then the newest. */
   customerOf(jobIndex: number, random: Random): number {
-    const share = this.shareOf(jobIndex);
-    const there = FOUNDING_SHARE + (1 - FOUNDING_SHARE) * Math.min(1, share / LAST_ARRIVAL);
-    const count = Math.max(1, Math.min(this.customers, Math.floor(this.customers * there)));
+    const there = FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.shareOf(jobIndex);
+    const count = Math.max(1, Math.floor(this.customers * there));
     return random.isTrue(0.15) ? count - 1 : Math.floor(count * random.next() ** 1.5);
   }
 
-  /** How far in the whole a job stands, 0 to just under 1. */
+  /** How far in the whole a job stands: 0 to just under 1 up to today. */
   shareOf(jobIndex: number): number {
     return (jobIndex + 0.5) / this.jobs;
   }
@@ -119,6 +163,11 @@ export class Plan {
   /** An employee of the office. */
   officeId(random: Random): string {
     return this.employeeId(random.integer(1, OFFICE));
+  }
+
+  /** Whether an employee works on a day: the last technician has left. */
+  isThere(index: number, day: number): boolean {
+    return index < this.employees - 1 || day < this.calendar.today - Math.round(this.calendar.days / 4);
   }
 
   /** Each technician can do four neighbouring kinds of work of eight; any four technicians can do all. */

@@ -182,6 +182,17 @@ CREATE TABLE IF NOT EXISTS service.business (
   today date NOT NULL,
   time_zone text NOT NULL
 );
+-- Up to when the business was played; null where it stands still since it was made up.
+ALTER TABLE service.business ADD COLUMN IF NOT EXISTS played_until timestamptz;
+
+-- Records that came while the business was played: which of its customers or jobs each of them is.
+CREATE TABLE IF NOT EXISTS service.births (
+  kind text NOT NULL CONSTRAINT births_kind CHECK (kind IN ('customer', 'job')),
+  index integer NOT NULL,
+  id bigint NOT NULL,
+  number bigint NOT NULL,
+  CONSTRAINT births_pk PRIMARY KEY (kind, index)
+);
 
 DO $$
 DECLARE
@@ -200,4 +211,5 @@ BEGIN
 END $$;
 
 COMMENT ON TABLE service.journal IS 'Every effect of a request, in order, without secrets';
+COMMENT ON TABLE service.births IS 'Customers and jobs that came while the made-up business was played';
 COMMENT ON TABLE service.business IS 'The made-up business that was written here, if one was';
