@@ -1,8 +1,8 @@
 // The built program, in `dist/`: what an installation runs, because Node strips no types inside `node_modules`.
-// drizzle goes into it, of which a program needs a small part; all other packages stay outside, where npm keeps their
-// licences and their native parts.
+// Packages of which a program needs a small part go into it, with their licences beside it; all others stay outside, where
+// npm keeps their licences and their native parts.
 
-import {cpSync, rmSync} from 'node:fs';
+import {cpSync, existsSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {type BuildOptions, build} from 'esbuild';
 import manifest from './package.json' with {type: 'json'};
 
@@ -20,11 +20,28 @@ const options: BuildOptions = {
   sourcemap: true,
   // A stack names file and line; the text of drizzle's and our source would be two thirds of the package.
   sourcesContent: false,
-  banner: {js: '// Contains drizzle-orm, Apache-2.0, https://github.com/drizzle-team/drizzle-orm'},
+  banner: {js: '// The packages in it, and their licences: LICENCES.txt'},
+  metafile: true,
   logLevel: 'warning',
 };
 
+/** The licences of the packages whose code is in the program. */
+function readLicences(inputs: readonly string[]): string {
+  const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  return [...new Set(folders)].toSorted().map(readLicence).join('\n');
+}
+
+function readLicence(folder: string): string {
+  const {name, version, license} = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+  const texts = ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'LICENCE', 'license', 'NOTICE']
+    .map((file) => `${folder}/${file}`)
+    .filter(existsSync)
+    .map((file) => readFileSync(file, 'utf8').trim());
+  return [`${name} ${version}, ${license}`, ...texts, ''].join('\n\n');
+}
+
 rmSync('dist', {recursive: true, force: true});
-await build(options);
+const {metafile} = await build(options);
+writeFileSync('dist/LICENCES.txt', readLicences(Object.keys(metafile?.inputs ?? {})));
 // The reference service reads it from beside its code.
 cpSync('src/service/store/schema.sql', 'dist/schema.sql');

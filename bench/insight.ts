@@ -1,5 +1,6 @@
-// npm run bench:insight [-- --jobs 60000]: the star of a business with so many jobs. How long each answer takes, a refresh
-// after a hundred changed jobs, after none and of everything, and the query that a BI tool writes. It reports; it asserts nothing.
+// npm run bench:insight [-- --jobs 60000 --rows 1000000]: the star of a business with so many jobs. How long each answer takes, a
+// refresh after a hundred changed jobs, after none and of everything, and the query that a BI tool writes; what so many rows take
+// as Parquet. It reports; it asserts nothing.
 
 import {fork} from 'node:child_process';
 import {once} from 'node:events';
@@ -16,7 +17,9 @@ import {startProgram} from '../test/support/command.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 
-const {values} = parseArgs({options: {jobs: {type: 'string', default: '60000'}}});
+const {values} = parseArgs({
+  options: {jobs: {type: 'string', default: '60000'}, rows: {type: 'string', default: '1000000'}},
+});
 const runs = 3;
 
 const setUp = new SetUp();
@@ -55,8 +58,9 @@ try {
       [head, 'seconds'],
       rows.map(([name, seconds]) => [name, seconds.toFixed(3)]),
     );
+  const {written, bytes, peakMb, seconds} = await exportParquet();
   process.stdout.write(
-    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them\n${draw('refresh', refreshes)}\n${draw('answer', answers)}\n${draw('one fact and its dimensions, LIMIT 6', naive)}\n`,
+    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them\n${draw('refresh', refreshes)}\n${draw('answer', answers)}\n${draw('one fact and its dimensions, LIMIT 6', naive)}\n${formatNumber(written)} rows of fct_job as Parquet: ${seconds.toFixed(1)} s, ${formatNumber(bytes / 1e6)} MB, at a peak of ${peakMb} MB of memory\n`,
   );
 } finally {
   await pool.end();
@@ -96,6 +100,16 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
     ({name: other, columns: [first]}) => `LEFT JOIN mart.${other} USING (${first?.[0]})`,
   );
   return `SELECT count(*) FROM mart.${name} AS fact ${joins.join(' ')} WHERE fact.account_key = 1 LIMIT 6`;
+}
+
+/** In a process of its own, with the flag of the program, whose memory is that of the export alone. */
+async function exportParquet(): Promise<{written: number; bytes: number; peakMb: number; seconds: number}> {
+  const startedAt = performance.now();
+  const child = fork(join(import.meta.dirname, 'load', 'parquet-process.ts'), [databaseUrl, values.rows], {
+    execArgv: ['--max-semi-space-size=8'],
+  });
+  const [told] = await once(child, 'message');
+  return {...told, seconds: (performance.now() - startedAt) / 1000};
 }
 
 async function refreshAfterChanges(): Promise<number> {

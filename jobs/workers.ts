@@ -6,7 +6,6 @@ import {dropExpiredLogins} from '../src/warehouse/accounts/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
 import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
 import {listen} from '../src/warehouse/postgres/sessions/listen.ts';
-import {isStarStale, refreshStar} from '../src/warehouse/star/refresh-star.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
 import {type Heart, Heartbeat} from './heartbeat.ts';
@@ -16,6 +15,7 @@ import {poll} from './poller.ts';
 import * as push from './push.ts';
 import type {QueueBackend} from './queue/backend.ts';
 import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
+import {refreshAfterEdits} from './refresh-star.ts';
 import {type AccountIds, ServedAccounts} from './served-accounts.ts';
 import * as sweep from './sweep.ts';
 
@@ -36,6 +36,8 @@ export interface WorkerOptions {
   readonly keepsSchedules: boolean;
   /** An address of sessions of our own, to listen at; left out where that of the pool is one. */
   readonly directUrl?: string;
+  /** What else is done in each round, for the accounts that are served; it must not fail. */
+  readonly beside?: (accountIds: readonly string[]) => Promise<void>;
   /** Notes that the process is alive; left out of processes that end by themselves. */
   readonly heart?: Heart;
 }
@@ -111,7 +113,8 @@ export async function startWorkers(
     await lookForDue(context, options.keepsSchedules);
     const {served} = context.accounts;
     if (options.keepsSchedules) await overdue.tell(served);
-    if (options.keepsSchedules && (await isStarStale(deps.pool))) await refreshStar(deps.pool);
+    if (options.keepsSchedules) await refreshAfterEdits(deps);
+    await options.beside?.(served);
     await heartbeat?.beat(served);
   };
   const {outage} = backend;

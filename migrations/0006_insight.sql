@@ -57,7 +57,15 @@ CREATE TABLE "mart"."labels" (
 	CONSTRAINT "labels_pkey" PRIMARY KEY("account_key","kind","id"),
 	CONSTRAINT "labels_kind_check" CHECK ("mart"."labels"."kind" IN ('customer_type', 'customer_source', 'job_charge_type', 'time_entry_type', 'task_type'))
 );
-
+--> statement-breakpoint
+CREATE TABLE "mart"."reported" (
+	"account_key" bigint NOT NULL,
+	"week" date NOT NULL,
+	"metric" text NOT NULL,
+	"value" numeric NOT NULL,
+	"known_as_of" timestamp with time zone NOT NULL,
+	CONSTRAINT "reported_pkey" PRIMARY KEY("account_key","metric","week","known_as_of")
+);
 --> statement-breakpoint
 INSERT INTO mart.dim_date
 SELECT day, extract(year FROM day), extract(quarter FROM day), extract(month FROM day), to_char(day, 'FMMonth'), extract(day FROM day),
@@ -76,3 +84,13 @@ CREATE TABLE "sync"."stale_jobs" (
 	"customer_id" bigint,
 	"noted_at" timestamp with time zone DEFAULT now() NOT NULL
 );
+--> statement-breakpoint
+CREATE TABLE "sync"."weekly_reports" (
+	"account_id" bigint NOT NULL,
+	"week" date NOT NULL,
+	"file" text NOT NULL,
+	"made_at" timestamp with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "weekly_reports_pkey" PRIMARY KEY("account_id","week")
+);
+--> statement-breakpoint
+CREATE SCHEMA "masked";

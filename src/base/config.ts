@@ -43,6 +43,8 @@ export interface Config {
   readonly redisUrl: string | null;
   /** Folder of local state: the embedded Postgres. */
   readonly home: string;
+  /** Folder of the weekly reports; null means: none is made by itself. */
+  readonly reports: string | null;
   /** Whether plain http to another machine is allowed. */
   readonly allowsHttp: boolean;
   readonly logLevel: string;
@@ -73,6 +75,7 @@ const checks = {
   DATABASE_DIRECT_URL: (value) => checkAddress(value, ['postgres:', 'postgresql:']),
   REDIS_URL: checkRedis,
   FIELDMIRROR_HOME: anything,
+  FIELDMIRROR_REPORTS: anything,
   FIELDMIRROR_ALLOW_HTTP: (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1'),
   FIELDMIRROR_LOG_LEVEL: (value) =>
     /^(debug|info|warn|error|silent)$/.test(value) ? null : 'expected debug, info, warn, error or silent',
@@ -123,6 +126,7 @@ export function loadConfig(
     directUrl: values.DATABASE_DIRECT_URL ?? null,
     redisUrl: values.REDIS_URL ?? null,
     home: values.FIELDMIRROR_HOME,
+    reports: values.FIELDMIRROR_REPORTS ?? null,
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
     logLevel: values.FIELDMIRROR_LOG_LEVEL,
     settings: settingsOf(values, given),

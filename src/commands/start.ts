@@ -44,6 +44,7 @@ const plainLines: Progress = {
   end: (_stream, line) => tell(`${line}\n`),
   close: () => {},
 };
+const reportsEveryMs = 60_000;
 /** More accounts than these are told in one line. */
 const fewAccounts = 3;
 
@@ -68,7 +69,11 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const deps = {...world, onProgress: progress.advance};
     const kept = options.once ? {keepsSchedules: false} : {keepsSchedules: true, heart: makeHeart(world)};
-    const workers = await startWorkers(deps, backend, {accountIds, directUrl, ...kept});
+    const workers = await startWorkers(deps, backend, {
+      ...{accountIds, directUrl},
+      ...kept,
+      ...(options.once || config.reports === null ? {} : {beside: writesReports(world, config.reports)}),
+    });
     try {
       if (!options.once) return await stay(world, workers, run);
       const code = await runOnce(world, workers, run);
@@ -78,6 +83,17 @@ export async function start(config: Config, options: StartOptions, signal: Abort
       await workers.stop();
     }
   });
+}
+
+/** The weekly reports are looked for once a minute. */
+function writesReports({pool, log}: World, folder: string): (accountIds: readonly string[]) => Promise<void> {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  return async (accountIds) => {
+    if (performance.now() - lookedAt < reportsEveryMs) return;
+    lookedAt = performance.now();
+    const {writeDueReports} = await import('./insight/weekly-reports.ts');
+    await writeDueReports(pool, {folder, accountIds, log});
+  };
 }
 
 function makeHeart({reach}: World): Heart {

@@ -4,8 +4,20 @@ import type {Command} from 'commander';
 import {readCount} from './arguments.ts';
 import {config, finish, type Surroundings} from './verb.ts';
 
-export function addInsight(program: Command, {json}: Surroundings): void {
-  const load = () => import('../commands/insight/ask.ts');
+const insight = {
+  ask: () => import('../commands/insight/ask.ts'),
+  export: () => import('../commands/insight/export.ts'),
+};
+
+export function addInsight(program: Command, surroundings: Surroundings): void {
+  addAsk(program, surroundings);
+  addCheck(program, surroundings);
+  addReport(program, surroundings);
+  addExport(program, surroundings);
+  addMcp(program, surroundings);
+}
+
+function addAsk(program: Command, {json}: Surroundings): void {
   program
     .command('ask')
     .description('answers to the questions of an owner; without a name, the questions')
@@ -14,14 +26,18 @@ export function addInsight(program: Command, {json}: Surroundings): void {
     .option('--as-of <moment>', 'by what was known at the end of a day, or at an instant')
     .option('--limit <number>', 'how many rows', readCount, 20)
     .option('--csv', 'all rows as CSV')
+    .option('--excel', 'all rows as CSV that a spreadsheet opens, without formulas')
     .option('--sql', 'the statement, to run it yourself')
     .action((name, given) =>
       finish(async () =>
         name === undefined
-          ? (await load()).listQuestions(json())
-          : await (await load()).ask(await config(), name, {...given, ...json()}),
+          ? (await insight.ask()).listQuestions(json())
+          : await (await insight.ask()).ask(await config(), name, {...given, ...json()}),
       ),
     );
+}
+
+function addCheck(program: Command, {json}: Surroundings): void {
   program
     .command('check')
     .description(
@@ -30,10 +46,64 @@ export function addInsight(program: Command, {json}: Surroundings): void {
     .action(() =>
       finish(async () => (await import('../commands/insight/check.ts')).check(await config(), json())),
     );
+}
+
+function addReport(program: Command, {json}: Surroundings): void {
   program
-    .command('export')
-    .description('the star for other tools')
+    .command('report')
+    .description('the report of the last whole week: figures, what moved, lists, and what was restated')
+    .option('--week', 'the last whole week; there is no other report')
+    .option('--account <name>', 'which account, where there are several')
+    .option('--html', 'as a page: one file, with its charts')
+    .option('--text', 'as text, which it is without a word')
+    .option('--to <file>', 'into a file: a page, or text where the name ends with .txt')
+    .option('--force', 'also where the jobs were not proven complete within a day')
+    .action((given) =>
+      finish(async () =>
+        (await import('../commands/insight/report.ts')).report(await config(), {...given, ...json()}),
+      ),
+    );
+}
+
+function addExport(program: Command, {json}: Surroundings): void {
+  const verb = program.command('export').description('the star for other tools');
+  for (const format of ['parquet', 'csv'] as const) {
+    const command = verb
+      .command(format)
+      .description(
+        format === 'csv'
+          ? 'tables as files of CSV'
+          : 'tables as files of Parquet: amounts exact, moments in UTC',
+      )
+      .argument('<folder>', 'of the files')
+      .argument('[tables...]', 'such as fct_job; without a name every dimension and fact')
+      .option('--account <name>', 'of one account alone');
+    if (format === 'csv') command.option('--excel', 'for a spreadsheet, without formulas');
+    command.action((folder, tables, given) =>
+      finish(async () =>
+        (await insight.export()).exportTables(await config(), {
+          ...{format, folder, tables},
+          ...given,
+          ...json(),
+        }),
+      ),
+    );
+  }
+  verb
     .command('dbt')
     .description('sources.yml of a dbt project: names, descriptions, keys, relations and freshness')
-    .action(() => finish(async () => (await import('../commands/insight/export.ts')).exportDbt(json())));
+    .action(() => finish(async () => (await insight.export()).exportDbt(json())));
+}
+
+function addMcp(program: Command, {signal}: Surroundings): void {
+  program
+    .command('mcp')
+    .description('serves an assistant over standard input and output: it asks and reads, and changes nothing')
+    .option('--account <name>', 'which account, where there are several')
+    .option('--personal', 'tell the names of people, too')
+    .action((given) =>
+      finish(async () =>
+        (await import('../commands/insight/assistant/mcp.ts')).mcp(await config(), given, signal),
+      ),
+    );
 }

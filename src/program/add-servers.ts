@@ -53,6 +53,8 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     .option('--seed <number>', 'which made-up business (default: 1)', readCount)
     .option('--customers <number>', 'how large a business; six jobs a customer (default: 500)', readCount)
     .option('--today <date>', 'the day it is looked at (default: one that follows from the seed)')
+    .option('--live', 'the business goes on: calls, work, invoices, payments')
+    .option('--speed <number>', 'so many times as fast as the clock', readCount)
     .addOption(
       new Option('--dialect <name>', 'how to answer').choices(['observed', 'documented']).default('observed'),
     )

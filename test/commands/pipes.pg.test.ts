@@ -1,5 +1,7 @@
 // The output of a verb reaches its reader whole, however slow the reader, and with the exit code of the verb.
 
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import PQueue from 'p-queue';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
@@ -18,6 +20,8 @@ interface Case {
   readonly stays?: boolean;
   /** The command runs before there is much to tell. */
   readonly isFirst?: boolean;
+  /** The command says nothing of itself: it answers, and was not asked. */
+  readonly isSilent?: boolean;
 }
 
 const megabyte = 1_000_000;
@@ -33,6 +37,11 @@ const cases: Readonly<Record<string, Case>> = {
   ask: {args: ['debtors', '--account', 'own']},
   check: {args: []},
   'export dbt': {args: []},
+  report: {args: ['--account', 'own', '--force']},
+  'export csv': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
+  'export parquet': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
+  // Its input is at its end.
+  mcp: {args: ['--account', 'own'], isSilent: true},
   // Exit code 1: records are in quarantine.
   status: {args: [], bytes: megabyte, code: 1},
   explain: {args: ['customers', '1', 'service_address', '--account', 'own'], bytes: megabyte},
@@ -134,10 +143,11 @@ test('every verb of the program is one of the cases below: a new one needs a cas
 });
 
 describe('--json through a slow pipe is one whole document, and the exit code is that of the verb', () => {
-  test.each(Object.entries(cases))('%s', (verb, {code = 0, bytes = 0}) => {
+  test.each(Object.entries(cases))('%s', (verb, {code = 0, bytes = 0, isSilent = false}) => {
     const {stdout, stderr, ...held} = ended.get(verb) ?? {stdout: '', stderr: ''};
     expect(held, stderr.slice(0, 1_000)).toEqual({code});
-    if (bytes > 0 || code !== 2) expect(JSON.parse(stdout)).toBeTypeOf('object');
+    if (isSilent) expect(stdout).toBe('');
+    else if (bytes > 0 || code !== 2) expect(JSON.parse(stdout)).toBeTypeOf('object');
     expect(stdout.length).toBeGreaterThanOrEqual(bytes);
     expect(stdout + stderr, 'what a terminal must not get').not.toMatch(commandsOfTerminal);
   });

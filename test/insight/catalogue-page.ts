@@ -14,6 +14,7 @@ The schema \`mart\` has the business as a star: dimensions (\`dim_\`), facts (\`
 \`fieldmirror_reader\` may read all of it.
 
 \`\`\`sql
+-- as analyst
 SELECT name, owed, older FROM mart.ask_debtors WHERE account_key = 1 ORDER BY owed DESC LIMIT 5;
 SELECT sum(completed_amount) FROM mart.fct_job_as_of('2026-11-01') WHERE completed_date BETWEEN '2026-10-01' AND '2026-10-31';
 \`\`\`
@@ -76,11 +77,12 @@ function drawMember({name, comment, columns}: Member): string {
   return [`### ${name}\n`, `${comment}\n`, drawColumns(columns)].join('\n');
 }
 
+/** As the formatter of documents writes a table. */
 function drawColumns(columns: Member['columns']): string {
-  return [
-    '| column | |',
-    '| --- | --- |',
-    ...columns.map(([name, , comment]) => `| \`${name}\` | ${comment} |`),
-    '',
-  ].join('\n');
+  const rows = [['column', ''], ...columns.map(([name, , comment]) => [`\`${name}\``, comment])];
+  const widths = [0, 1].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const draw = (row: readonly string[], filler: string) =>
+    `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0, filler)).join(' | ')} |`;
+  const [head = [], ...rest] = rows;
+  return [draw(head, ' '), draw(['', ''], '-'), ...rest.map((row) => draw(row, ' ')), ''].join('\n');
 }

@@ -174,11 +174,12 @@ describe('the business', () => {
     expect(count('complete')).toBeGreaterThan(350);
     expect(count('in_progress')).toBeGreaterThan(0);
     expect(jobs.some((job) => field(job, 'scheduled_on') === null)).toBe(true);
-    for (const job of jobs) {
+    for (const job of jobs)
       expect(field(job, 'completed_on') !== null).toBe(field(job, 'status') === 'complete');
-      if (field(job, 'status') === 'complete')
-        expect(within(job, 'time_entries').elements.length).toBeGreaterThan(0);
-    }
+    // Now and then nobody writes the hours down.
+    const withHours = jobs.filter((job) => within(job, 'time_entries').elements.length > 0);
+    expect(withHours.length / count('complete')).toBeGreaterThan(0.95);
+    expect(withHours.length).toBeLessThan(count('complete'));
   });
 
   test('has repeat customers, sub-customers, contacts and notes', () => {
@@ -236,7 +237,7 @@ describe('the business', () => {
     for (const record of [...customers, ...jobs])
       for (const name of ['created_at', 'updated_at', 'completed_on', 'invoice_paid_on'])
         expect(Date.parse(field(record, name) ?? '2020-01-01T00:00:00Z')).toBeLessThan(
-          Date.parse('2026-11-02T07:00:00-05:00'),
+          Date.parse('2026-11-02T07:59:00-05:00'),
         );
   });
 

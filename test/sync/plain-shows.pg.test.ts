@@ -42,7 +42,7 @@ async function readRows(from: TestWorld, columns = 'row_id, xmin, t.*'): Promise
 }
 
 const numbersOf = async (stream: string, key: string): Promise<string[]> =>
-  (await world.pool.query(`SELECT ${key} AS number FROM warehouse.${stream} ORDER BY 1 LIMIT 5`)).rows.map(
+  (await world.pool.query(`SELECT ${key} AS number FROM warehouse.${stream} ORDER BY 1 LIMIT 8`)).rows.map(
     ({number}) => String(number),
   );
 

@@ -94,21 +94,23 @@ const answers = [
     'unbilled',
     'unscheduled',
     'utilisation',
+    'weeks',
     'work_mix',
   ],
 ].map((name) => `ask_${name}`);
 /** Of these there is a form as of a moment. */
 const ofMoments = [...dimensions, ...facts, ...answers];
-const star = [
+const members = [
   ...ofMoments,
-  ...[
-    'dim_customer_version',
-    'dim_employee_version',
-    'fct_job_status_change',
-    'fct_payment',
-    'fct_reschedule',
-  ],
-  ...['dim_date', 'dim_job_state', 'settings', 'capacity', 'closed_days', 'labels', 'freshness'],
+  'dim_customer_version',
+  'dim_employee_version',
+  'fct_job_status_change',
+  'fct_payment',
+  'fct_reschedule',
+];
+const star = [
+  ...members,
+  ...['dim_date', 'dim_job_state', 'settings', 'capacity', 'closed_days', 'labels', 'reported', 'freshness'],
 ];
 const past: Rights = all(
   read,
@@ -150,7 +152,7 @@ export const expected: Readonly<Record<string, Given>> = {
     ...nothing,
     function: all(
       'EXECUTE',
-      `mart.job_state(text,${Array(6).fill('timestamp with time zone').join(',')})`,
+      `mart.job_state(text,${Array(7).fill('timestamp with time zone').join(',')})`,
       'sync.accounts_of(name)',
       'sync.only_account()',
       'sync.read_boolean(text)',
@@ -185,6 +187,15 @@ export const expected: Readonly<Record<string, Given>> = {
     },
     function: all('EXECUTE', ...deciding),
   },
+  fieldmirror_assistant: {
+    ...nothing,
+    schema: all('USAGE', 'mart', 'masked'),
+    table: all(
+      read,
+      ...['dim_date', 'dim_job_state', 'freshness'].map((name) => `mart.${name}`),
+      ...members.map((name) => `masked.${name}`),
+    ),
+  },
   fieldmirror_worker: {
     schema: all('USAGE', 'warehouse', 'history', 'mart', 'sync'),
     table: {
@@ -212,7 +223,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.schedules',
         'sync.sweeps',
       ),
-      'sync.field_events': 'INSERT, SELECT',
+      ...all('INSERT, SELECT', 'mart.reported', 'sync.field_events', 'sync.weekly_reports'),
       'sync.stale_jobs': 'DELETE, SELECT',
       'sync.changes': 'SELECT, UPDATE',
       ...all(
@@ -247,6 +258,8 @@ export const expected: Readonly<Record<string, Given>> = {
         ...deciding,
         'sync.close_change(bigint,text,text)',
         'sync.drop_logins(text)',
+        'sync.read_as_assistant(text,integer,integer)',
+        'sync.read_as_reader(text,integer,integer)',
         'sync.refresh_star()',
         'sync.wanted(text,jsonb)',
         'sync.write_as_worker()',

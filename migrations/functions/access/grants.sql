@@ -1,4 +1,4 @@
--- Gives the three roles their rights and nothing beside them: rights given before are revoked first. The migrator calls it
+-- Gives the four roles their rights and nothing beside them: rights given before are revoked first. The migrator calls it
 -- after every migration; an operator calls it again where a role was made later.
 CREATE OR REPLACE FUNCTION sync.grant_roles() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -8,6 +8,8 @@ DECLARE
     SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc
      WHERE (pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
             OR pronamespace = 'mart'::regnamespace AND (proname = 'job_state' OR proname LIKE '%\_as\_of'))
+       -- These belong to the roles that they run as: assistant.sql.
+       AND proname NOT LIKE 'read\_as\_%'
        AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'));
 BEGIN
   -- Two calls at once in this database would update the same rows of the catalogue.
@@ -21,18 +23,18 @@ BEGIN
   -- functions look at nothing but the text they are given.
   GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
     sync.read_boolean(text), sync.read_instant(text),
-    mart.job_state(text, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz) TO PUBLIC;
-  FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker'] LOOP
+    mart.job_state(text, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz) TO PUBLIC;
+  FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker', 'fieldmirror_assistant'] LOOP
     CONTINUE WHEN to_regrole(role_name) IS NULL;
-    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA warehouse, history, mart, sync FROM %I', role_name);
-    EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA warehouse, history, mart, sync FROM %I', role_name);
-    EXECUTE format('REVOKE ALL ON SCHEMA warehouse, history, mart, sync FROM %I', role_name);
+    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA warehouse, history, mart, masked, sync FROM %I', role_name);
+    EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA warehouse, history, mart, masked, sync FROM %I', role_name);
+    EXECUTE format('REVOKE ALL ON SCHEMA warehouse, history, mart, masked, sync FROM %I', role_name);
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', functions, role_name);
     EXECUTE format('SELECT sync.%I()', replace(role_name, 'fieldmirror_', 'grant_'));
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION sync.grant_roles IS 'Gives fieldmirror_reader, fieldmirror_author and fieldmirror_worker what they may do; to be called again when one was made later.';
+COMMENT ON FUNCTION sync.grant_roles IS 'Gives fieldmirror_reader, fieldmirror_author, fieldmirror_worker and fieldmirror_assistant what they may do; to be called again when one was made later.';
 
 CREATE OR REPLACE FUNCTION sync.grant_reader() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -93,7 +95,7 @@ BEGIN
     sync.alterations, sync.api_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
     sync.api_requests, sync.workers, sync.login_keys TO fieldmirror_worker;
-  GRANT SELECT, INSERT ON sync.field_events TO fieldmirror_worker;
+  GRANT SELECT, INSERT ON sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.

@@ -3,7 +3,7 @@ DO $$
 DECLARE
   role_name text;
 BEGIN
-  FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker'] LOOP
+  FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker', 'fieldmirror_assistant'] LOOP
     BEGIN
       IF to_regrole(role_name) IS NULL THEN
         EXECUTE format('CREATE ROLE %I NOLOGIN', role_name);

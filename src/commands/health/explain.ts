@@ -46,27 +46,46 @@ export async function explain(
   options: {readonly account?: string; readonly json: boolean},
 ): Promise<number> {
   const stream = checkQuestion(question);
-  return await withWarehouse(config, {migrates: false}, async ({pool, place: where}) => {
+  return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${where}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
     const account = chooseAccount(await listAccounts(pool), options.account ?? null, config);
-    const place = {accountId: account.accountId, stream: stream.name, number: question.number};
-    const found = {stream, place, versions: await findVersions(pool, stream, {place, account})};
-    const head = {account: account.name, stream: stream.name, number: question.number};
-    if (question.field === undefined) {
-      const events = tellRow(found.versions, await readDeletions(pool, place));
-      const wishes = await listOpenWishes(pool, {table: stream.table.name, rowId: found.versions[0].rowId});
-      const drawn = [title(head), drawRow(events), ...wishes.map(drawWish)];
-      print(options.json, {json: {...head, events, wanted: wishes}, text: drawn.join('\n')});
-    } else {
-      const story = await readFieldStory(pool, found, question.field);
-      print(options.json, {
-        json: {...head, ...story},
-        text: `${title(head)}, ${story.field}\n${drawField(story)}`,
-      });
-    }
+    print(options.json, await readStory(pool, {question, stream, account}));
     return 0;
   });
+}
+
+/**
+ * The story of a value or of a row.
+ * @throws {UsageError} no such row or field
+ */
+async function readStory(
+  pool: Queryable,
+  {
+    question,
+    stream,
+    account,
+  }: {readonly question: Question; readonly stream: Stream; readonly account: Account},
+): Promise<{readonly json: unknown; readonly text: string}> {
+  const place = {accountId: account.accountId, stream: stream.name, number: question.number};
+  const found = {stream, place, versions: await findVersions(pool, stream, {place, account})};
+  const head = {account: account.name, stream: stream.name, number: question.number};
+  if (question.field !== undefined) {
+    const story = await readFieldStory(pool, found, question.field);
+    return {json: {...head, ...story}, text: `${title(head)}, ${story.field}\n${drawField(story)}`};
+  }
+  const events = tellRow(found.versions, await readDeletions(pool, place));
+  const wishes = await listOpenWishes(pool, {table: stream.table.name, rowId: found.versions[0].rowId});
+  const drawn = [title(head), drawRow(events), ...wishes.map(drawWish)];
+  return {json: {...head, events, wanted: wishes}, text: drawn.join('\n')};
+}
+
+/**
+ * Explains to an assistant, which has one account.
+ * @throws {UsageError} no such stream, row or field
+ */
+export async function explainTo(pool: Queryable, account: Account, question: Question): Promise<string> {
+  return (await readStory(pool, {question, stream: checkQuestion(question), account})).text;
 }
 
 function title({account, stream, number}: {account: string; stream: string; number: string}): string {

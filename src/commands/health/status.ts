@@ -2,10 +2,12 @@ import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {readAccounts} from '../../views/account-status.ts';
 import {findConcerns, isRefusal} from '../../views/concerns/concerns.ts';
+import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
 import {findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
@@ -40,6 +42,7 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
     const concerns = [
       ...findConcerns(accounts, now),
       ...findWorkerConcerns(accounts, {workers, keyIds}, now),
+      ...findStarConcerns(await readWaitingSince(pool), now),
     ];
     print(options.json, {
       json: {warehouse: place, now, workers, accounts, concerns},

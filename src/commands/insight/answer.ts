@@ -1,15 +1,16 @@
-import {pipeline} from 'node:stream/promises';
 import pg from 'pg';
-import {to as copyTo} from 'pg-copy-streams';
-import {tell} from '../../base/terminal.ts';
 import type {Question} from '../../insight/questions/question.ts';
+import {maskedColumn} from '../../insight/star/member.ts';
 import {drawTable} from '../terminal/report.ts';
 
-/** A question, the account it is about, and the moment; null is the present. */
+/** A question, the account it is about, and the moment. */
 export interface Asked {
   readonly question: Question;
   readonly accountKey: string;
+  /** Null is the present. */
   readonly moment: string | null;
+  /** Whether the keys of people stand in place of their names. */
+  readonly isMasked: boolean;
 }
 
 export interface Answer {
@@ -22,16 +23,18 @@ export interface Answer {
 }
 
 /** The statement that anybody may run who may read `mart`. */
-export function sqlOf({question, accountKey, moment}: Asked): string {
-  const columns = columnsOf(question).join(', ');
+export function sqlOf({question, accountKey, moment, isMasked}: Asked): string {
+  const columns = columnsOf(question, isMasked).join(', ');
   const source =
     moment === null ? `mart.${question.name}` : `mart.${question.name}_as_of(${pg.escapeLiteral(moment)})`;
   return `SELECT ${columns} FROM ${source} WHERE account_key = ${accountKey} ORDER BY ${question.order}`;
 }
 
 /** What is shown of an answer: neither the account, which was asked for, nor keys. */
-function columnsOf({columns}: Question): string[] {
-  return columns.map(([name]) => name).filter((name) => !name.endsWith('_key'));
+function columnsOf({columns}: Question, isMasked: boolean): string[] {
+  return columns
+    .filter(([name]) => !name.endsWith('_key'))
+    .map((column) => (isMasked ? maskedColumn(column) : column[0]));
 }
 
 /** Reads an answer, up to so many rows. */
@@ -57,17 +60,6 @@ export async function readAnswer(client: pg.ClientBase, asked: Asked, limit: num
   const more = isCutOff ? `\nthe first ${limit}: --limit shows more` : '';
   const table = shown.length === 0 ? 'nothing' : drawTable(head, cells, numbers);
   return {json: {columns, rows: json, isCutOff}, text: `${table}${more}`};
-}
-
-/** Writes an answer as CSV, all of it, as Postgres makes it; to a terminal without what a terminal must not get. */
-export async function writeCsv(client: pg.ClientBase, asked: Asked): Promise<void> {
-  const rows = client.query(copyTo(`COPY (${sqlOf(asked)}) TO STDOUT (FORMAT csv, HEADER)`));
-  if (!process.stdout.isTTY) {
-    await pipeline(rows, process.stdout, {end: false});
-    return;
-  }
-  rows.setEncoding('utf8');
-  for await (const part of rows) tell(String(part));
 }
 
 type Kind = 'whole' | 'amount' | 'truth' | 'words';

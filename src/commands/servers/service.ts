@@ -19,6 +19,9 @@ export interface ServiceOptions {
   readonly dialect: 'observed' | 'documented';
   readonly pageSize: number;
   readonly order: 'number' | 'reversed' | 'changed';
+  /** The business goes on: by the clock, or so many times faster. */
+  readonly live?: boolean;
+  readonly speed?: number;
   /** A path before every other; empty for none. */
   readonly base: string;
   /** True where only lists embed related data. */
@@ -30,12 +33,18 @@ export interface ServiceOptions {
 
 /** Runs the reference service alone, until told to stop. */
 export async function service(config: Config, options: ServiceOptions, signal: AbortSignal): Promise<number> {
+  if (options.speed !== undefined && options.live !== true)
+    throw new UsageError('service: --speed is for a business that goes on: give --live as well');
   const embedded = options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
   embedded?.keepUp();
   try {
     const databaseUrl = options.database ?? (await embedded?.url('service')) ?? '';
     const {timeZone} = config;
-    const {seed = 1, customers = 500, today} = options;
+    const {
+      seed = 1,
+      customers = 500,
+      today = options.live === true ? todayIn(timeZone) : undefined,
+    } = options;
     const business = await seedBusiness(databaseUrl, {
       seed,
       customers,
@@ -52,6 +61,7 @@ export async function service(config: Config, options: ServiceOptions, signal: A
       timeZone,
       basePath,
       showsEmbed: !plainShows,
+      ...(options.live === true ? {speed: options.speed ?? 1} : {}),
       log,
     });
     try {
@@ -65,6 +75,11 @@ export async function service(config: Config, options: ServiceOptions, signal: A
   } finally {
     await embedded?.leave();
   }
+}
+
+/** The date on which a business that lives is made up. */
+function todayIn(timeZone: string): string {
+  return new Date().toLocaleDateString('sv-SE', {timeZone});
 }
 
 /** @throws {UsageError} the options ask for another business than the one that is there and would be shown */

@@ -1,3 +1,4 @@
+import {openSpans} from '../star/facts/days.ts';
 import {ofAccount, type Question, told} from './question.ts';
 
 /** Counts of the jobs of each age; `age` is in days. */
@@ -68,9 +69,11 @@ export const backlog: readonly Question[] = [
     key: ['account_key', 'date'],
     columns: told({date: 'The Sunday.', ...ages}),
     from: `FROM (
-      SELECT day.account_key, day.date, ${agesOf('day.age_days')}
-        FROM {mart.fct_open_job_day} AS day ${ofAccount('day')}
-       WHERE day.date > account.today - 182 AND extract(isodow FROM day.date) = 7 GROUP BY 1, 2
+      SELECT span.account_key, sunday.date, ${agesOf('sunday.date - span.opened')}
+        FROM ${openSpans} AS span
+       CROSS JOIN LATERAL (SELECT date_trunc('week', span.today + 1)::date - 1 - 7 * back AS date FROM generate_series(0, 25) AS back) AS sunday
+       WHERE coalesce(span.closed - 1, span.today) > span.today - 182 AND sunday.date BETWEEN span.opened AND coalesce(span.closed - 1, span.today)
+       GROUP BY 1, 2
     ) AS answer`,
   },
   {
@@ -82,16 +85,19 @@ export const backlog: readonly Question[] = [
     order: 'days DESC, job_number',
     comment: 'One row for each job that waits for a date.',
     key: ['job_key'],
-    columns: told({
-      job_key: 'The job: fct_job.',
-      job_number: 'Its number.',
-      customer: 'Its customer.',
-      job: 'Its title.',
-      days: 'Days since it was booked.',
-      subtotal: 'Its price before tax.',
-      is_on_hold: 'True while it is on hold.',
-      custom_status: "Its status of the account's own making.",
-    }),
+    columns: told(
+      {
+        job_key: 'The job: fct_job.',
+        job_number: 'Its number.',
+        customer: 'Its customer.',
+        job: 'Its title.',
+        days: 'Days since it was booked.',
+        subtotal: 'Its price before tax.',
+        is_on_hold: 'True while it is on hold.',
+        custom_status: "Its status of the account's own making.",
+      },
+      {customer: 'job_key', job: 'job_key'},
+    ),
     from: `FROM (
       SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, account.today - job.booked_date AS days, job.subtotal,
              job.is_on_hold, status.name AS custom_status
@@ -110,16 +116,19 @@ export const backlog: readonly Question[] = [
     order: 'scheduled_date, job_number',
     comment: 'One row for each job that should have been done.',
     key: ['job_key'],
-    columns: told({
-      job_key: 'The job: fct_job.',
-      job_number: 'Its number.',
-      customer: 'Its customer.',
-      job: 'Its title.',
-      job_state: 'Where it stands.',
-      scheduled_date: 'When it was to be done.',
-      days_late: 'Days since then.',
-      subtotal: 'Its price before tax.',
-    }),
+    columns: told(
+      {
+        job_key: 'The job: fct_job.',
+        job_number: 'Its number.',
+        customer: 'Its customer.',
+        job: 'Its title.',
+        job_state: 'Where it stands.',
+        scheduled_date: 'When it was to be done.',
+        days_late: 'Days since then.',
+        subtotal: 'Its price before tax.',
+      },
+      {customer: 'job_key', job: 'job_key'},
+    ),
     from: `FROM (
       SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, job.job_state, job.scheduled_date,
              account.today - coalesce(job.scheduled_date, job.started_date) AS days_late, job.subtotal

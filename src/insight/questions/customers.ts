@@ -12,16 +12,19 @@ export const customers: readonly Question[] = [
     comment:
       'One row for each customer served in the last 365 days, branches counted with the customer they belong to.',
     key: ['account_key', 'group_key'],
-    columns: told({
-      group_key: 'The customer: dim_customer.',
-      place: 'Its place by revenue.',
-      name: 'Its name.',
-      revenue: 'Subtotals of its completed jobs.',
-      jobs: 'How many jobs.',
-      last_completed: 'When the last of them was completed.',
-      percent: 'Share of all revenue, in percent.',
-      cumulated: 'Share of all revenue of this customer and those above, in percent.',
-    }),
+    columns: told(
+      {
+        group_key: 'The customer: dim_customer.',
+        place: 'Its place by revenue.',
+        name: 'Its name.',
+        revenue: 'Subtotals of its completed jobs.',
+        jobs: 'How many jobs.',
+        last_completed: 'When the last of them was completed.',
+        percent: 'Share of all revenue, in percent.',
+        cumulated: 'Share of all revenue of this customer and those above, in percent.',
+      },
+      {name: 'group_key'},
+    ),
     from: `FROM (
       SELECT served.*, row_number() OVER places AS place, round(100 * revenue / nullif(sum(revenue) OVER (PARTITION BY account_key), 0), 1) AS percent,
              round(100 * sum(revenue) OVER places / nullif(sum(revenue) OVER (PARTITION BY account_key), 0), 1) AS cumulated
@@ -123,13 +126,16 @@ export const customers: readonly Question[] = [
     order: 'revenue DESC, customer_key',
     comment: 'One row for each customer with two jobs or more who stayed away for one to two years.',
     key: ['account_key', 'customer_key'],
-    columns: told({
-      customer_key: 'The customer: dim_customer.',
-      name: 'Its name.',
-      last_completed: 'When the last job was completed.',
-      jobs: 'How many jobs were completed.',
-      revenue: 'Their subtotals.',
-    }),
+    columns: told(
+      {
+        customer_key: 'The customer: dim_customer.',
+        name: 'Its name.',
+        last_completed: 'When the last job was completed.',
+        jobs: 'How many jobs were completed.',
+        revenue: 'Their subtotals.',
+      },
+      {name: 'customer_key'},
+    ),
     from: `FROM (
       SELECT job.account_key, customer.customer_key, customer.name, max(job.completed_date) AS last_completed, count(*) AS jobs, sum(job.completed_amount) AS revenue
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}

@@ -14,15 +14,18 @@ export const money: readonly Question[] = [
     order: 'owed DESC, customer_key',
     comment: 'One row for each customer who owes something, by the age of what is owed.',
     key: ['account_key', 'customer_key'],
-    columns: told({
-      customer_key: 'The customer: dim_customer.',
-      name: 'Its name.',
-      owed: 'What it owes, with tax.',
-      up_to_30: 'Invoiced within 30 days.',
-      up_to_60: 'Invoiced 31 to 60 days ago.',
-      up_to_90: 'Invoiced 61 to 90 days ago.',
-      older: 'Invoiced longer ago.',
-    }),
+    columns: told(
+      {
+        customer_key: 'The customer: dim_customer.',
+        name: 'Its name.',
+        owed: 'What it owes, with tax.',
+        up_to_30: 'Invoiced within 30 days.',
+        up_to_60: 'Invoiced 31 to 60 days ago.',
+        up_to_90: 'Invoiced 61 to 90 days ago.',
+        older: 'Invoiced longer ago.',
+      },
+      {name: 'customer_key'},
+    ),
     from: `FROM (
       SELECT job.account_key, customer.customer_key, customer.name, sum(job.receivable) AS owed, ${owedSince('<= 30')} AS up_to_30,
              ${owedSince('BETWEEN 31 AND 60')} AS up_to_60, ${owedSince('BETWEEN 61 AND 90')} AS up_to_90, ${owedSince('> 90')} AS older
@@ -151,13 +154,16 @@ export const money: readonly Question[] = [
       highest: 'The highest price of one.',
     }),
     from: `FROM (
-      SELECT line.account_key, item.item_key, item.category, item.name, sum(line.quantity) AS quantity, sum(line.amount) AS revenue, count(DISTINCT line.job_key) AS jobs,
-             round(100 * sum(line.amount) / nullif(sum(sum(line.amount)) OVER (PARTITION BY line.account_key), 0), 1) AS percent,
-             min(line.price_per_unit) AS lowest, max(line.price_per_unit) AS highest
-        FROM {mart.fct_job_charge} AS line JOIN {mart.dim_item} AS item ON item.item_key = line.item_key
-        JOIN {mart.fct_job} AS job ON job.job_key = line.job_key ${ofAccount('job')}
-       WHERE job.completed_date > account.today - 365 AND job.completed_date <= account.today
-       GROUP BY line.account_key, item.item_key, item.category, item.name
+      SELECT sums.*, item.category, item.name,
+             round(100 * sums.revenue / nullif(sum(sums.revenue) OVER (PARTITION BY sums.account_key), 0), 1) AS percent
+        FROM (
+          SELECT line.account_key, line.item_key, sum(line.quantity) AS quantity, sum(line.amount) AS revenue, count(DISTINCT line.job_key) AS jobs,
+                 min(line.price_per_unit) AS lowest, max(line.price_per_unit) AS highest
+            FROM {mart.fct_job_charge} AS line JOIN {mart.fct_job} AS job ON job.job_key = line.job_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 365 AND job.completed_date <= account.today
+           GROUP BY line.account_key, line.item_key
+        ) AS sums
+        JOIN {mart.dim_item} AS item ON item.item_key = sums.item_key
     ) AS answer`,
   },
 ];

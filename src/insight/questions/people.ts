@@ -1,4 +1,4 @@
-import {ofAccount, type Question, told} from './question.ts';
+import {daysOfAccounts, ofAccount, type Question, told} from './question.ts';
 
 export const people: readonly Question[] = [
   {
@@ -13,20 +13,24 @@ export const people: readonly Question[] = [
     needs: 'working_hours',
     comment: 'One row for each technician and each of the last eight whole weeks: hours and capacity.',
     key: ['account_key', 'employee_key', 'week'],
-    columns: told({
-      employee_key: 'The technician: dim_employee.',
-      name: 'Their name.',
-      week: 'The Monday of the week.',
-      hours: 'Hours worked on jobs.',
-      billable_hours: 'Hours of these that customers pay for.',
-      capacity_hours: 'Hours that they were to work.',
-      percent: 'Hours over capacity, in percent.',
-    }),
+    columns: told(
+      {
+        employee_key: 'The technician: dim_employee.',
+        name: 'Their name.',
+        week: 'The Monday of the week.',
+        hours: 'Hours worked on jobs.',
+        billable_hours: 'Hours of these that customers pay for.',
+        capacity_hours: 'Hours that they were to work.',
+        percent: 'Hours over capacity, in percent.',
+      },
+      {name: 'employee_key'},
+    ),
     from: `FROM (
       SELECT day.account_key, day.employee_key, person.name, date_trunc('week', day.date)::date AS week, sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
              sum(day.capacity_hours) AS capacity_hours, round(100 * sum(day.hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
-        FROM {mart.fct_employee_day} AS day JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key ${ofAccount('day')}
-       WHERE day.date >= date_trunc('week', account.today)::date - 56 AND day.date < date_trunc('week', account.today)::date AND day.employee_key <> -1
+        FROM ${daysOfAccounts(`date_trunc('week', account.today)::date - 56`, `date_trunc('week', account.today)::date - 1`)} AS day
+        JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
+       WHERE day.employee_key <> -1
        GROUP BY 1, 2, 3, 4
     ) AS answer`,
   },
@@ -41,15 +45,18 @@ export const people: readonly Question[] = [
     order: 'revenue DESC NULLS LAST, employee_key',
     comment: 'One row for each technician with jobs in the last 91 days: revenue and hours.',
     key: ['account_key', 'employee_key'],
-    columns: told({
-      employee_key: 'The technician: dim_employee; -1 is nobody.',
-      name: 'Their name.',
-      is_active: 'False once they were made inactive.',
-      jobs: 'Their share of the jobs.',
-      revenue: 'Their share of the subtotals.',
-      hours: 'Their hours on these jobs.',
-      revenue_an_hour: 'Revenue for each hour.',
-    }),
+    columns: told(
+      {
+        employee_key: 'The technician: dim_employee; -1 is nobody.',
+        name: 'Their name.',
+        is_active: 'False once they were made inactive.',
+        jobs: 'Their share of the jobs.',
+        revenue: 'Their share of the subtotals.',
+        hours: 'Their hours on these jobs.',
+        revenue_an_hour: 'Revenue for each hour.',
+      },
+      {name: 'employee_key'},
+    ),
     from: `FROM (
       SELECT coalesce(done.account_key, worked.account_key) AS account_key, person.employee_key, person.name, person.is_active, round(done.jobs, 1) AS jobs,
              done.revenue, worked.hours, round(done.revenue / nullif(worked.hours, 0), 2) AS revenue_an_hour
@@ -131,13 +138,16 @@ export const people: readonly Question[] = [
     order: 'overdue DESC, employee_key',
     comment: 'One row for each employee with tasks: how many are open and late.',
     key: ['account_key', 'employee_key'],
-    columns: told({
-      employee_key: 'Who is to do them: dim_employee; -1 is nobody.',
-      name: 'Their name.',
-      open: 'Tasks that are not done.',
-      overdue: 'How many of them are past their time.',
-      done_this_week: 'Tasks done in the last seven days.',
-    }),
+    columns: told(
+      {
+        employee_key: 'Who is to do them: dim_employee; -1 is nobody.',
+        name: 'Their name.',
+        open: 'Tasks that are not done.',
+        overdue: 'How many of them are past their time.',
+        done_this_week: 'Tasks done in the last seven days.',
+      },
+      {name: 'employee_key'},
+    ),
     from: `FROM (
       SELECT task.account_key, person.employee_key, person.name, count(*) FILTER (WHERE NOT task.is_completed) AS open,
              count(*) FILTER (WHERE NOT task.is_completed AND task.scheduled_at < {now}) AS overdue,

@@ -1,4 +1,4 @@
-import {ofAccount, type Question, told} from './question.ts';
+import {daysOfAccounts, ofAccount, type Question, told} from './question.ts';
 
 export const planning: readonly Question[] = [
   {
@@ -42,8 +42,7 @@ export const planning: readonly Question[] = [
     from: `FROM (
       SELECT day.account_key, day.date, sum(day.capacity_hours) AS capacity_hours, round(sum(day.planned_hours), 2) AS planned_hours, sum(day.jobs_planned)::bigint AS jobs,
              round(100 * sum(day.planned_hours) / nullif(sum(day.capacity_hours), 0)) AS percent
-        FROM {mart.fct_employee_day} AS day ${ofAccount('day')}
-       WHERE day.date BETWEEN account.today AND account.today + 13 GROUP BY 1, 2
+        FROM ${daysOfAccounts('account.today', 'account.today + 13')} AS day GROUP BY 1, 2
     ) AS answer`,
   },
   {

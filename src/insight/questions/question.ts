@@ -1,4 +1,4 @@
-import type {Member} from '../star/member.ts';
+import type {Member, MemberColumn} from '../star/member.ts';
 
 /**
  * A question of an owner, a dispatcher or a bookkeeper, and its answer: a view of the schema `mart` like those of the star, with
@@ -28,14 +28,28 @@ export function ofAccount(alias: string): string {
   return `JOIN {mart.dim_account} AS account ON account.account_key = ${alias}.account_key`;
 }
 
-/** Columns of an answer that stand in its subquery under their own names. */
-export function told(columns: Readonly<Record<string, string>>): [string, string, string][] {
+/**
+ * Days of employees between two dates of their account. The dates are known before the days are reckoned, which a join would
+ * not let Postgres see.
+ */
+export function daysOfAccounts(from: string, to: string): string {
+  return `(SELECT part.* FROM {mart.dim_account} AS account
+           CROSS JOIN LATERAL (SELECT day.* FROM {mart.fct_employee_day} AS day
+                                WHERE day.account_key = account.account_key AND day.date BETWEEN ${from} AND ${to} OFFSET 0) AS part)`;
+}
+
+/**
+ * Columns of an answer that stand in its subquery under their own names.
+ * @param maskedBy - of a column that may name a person: the key that stands for it
+ */
+export function told(
+  columns: Readonly<Record<string, string>>,
+  maskedBy: Readonly<Record<string, string>> = {},
+): MemberColumn[] {
   return [
-    [...accountColumn],
-    ...Object.entries(columns).map(([name, comment]): [string, string, string] => [
-      name,
-      `answer.${name}`,
-      comment,
-    ]),
+    accountColumn,
+    ...Object.entries(columns).map(
+      ([name, comment]): MemberColumn => [name, `answer.${name}`, comment, maskedBy[name]],
+    ),
   ];
 }

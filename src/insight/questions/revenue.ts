@@ -2,6 +2,12 @@ import {ofAccount, type Question, told} from './question.ts';
 
 const revenueCaveat = 'Before tax, on the day of completion. The running period is not over.';
 
+/** The Mondays of the last 78 whole weeks of each account. */
+const wholeWeeks = `(
+        SELECT account.account_key, day.date AS week
+          FROM {mart.dim_account} AS account
+          JOIN mart.dim_date AS day ON day.weekday = 1 AND day.date >= date_trunc('week', account.today)::date - 7 * 78 AND day.date < date_trunc('week', account.today)::date)`;
+
 export const revenue: readonly Question[] = [
   {
     name: 'ask_revenue_by_week',
@@ -129,6 +135,41 @@ export const revenue: readonly Question[] = [
         FROM {mart.fct_job} AS job ${ofAccount('job')}
        WHERE job.booked_date > account.today - 91 AND job.booked_date <= account.today
        GROUP BY 1, 2
+    ) AS answer`,
+  },
+  {
+    name: 'ask_weeks',
+    question: 'How do the weeks compare?',
+    definition:
+      'Revenue, jobs completed, what was booked, what was owed for more than 60 days and the open jobs, of each of the last 78 whole weeks.',
+    caveats:
+      'Restated by what is known now. What was owed on a past day is told by the dates of the invoices: a bill that was paid in parts counts whole until the day on which it was paid in full.',
+    tieOuts: ['T1', 'T8', 'T14'],
+    order: 'week',
+    comment:
+      'One row for each of the last 78 whole weeks: the figures of an owner. The weekly report is made from it.',
+    key: ['account_key', 'week'],
+    columns: told({
+      week: 'The Monday of the week.',
+      revenue: 'Subtotals of the jobs completed in it.',
+      completed: 'Jobs completed in it.',
+      booked: 'Subtotals of the jobs booked in it, without what is cancelled, lost or an estimate.',
+      owed_over_60_days: 'What was owed at its end for more than 60 days, with tax.',
+      open_jobs: 'Jobs open at its end.',
+    }),
+    from: `FROM (
+      SELECT weeks.account_key, weeks.week, coalesce(done.revenue, 0) AS revenue, coalesce(done.completed, 0) AS completed, coalesce(come.booked, 0) AS booked,
+             coalesce(owed.owed, 0) AS owed_over_60_days, coalesce(backlog.open_jobs, 0) AS open_jobs
+        FROM ${wholeWeeks} AS weeks
+        LEFT JOIN (SELECT job.account_key, date_trunc('week', job.completed_date)::date AS week, sum(job.completed_amount) AS revenue, count(*) AS completed
+                     FROM {mart.fct_job} AS job ${ofAccount('job')} WHERE job.completed_date >= account.today - 7 * 79 GROUP BY 1, 2) AS done ON done.account_key = weeks.account_key AND done.week = weeks.week
+        LEFT JOIN (SELECT job.account_key, date_trunc('week', job.booked_date)::date AS week, sum(job.booked_amount) AS booked
+                     FROM {mart.fct_job} AS job ${ofAccount('job')} WHERE job.booked_date >= account.today - 7 * 79 GROUP BY 1, 2) AS come ON come.account_key = weeks.account_key AND come.week = weeks.week
+        LEFT JOIN (SELECT weeks.account_key, weeks.week, sum(CASE WHEN job.paid_date IS NULL THEN job.receivable ELSE job.total END) AS owed
+                     FROM {mart.fct_job} AS job JOIN ${wholeWeeks} AS weeks ON weeks.account_key = job.account_key AND weeks.week + 6 > job.invoiced_date + 60
+                    WHERE job.job_state <> 'cancelled' AND (job.paid_date IS NULL AND job.receivable <> 0 OR job.paid_date > job.invoiced_date + 60 AND job.paid_date > weeks.week + 6)
+                    GROUP BY 1, 2) AS owed ON owed.account_key = weeks.account_key AND owed.week = weeks.week
+        LEFT JOIN {mart.fct_backlog_day} AS backlog ON backlog.account_key = weeks.account_key AND backlog.date = weeks.week + 6
     ) AS answer`,
   },
 ];

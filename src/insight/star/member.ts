@@ -1,5 +1,13 @@
-/** The name of a column, its value as SQL, and its comment for the reader of a BI tool. */
-export type MemberColumn = readonly [name: string, value: string, comment: string];
+/**
+ * The name of a column, its value as SQL, and its comment for the reader of a BI tool. What may name a person says which key
+ * of its row stands for it where such data is masked.
+ */
+export type MemberColumn = readonly [
+  name: string,
+  value: string,
+  comment: string,
+  maskedBy?: string | undefined,
+];
 
 /**
  * A dimension or a fact of the star: one definition, rendered twice (render.ts), as the present and as of any past moment.
@@ -26,6 +34,11 @@ export interface Member {
   readonly keptBy?: readonly (readonly string[])[];
   /** Made from versions, so it holds the past already: no form of it as of a moment. */
   readonly isOfVersions?: true;
+}
+
+/** A column as somebody reads it who is not to learn the names of people: `customer 17` for a name. */
+export function maskedColumn([name, , , maskedBy]: MemberColumn): string {
+  return maskedBy === undefined ? name : `'${maskedBy.replace('_key', '')} ' || ${maskedBy} AS ${name}`;
 }
 
 /** The condition that a row is live, and that the service has given it its number. */

@@ -1,5 +1,5 @@
 import type {StarMember} from '../../warehouse/star/star-member.ts';
-import type {Member} from './member.ts';
+import {type Member, maskedColumn} from './member.ts';
 
 /** What the words in braces of a definition stand for. */
 interface Time {
@@ -45,6 +45,7 @@ export function renderMember(member: Member): StarMember {
     columns: Object.fromEntries(columns.map(([column, , text]) => [column, text])),
     present: renderAt(member, present),
     past: isOfVersions ? null : renderAt(member, past),
+    masked: `SELECT ${columns.map(maskedColumn).join(', ')} FROM mart.${name}`,
     kept:
       keptBy === undefined
         ? null

@@ -53,9 +53,9 @@ export function makeCustomer(plan: Plan, index: number, ledger: Ledger): readonl
   return [{table: 'customers', fields}, ...makeAttached(plan, {fields, random, isFirm: isOfFirm})];
 }
 
-/** Customers come before the first call of their day. */
+/** Customers come just before the first call of their day. */
 export function arrivedAt(plan: Plan, index: number): string {
-  return plan.calendar.at(plan.arrivalOf(index), plan.random('arrival', index).integer(420, 479));
+  return plan.calendar.at(plan.arrivalOf(index), 479);
 }
 
 /** Somebody looked into the record since it came, unless it came today. */

@@ -131,7 +131,7 @@ export function drawVisit(
   if (missed > 0) return {canceledAt: missed === 1 ? later(start, random.integer(3, 50) * day) : null};
   const startedAt = later(start, drawDelay(random));
   // A button that was not pressed at the end is pressed by the office, or never.
-  const forgotten = random.weighted([97.6, 2, 0.4]);
+  const forgotten = random.weighted([97.2, 2, 0.8]);
   const length = drawLength(random, minutes) + (forgotten === 1 ? random.integer(1, 50) * day : 0);
   if (forgotten === 2) return {startedAt};
   const endedAt = later(startedAt, length);

@@ -156,10 +156,12 @@ function chooseCrew(
     day,
   }: {readonly place: number; readonly size: number; readonly random: Random; readonly day: number},
 ): readonly number[] {
-  const first = random.integer(0, plan.technicians - 1);
-  const all = Array.from({length: plan.technicians}, (_, step) => plan.technician(first + step)).filter(
+  const chance = random.next();
+  const all = Array.from({length: plan.technicians}, (_, step) => plan.technician(step)).filter(
     (technician) => plan.isThere(technician, day),
   );
   const skilled = all.filter((technician) => plan.isSkilled(technician, place));
-  return (skilled.length === 0 ? all : skilled).slice(0, size);
+  const able = skilled.length === 0 ? all : skilled;
+  const first = Math.floor(chance * able.length);
+  return [...able.slice(first), ...able.slice(0, first)].slice(0, size);
 }

@@ -18,6 +18,7 @@ export interface Concern {
     | 'no-worker'
     | 'unserved'
     | 'overdue'
+    | 'star-behind'
     | LateChangeKind;
   /** The concern in words. */
   readonly text: string;

@@ -16,6 +16,7 @@ import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
 import {workersTable} from '../health/workers-table.ts';
 import {bigNumber, bytea} from '../postgres/column-types.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';
+import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
 import {absentNumbersTable, sightingsTable, tombstonesTable} from '../sweeps/evidence-tables.ts';
 import {quarantineTable} from '../sweeps/quarantine-table.ts';
 import {schedulesTable} from '../sweeps/schedules-table.ts';
@@ -79,5 +80,6 @@ export const syncTables: readonly CommentedTable[] = [
   authorAccountsTable,
   sourceTable,
   staleJobsTable,
+  weeklyReportsTable,
   workersTable,
 ];

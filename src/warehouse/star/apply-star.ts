@@ -30,6 +30,10 @@ export function starComments(star: readonly StarMember[]): Comment[] {
       ([column, text]): Comment => ({kind: 'COLUMN', name: ['mart', name, column], text}),
     ),
     ...(past === null ? [] : [pastComment(name)]),
+    {kind: 'VIEW', name: ['masked', name], text: comment},
+    ...Object.entries(columns).map(
+      ([column, text]): Comment => ({kind: 'COLUMN', name: ['masked', name, column], text}),
+    ),
   ]);
 }
 
@@ -52,13 +56,16 @@ function pastComment(name: string): Comment {
 }
 
 async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
-  for (const member of star) {
-    if (member.kept === null)
-      await client.query(`CREATE OR REPLACE VIEW mart.${member.name} AS ${member.present}`);
-    else await makeKept(client, member.name, {present: member.present, ...member.kept});
-    if (member.past !== null) await client.query(functionOf(member.name, member.past));
+  for (const {name, present, past, kept, masked} of star) {
+    if (kept === null) await client.query(`CREATE OR REPLACE VIEW mart.${name} AS ${present}`);
+    else await makeKept(client, name, {present, ...kept});
+    if (past !== null) await client.query(functionOf(name, past));
+    await client.query(`CREATE OR REPLACE VIEW masked.${name} AS ${masked}`);
   }
-  await client.query('INSERT INTO sync.stale_jobs DEFAULT VALUES');
+  // An empty warehouse has an empty star.
+  await client.query(
+    'INSERT INTO sync.stale_jobs (job_number) SELECT NULL WHERE EXISTS (SELECT FROM warehouse.jobs)',
+  );
 }
 
 /** A table, the query that fills it, and the same for some jobs. A table of other columns is made anew. */
@@ -104,6 +111,7 @@ function functionOf(name: string, past: string): string {
 async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   for (const {name, kept} of star.toReversed()) {
     try {
+      await client.query(`DROP VIEW IF EXISTS masked.${name}`);
       await client.query(`DROP FUNCTION IF EXISTS mart.${name}_as_of(timestamptz)`);
       if (kept === null) await client.query(`DROP VIEW IF EXISTS mart.${name}`);
       else

@@ -13,7 +13,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
-import {bigNumber, listed} from '../postgres/column-types.ts';
+import {bigNumber, instant, listed} from '../postgres/column-types.ts';
 import {type CommentedTable, commentTable} from '../schema/commented-table.ts';
 
 export const mart = pgSchema('mart');
@@ -167,6 +167,35 @@ const labels = commentTable(labelsTable, 'Names for what the service sends as a 
   label: 'Its name.',
 });
 
+const reportedTable = mart.table(
+  'reported',
+  {
+    account_key: bigNumber().notNull(),
+    week: date({mode: 'string'}).notNull(),
+    metric: text().notNull(),
+    value: numeric().notNull(),
+    known_as_of: instant().notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: 'reported_pkey',
+      columns: [table.account_key, table.metric, table.week, table.known_as_of],
+    }),
+  ],
+);
+
+const reported = commentTable(
+  reportedTable,
+  'One row for each figure that a weekly report told, never changed: what is restated later is told by it.',
+  {
+    account_key: 'The account: dim_account.',
+    week: 'The Monday of the week that the figure is of.',
+    metric: 'Which figure: a column of ask_weeks.',
+    value: 'The figure, as it was told.',
+    known_as_of: 'The moment of the report: ask_weeks_as_of(known_as_of) tells the figure again.',
+  },
+);
+
 /** Every table of the schema `mart`. */
 export const martTables: readonly CommentedTable[] = [
   dimDate,
@@ -175,4 +204,5 @@ export const martTables: readonly CommentedTable[] = [
   capacity,
   closedDays,
   labels,
+  reported,
 ];

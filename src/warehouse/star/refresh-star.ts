@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {inTransaction} from '../postgres/database.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
 
 /** Edits are written into the star so long after they were made: together, and not one by one. */
 const settleSeconds = 5;
@@ -17,6 +17,12 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
     const {rows} = await client.query<{written: string}>('SELECT sync.refresh_star() AS written');
     return Number(rows[0]?.written ?? 0);
   });
+}
+
+/** When the oldest change was made that the star does not hold; null where it holds all. */
+export async function readWaitingSince(db: Queryable): Promise<string | null> {
+  const {rows} = await db.query<{since: string | null}>('SELECT since FROM mart.freshness');
+  return rows[0]?.since ?? null;
 }
 
 /** Whether changes wait for a refresh that no sweep under way will make at its end. */

@@ -5,7 +5,7 @@ export const customerColumns: readonly MemberColumn[] = [
   ['customer_key', 'customer.row_id', 'Key of the customer; it never changes.'],
   ['account_key', 'customer.account_id', 'The account: dim_account.'],
   ['customer_number', 'customer.customer_number', 'Number the service gave the customer.'],
-  ['name', 'customer.name', 'Display name.'],
+  ['name', 'customer.name', 'Display name.', 'customer_key'],
   [
     'kind',
     `CASE customer.company WHEN true THEN 'company' WHEN false THEN 'person' ELSE 'unknown' END`,
@@ -27,6 +27,7 @@ export const customerColumns: readonly MemberColumn[] = [
     'group_name',
     'coalesce(parent.name, customer.name)',
     'Name of the customer that this one is a branch of, else its own.',
+    'group_key',
   ],
   [
     'customer_type_id',

@@ -5,7 +5,7 @@ const columns: readonly MemberColumn[] = [
   ['account_key', 'employee.account_id', 'The account: dim_account.'],
   ['employee_number', 'employee.employee_number', 'Number the service gave the employee.'],
   ['employee_id', 'employee.id', 'Internal key at the service.'],
-  ['name', 'employee.name', 'Display name.'],
+  ['name', 'employee.name', 'Display name.', 'employee_key'],
   ['is_active', 'employee.active', 'False once the employee was made inactive.'],
   ['is_account_owner', 'employee.is_account_owner', 'True for the owner of the account.'],
   ['hired_date', localDate('employee.hired_date'), 'When the employee was hired.'],

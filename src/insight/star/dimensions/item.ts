@@ -22,10 +22,9 @@ export const item: Member = {
     ],
   ],
   from: `FROM (
-      SELECT DISTINCT ON (charge.account_id, charge.item_id)
-             ${itemKey} AS item_key, charge.account_id, charge.item_id, charge.description
-        FROM {job_charges} AS charge
-       WHERE ${liveRow('charge', 'id')}
-       ORDER BY charge.account_id, charge.item_id, charge.created_on DESC NULLS LAST, charge.id DESC
+      SELECT ${itemKey} AS item_key, charge.account_id, charge.item_id, charge.description
+        FROM (SELECT line.account_id, line.item_id, max(line.id) AS id FROM {job_charges} AS line
+               WHERE ${liveRow('line', 'id')} GROUP BY line.account_id, line.item_id) AS latest
+        JOIN {job_charges} AS charge ON charge.account_id = latest.account_id AND charge.id = latest.id
     ) AS item`,
 };

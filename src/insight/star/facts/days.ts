@@ -3,7 +3,7 @@
 import {joinAccount, type Member} from '../member.ts';
 
 /** The jobs that are or were to be done, each with the days from which on and until which it was open. */
-const spans = `(
+export const openSpans = `(
       SELECT job.*, least(job.booked_date, job.closed_date, account.today) AS opened,
              CASE WHEN NOT job.is_open THEN least(job.closed_date, account.today) END AS closed, account.today
         FROM {mart.fct_job} AS job ${joinAccount('job').replace('job.account_id', 'job.account_key')}
@@ -31,8 +31,8 @@ export const openJobDay: Member = {
       'True where its appointment of today had passed and it had not begun.',
     ],
   ],
-  from: `FROM ${spans} AS span
-    JOIN mart.dim_date AS day ON day.date BETWEEN span.opened AND coalesce(span.closed - 1, span.today)`,
+  from: `FROM ${openSpans} AS span
+   CROSS JOIN LATERAL (SELECT span.opened + back AS date FROM generate_series(0, coalesce(span.closed - 1, span.today) - span.opened) AS back) AS day`,
   key: ['job_key', 'date'],
 };
 
@@ -53,13 +53,13 @@ export const backlogDay: Member = {
              coalesce(sum(step.amount), 0) AS amount
         FROM (
           SELECT first.account_key, dates.date
-            FROM (SELECT span.account_key, min(span.opened) AS date, max(span.today) AS today FROM ${spans} AS span GROUP BY span.account_key) AS first
+            FROM (SELECT span.account_key, min(span.opened) AS date, max(span.today) AS today FROM ${openSpans} AS span GROUP BY span.account_key) AS first
             JOIN mart.dim_date AS dates ON dates.date BETWEEN first.date AND first.today
         ) AS calendar
         LEFT JOIN (
-          SELECT span.account_key, span.opened AS date, 1 AS came, 0 AS went, coalesce(span.subtotal, 0) AS amount FROM ${spans} AS span
-           UNION ALL
-          SELECT span.account_key, span.closed, 0, 1, -coalesce(span.subtotal, 0) FROM ${spans} AS span WHERE span.closed IS NOT NULL
+          SELECT span.account_key, step.date, step.came, step.went, step.amount
+            FROM ${openSpans} AS span
+           CROSS JOIN LATERAL (VALUES (span.opened, 1, 0, coalesce(span.subtotal, 0)), (span.closed, 0, 1, -coalesce(span.subtotal, 0))) AS step (date, came, went, amount)
         ) AS step ON step.account_key = calendar.account_key AND step.date = calendar.date
        GROUP BY calendar.account_key, calendar.date
     ) AS day

@@ -11,7 +11,7 @@ const keys: readonly MemberColumn[] = [
   ['booked_by_employee_key', keyOr('booker'), 'Who booked the job: dim_employee.'],
   ['job_number', 'job.job_number', 'Number the service gave the job.'],
   ['job_id', 'job.id', 'Internal key at the service.'],
-  ['name', 'job.name', 'Title of the job.'],
+  ['name', 'job.name', 'Title of the job.', 'job_key'],
 ];
 
 const states: readonly MemberColumn[] = [
@@ -145,7 +145,7 @@ const statedJobs = `(
                PARTITION BY stated.account_id, stated.customer_id, stated.job_state = 'completed'
                ORDER BY coalesce(stated.completed_on, stated.updated_at), stated.job_number) = 1 AS is_first_completed
         FROM (
-          SELECT held.*, mart.job_state(held.status, held.scheduled_on, held.started_on, held.completed_on, held.canceled_on,
+          SELECT held.*, mart.job_state(held.status, held.estimate_sent_on, held.scheduled_on, held.started_on, held.completed_on, held.canceled_on,
                                         held.won_date, held.lost_date) AS job_state
             FROM {jobs} AS held
            WHERE ${liveRow('held', 'job_number')}

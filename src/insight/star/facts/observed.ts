@@ -7,7 +7,7 @@ const versions = `(
       SELECT held.row_id, held.account_id, held.valid_from, held._deleted_at, held.scheduled_on, held.total, held.balance_remaining,
              held.invoice_paid_on, held.completed_on, held.canceled_on, held.won_date, held.lost_date, held.started_on, held.updated_at,
              CASE WHEN held._deleted_at IS NOT NULL THEN 'deleted'
-                  ELSE mart.job_state(held.status, held.scheduled_on, held.started_on, held.completed_on, held.canceled_on,
+                  ELSE mart.job_state(held.status, held.estimate_sent_on, held.scheduled_on, held.started_on, held.completed_on, held.canceled_on,
                                       held.won_date, held.lost_date) END AS state
         FROM history.jobs AS held
        WHERE held.job_number IS NOT NULL

@@ -20,7 +20,7 @@ export const jobCharge: Member = {
     ['account_key', 'charge.account_id', 'The account: dim_account.'],
     ['job_key', 'job.row_id', 'The job: fct_job.'],
     ['item_key', itemKey, 'The item: dim_item.'],
-    ['description', 'charge.description', 'What is charged.'],
+    ['description', 'charge.description', 'What is charged.', 'job_charge_key'],
     ['quantity', 'charge.quantity', 'How much of the item.'],
     ['price_per_unit', 'charge.price_per_unit', 'Price of one unit.'],
     ['discount', 'charge.discount', 'Discount on the line.'],

@@ -10,7 +10,7 @@ export const task: Member = {
     ['job_key', keyOr('job'), 'The job: fct_job; -1 is none.'],
     ['customer_key', keyOr('customer'), 'The customer: dim_customer.'],
     ['employee_key', keyOr('employee'), 'Who is to do it: dim_employee.'],
-    ['name', 'task.name', 'What is to be done.'],
+    ['name', 'task.name', 'What is to be done.', 'task_key'],
     ['scheduled_at', 'task.scheduled_at', 'When it begins; null while not scheduled.'],
     ['scheduled_date', localDate('task.scheduled_at'), 'Date of scheduled_at.'],
     [

@@ -1,0 +1,26 @@
+// A process that writes so many rows of the star's widest fact as Parquet, and tells its peak memory.
+
+import {createWriteStream} from 'node:fs';
+import {writeParquet} from '../../src/commands/insight/parquet.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+
+const [databaseUrl = '', rows = ''] = process.argv.slice(2);
+const pool = openPool(databaseUrl, {max: 1, applicationName: 'bench', statementTimeoutMs: 0});
+const client = await pool.connect();
+const out = createWriteStream('/dev/null');
+let bytes = 0;
+await client.query('BEGIN READ ONLY');
+// The jobs again and again, until there are enough.
+const written = await writeParquet(
+  client,
+  `SELECT job.* FROM generate_series(1, ${Number(rows)}) AS again CROSS JOIN mart.fct_job AS job LIMIT ${Number(rows)}`,
+  (part) => {
+    bytes += part.length;
+    return new Promise((resolve) => out.write(part, () => resolve()));
+  },
+);
+await client.query('ROLLBACK');
+client.release();
+await pool.end();
+process.send?.({written, bytes, peakMb: Math.round(process.resourceUsage().maxRSS / 1024)});
+process.disconnect();

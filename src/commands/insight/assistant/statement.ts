@@ -1,0 +1,101 @@
+// SQL of an assistant. What it may read is decided by the role that its statement runs as (migrations/functions/access/assistant.sql),
+// not here; what is decided here is that it calls nothing that has effects.
+
+import pg from 'pg';
+import {UsageError} from '../../../base/errors.ts';
+
+export interface Limits {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly ms: number;
+}
+
+export interface Rows {
+  readonly rows: readonly unknown[];
+  /** True where there are more than the limits. */
+  readonly isCutOff: boolean;
+}
+
+/**
+ * Runs a statement, on a session that nothing of it outlives.
+ * @param role - `assistant` reads no names of people, `reader` does
+ * @throws {UsageError} what is wrong with the statement, in words for whoever wrote it
+ */
+export async function runStatement(
+  pool: pg.Pool,
+  {statement, role}: {readonly statement: string; readonly role: 'assistant' | 'reader'},
+  limits: Limits,
+): Promise<Rows> {
+  const client = await pool.connect();
+  try {
+    const sql = statement.trim().replace(/;\s*$/, '');
+    await inspect(client, sql, role);
+    await client.query('BEGIN READ ONLY');
+    await client.query(`SELECT set_config('statement_timeout', $1, true), set_config('jit', 'off', true)`, [
+      String(limits.ms),
+    ]);
+    const {rows} = await client.query<{told: unknown}>(
+      `SELECT told FROM sync.read_as_${role}($1, $2, $3) AS told`,
+      [sql, limits.rows, limits.bytes],
+    );
+    const found = rows.map(({told}) => told).filter((told) => told !== null);
+    return {rows: found, isCutOff: found.length < rows.length};
+  } catch (error) {
+    throw explainRefusal(error, limits);
+  } finally {
+    await client.query('ROLLBACK').catch(() => {});
+    // A session that a statement has run in is not used again.
+    client.release(true);
+  }
+}
+
+/**
+ * Lets Postgres read the statement as a view, which takes one SELECT alone, and looks at the functions that it calls. Nothing
+ * of it runs. A function that is neither immutable nor stable may have effects: it takes locks, sends notices, ends sessions.
+ */
+async function inspect(client: pg.ClientBase, sql: string, role: 'assistant' | 'reader'): Promise<void> {
+  await client.query(
+    `BEGIN; SET LOCAL search_path = ${role === 'assistant' ? 'masked, mart' : 'mart'}; SET LOCAL statement_timeout = '5s'`,
+  );
+  try {
+    // With a list of values pg sends one statement alone: a second one is refused.
+    await client.query({
+      text: `CREATE TEMP VIEW asked_by_assistant AS\n${sql}\n`,
+      queryMode: 'extended',
+    } as pg.QueryConfig);
+    const {rows} = await client.query<{name: string}>(
+      `SELECT DISTINCT proname AS name
+         FROM pg_rewrite, regexp_matches(ev_action::text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\\d+)', 'g') AS called
+         JOIN pg_proc ON pg_proc.oid = called[1]::oid
+        WHERE ev_class = 'pg_temp.asked_by_assistant'::regclass AND provolatile = 'v' ORDER BY 1`,
+    );
+    if (rows.length > 0)
+      throw new UsageError(
+        `the statement calls ${rows.map(({name}) => name).join(', ')}: expected only functions that read, for the others may have effects`,
+      );
+  } finally {
+    await client.query('ROLLBACK');
+  }
+}
+
+function explainRefusal(error: unknown, {ms}: Limits): unknown {
+  if (!(error instanceof pg.DatabaseError)) return error;
+  const said = error.message;
+  if (error.code === '57014')
+    return new UsageError(
+      `the statement took longer than ${ms / 1000} s: ask for less, by dates or by account_key`,
+      {
+        cause: error,
+      },
+    );
+  if (error.code === '42501')
+    return new UsageError(
+      `${said}: an assistant reads the star alone, by the names of its tables without a schema; the tool definitions lists them`,
+      {cause: error},
+    );
+  if (error.code === '42601')
+    return new UsageError(`${said}: expected one SELECT or WITH … SELECT, and nothing after it`, {
+      cause: error,
+    });
+  return new UsageError(error.hint === undefined ? said : `${said} (${error.hint})`, {cause: error});
+}

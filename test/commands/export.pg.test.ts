@@ -1,0 +1,128 @@
+// Files for other tools: what DuckDB and a reader of CSV find in them is what the warehouse has.
+
+import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {DuckDBInstance} from '@duckdb/node-api';
+import type pg from 'pg';
+import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {members} from '../../src/insight/star/star.ts';
+import {inSweepTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
+import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
+import {runCommand} from '../support/command.ts';
+import {openPlace, type Place} from '../support/place.ts';
+
+let place: Place;
+let pool: pg.Pool;
+let folder = '';
+
+beforeAll(async () => {
+  place = await openPlace({}, inject('warehouseTemplate'));
+  folder = await mkdtemp(join(tmpdir(), 'fieldmirror-files-'));
+  expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
+  pool = openPool(place.databaseUrl, {max: 2, applicationName: 'test'});
+});
+afterAll(async () => {
+  await pool?.end();
+  await place?.close();
+  await rm(folder, {recursive: true, force: true});
+});
+
+const query = async (text: string) => (await pool.query(text)).rows;
+const run = (...args: string[]) => runCommand(['export', ...args], place.env);
+
+describe('Parquet', () => {
+  const file = (table: string) => join(folder, 'parquet', `${table}.parquet`);
+
+  beforeAll(async () => {
+    expect(await run('parquet', join(folder, 'parquet'))).toMatchObject({code: 0});
+  });
+
+  test('is written for every dimension and fact, and nothing is left half written', async () => {
+    const names = [...members.map(({name}) => name), 'dim_date', 'dim_job_state'];
+    expect((await readdir(join(folder, 'parquet'))).sort()).toEqual(
+      names.map((name) => `${name}.parquet`).sort(),
+    );
+  });
+
+  test.each(members.map(({name, key, columns}) => [name, key ?? [columns[0]?.[0] ?? '']] as const))(
+    '%s is what the warehouse has, to the last digit',
+    async (name, key) => {
+      const order = key.join(', ');
+      const held = await query(`SELECT ${await textsOf(name)} FROM mart.${name} ORDER BY ${order}`);
+      const duck = await (await DuckDBInstance.create(':memory:')).connect();
+      const reader = await duck.runAndReadAll(
+        `SELECT ${await textsOf(name, true)} FROM '${file(name)}' ORDER BY ${order}`,
+      );
+      expect(reader.getRowObjects()).toEqual(held);
+    },
+  );
+});
+
+/** Columns of a member as texts that both databases write alike: amounts in units of their fourth place, moments in microseconds. */
+async function textsOf(name: string, isDuck = false): Promise<string> {
+  const columns = await query(
+    `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute WHERE attrelid = 'mart.${name}'::regclass AND attnum > 0 ORDER BY attnum`,
+  );
+  return columns
+    .map(({name: column, type}) => {
+      if (type === 'numeric') return `CAST(CAST(${column} * 10000 AS bigint) AS varchar) AS ${column}`;
+      if (type === 'timestamp with time zone')
+        return `CAST(${isDuck ? `epoch_us(${column})` : `(extract(epoch FROM ${column}) * 1000000)::bigint`} AS varchar) AS ${column}`;
+      if (type === 'boolean')
+        return `CASE WHEN ${column} THEN 'yes' WHEN NOT ${column} THEN 'no' END AS ${column}`;
+      return `CAST(${column} AS varchar) AS ${column}`;
+    })
+    .join(', ');
+}
+
+async function setSubtotal(rowId: string, subtotal: string): Promise<void> {
+  await inSweepTransaction(pool, (client) =>
+    client.query('UPDATE warehouse.jobs SET subtotal = $2 WHERE row_id = $1', [rowId, subtotal]),
+  );
+  await refreshStar(pool);
+}
+
+test('an amount that the file cannot hold exactly is refused, and no file is left in its place', async () => {
+  const [job] = await query('SELECT row_id, subtotal FROM warehouse.jobs WHERE subtotal > 0 LIMIT 1');
+  await setSubtotal(job.row_id, '1000.00001');
+  const {code, stderr} = await run('parquet', join(folder, 'refused'), 'fct_job');
+  expect(code).toBe(2);
+  expect(stderr).toContain('got 1000.00001; take it as CSV');
+  expect(await readdir(join(folder, 'refused'))).not.toContain('fct_job.parquet');
+  await setSubtotal(job.row_id, job.subtotal);
+});
+
+describe('CSV', () => {
+  const hostile = [`=HYPERLINK("http://example.com")`, '+1', '-1', '@x', '\tx', 'a,"b"\nc'];
+
+  beforeAll(async () => {
+    for (const [at, name] of hostile.entries())
+      await pool.query(
+        `UPDATE warehouse.customers SET name = $1 WHERE customer_number = (SELECT customer_number FROM warehouse.customers WHERE customer_number IS NOT NULL ORDER BY 1 OFFSET $2 LIMIT 1)`,
+        [name, at],
+      );
+  });
+
+  test('is what Postgres writes, byte by byte', async () => {
+    expect(await run('csv', folder, 'dim_customer')).toMatchObject({code: 0});
+    const csv = await readFile(join(folder, 'dim_customer.csv'), 'utf8');
+    expect(csv).toContain(`"=HYPERLINK(""http://example.com"")"`);
+    expect(csv.startsWith('customer_key,account_key,')).toBe(true);
+  });
+
+  test('for a spreadsheet holds no formula, and says that it is UTF-8', async () => {
+    expect(await run('csv', folder, 'dim_customer', '--excel')).toMatchObject({code: 0});
+    const csv = await readFile(join(folder, 'dim_customer.csv'));
+    expect([...csv.subarray(0, 3)]).toEqual([0xef, 0xbb, 0xbf]);
+    const text = csv.toString();
+    for (const cell of [`"'=HYPERLINK(""http://example.com"")"`, `'+1,`, `'-1,`, `'@x,`, `'\tx`])
+      expect(text).toContain(cell);
+    expect(text).not.toMatch(/(^|,)"?[=+@]/m);
+  });
+});
+
+test('a table that there is not is refused with the nearest', async () => {
+  const {code, stderr} = await run('csv', folder, 'fct_jobs');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('no table "fct_jobs" (did you mean fct_job?)')]);
+});
