@@ -45,6 +45,8 @@ export interface Config {
   readonly home: string;
   /** Folder of the weekly reports; null means: none is made by itself. */
   readonly reports: string | null;
+  /** How many days the demo has lived through when it is first opened. */
+  readonly demoNights: number;
   /** Whether plain http to another machine is allowed. */
   readonly allowsHttp: boolean;
   readonly logLevel: string;
@@ -76,6 +78,8 @@ const checks = {
   REDIS_URL: checkRedis,
   FIELDMIRROR_HOME: anything,
   FIELDMIRROR_REPORTS: anything,
+  FIELDMIRROR_DEMO_NIGHTS: (value) =>
+    /^([0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-5])$/.test(value) ? null : 'expected 0 to 365',
   FIELDMIRROR_ALLOW_HTTP: (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1'),
   FIELDMIRROR_LOG_LEVEL: (value) =>
     /^(debug|info|warn|error|silent)$/.test(value) ? null : 'expected debug, info, warn, error or silent',
@@ -83,6 +87,7 @@ const checks = {
 
 const defaults = {
   FIELDMIRROR_HOME: '.fieldmirror',
+  FIELDMIRROR_DEMO_NIGHTS: '90',
   FIELDMIRROR_ALLOW_HTTP: '0',
   FIELDMIRROR_LOG_LEVEL: 'warn',
 } as const;
@@ -127,6 +132,7 @@ export function loadConfig(
     redisUrl: values.REDIS_URL ?? null,
     home: values.FIELDMIRROR_HOME,
     reports: values.FIELDMIRROR_REPORTS ?? null,
+    demoNights: Number(values.FIELDMIRROR_DEMO_NIGHTS),
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
     logLevel: values.FIELDMIRROR_LOG_LEVEL,
     settings: settingsOf(values, given),

@@ -1,18 +1,16 @@
 // The ground of verbs that move data, beside the warehouse: the accounts, and the service behind them.
 
 import type pg from 'pg';
-import {Temporal} from 'temporal-polyfill';
 import type {RawPage} from '../api/resources/client.ts';
 import type {AccountConfig, Config} from '../base/config.ts';
 import {AccessError, UsageError} from '../base/errors.ts';
 import {createLogger, type Logger} from '../base/log.ts';
-import {Secret} from '../base/secret.ts';
+import type {Secret} from '../base/secret.ts';
 import {Accounts, type GivenAccess} from '../sync/accounts/accounts.ts';
 import {PageReader} from '../sync/load/page-reader.ts';
 import {Passwords} from '../sync/push/send/passwords.ts';
 import type {SweepDeps} from '../sync/sweep/sweep-deps.ts';
 import {demoName} from '../views/demo-name.ts';
-import {formatNumber} from '../views/format.ts';
 import {
   type Account,
   listAccounts,
@@ -26,7 +24,8 @@ import {listWorkers} from '../warehouse/health/workers.ts';
 import {refuseWrongClock} from '../warehouse/postgres/clock.ts';
 import {refuseWrongZone} from './accounts/account-zone.ts';
 import {askAccount} from './accounts/ask-account.ts';
-import {tellStep} from './terminal/tell-step.ts';
+import {openDemo} from './accounts/demo/demo.ts';
+import type {PastDeps} from './accounts/demo/past.ts';
 import {type Opening, type Warehouse, withWarehouse} from './warehouse.ts';
 
 /** The warehouse and the accounts that it mirrors. */
@@ -56,21 +55,17 @@ export interface Unopened {
   readonly reason: string;
 }
 
-/** How large the made-up business is, when there is no account. */
-interface Demo {
-  readonly customers: number;
-  readonly seed: number;
-}
-
-const demo: Demo = {customers: 500, seed: 1};
-
 /**
  * Does something with the warehouse, migrated, and the accounts whose tokens are known here: the
  * environment's, and those sealed in the warehouse where a key is given. Where there is neither, with the
  * reference service and its made-up data.
  * @throws the errors of `withWarehouse`
  */
-export async function withWorld<T>(config: Config, use: (world: World) => Promise<T>): Promise<T> {
+export async function withWorld<T>(
+  config: Config,
+  use: (world: World) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   return await withWarehouse(config, {migrates: true}, async (warehouse, opening) => {
     const {pool} = warehouse;
     const {closers} = opening;
@@ -88,7 +83,7 @@ export async function withWorld<T>(config: Config, use: (world: World) => Promis
     closers.add(() => pageReader.close());
     const passwords = new Passwords({pool, keys, onPassword: keepOut});
     closers.add(() => passwords.close());
-    const own = await openOwn(opening, {pool, log});
+    const own = await openOwn(opening, {pool, databaseUrl: warehouse.databaseUrl, pageReader, log, signal});
     if (own !== null) await accounts.give(own.account.accountId, own.access);
     return await use({
       ...warehouse,
@@ -126,12 +121,15 @@ interface Own {
   readonly source: string;
 }
 
-async function openOwn(opening: Opening, warehouse: LoggedPool): Promise<Own | null> {
+async function openOwn(opening: Opening, deps: PastDeps): Promise<Own | null> {
   const {account, keys} = opening.config;
-  if (account !== null) return await openReal(opening.config, account, warehouse);
+  if (account !== null) return await openReal(opening.config, account, deps);
   if (keys.length > 0) return null;
-  const held = (await listAccounts(warehouse.pool)).filter(({name}) => name !== demoName);
-  if (held.length === 0) return await openDemo(opening, warehouse);
+  const held = (await listAccounts(deps.pool)).filter(({name}) => name !== demoName);
+  if (held.length === 0) {
+    const demo = await openDemo(opening, deps);
+    return {...demo, account: await resumeStopped(deps.pool, demo.account)};
+  }
   throw new UsageError(`config: ${expectAccess(held)}; without it made-up data would be mixed with theirs`);
 }
 
@@ -174,30 +172,6 @@ async function stopUnserved(pool: pg.Pool, {accountId}: Account, {message}: Acce
   );
   const mend = 'FIELDMIRROR_API_TOKEN has it: start anew with the right one';
   if (!isServed) await stopAccount(pool, accountId, `${message}; ${mend}`);
-}
-
-async function openDemo({config, closers, embedded}: Opening, {pool, log}: LoggedPool): Promise<Own> {
-  const databaseUrl = await (await embedded()).url('service');
-  const {timeZone} = config;
-  const today = Temporal.Now.plainDateISO(timeZone).toString();
-  // The reference service is loaded here alone: a verb such as `status` asks only the warehouse.
-  const {seedBusiness} = await import('../service/business.ts');
-  const {startService} = await import('../service/server.ts');
-  await seedBusiness(databaseUrl, {...demo, timeZone, today, onMaking: tellMaking});
-  const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', log});
-  closers.add(() => service.close());
-  const account = await upsertAccount(pool, {name: demoName, apiUrl: service.url, timeZone}, {mayMove: true});
-  return {
-    account: await resumeStopped(pool, account),
-    access: {apiUrl: service.url, token: new Secret(service.token)},
-    // The token opens made-up data only, so it may be shown: a person who plays a dispatcher needs it.
-    source: `the reference service at ${service.url}, made-up data\n         its token is ${service.token}`,
-  };
-}
-
-/** Says that a business is being made up, which takes seconds. */
-export function tellMaking({customers, jobs}: {readonly customers: number; readonly jobs: number}): void {
-  tellStep(`making a business of ${formatNumber(customers)} customers and ${formatNumber(jobs)} jobs`);
 }
 
 async function resumeStopped(pool: pg.Pool, account: Account): Promise<Account> {

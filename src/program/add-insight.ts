@@ -27,6 +27,7 @@ function addAsk(program: Command, {json}: Surroundings): void {
     .option('--limit <number>', 'how many rows', readCount, 20)
     .option('--csv', 'all rows as CSV')
     .option('--excel', 'all rows as CSV that a spreadsheet opens, without formulas')
+    .option('--parquet <file>', 'all rows as a file of Parquet')
     .option('--sql', 'the statement, to run it yourself')
     .action((name, given) =>
       finish(async () =>

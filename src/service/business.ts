@@ -7,9 +7,10 @@ import {makeCustomer} from './business/clients.ts';
 import type {Row} from './business/copy-rows.ts';
 import {copyRows} from './business/copy-rows.ts';
 import {Ledger} from './business/ledger.ts';
+import {Roster} from './business/orders/roster.ts';
+import {makeJob} from './business/orders/work-orders.ts';
 import {makeEmployees, makeOwnerToken} from './business/people.ts';
 import {defaultToday, Plan, type Scale} from './business/plan.ts';
-import {makeJob} from './business/work-orders.ts';
 import {installSchema, inTransaction, openDatabase, type Queryable} from './store/database.ts';
 import {layFoundation} from './store/foundation.ts';
 
@@ -121,7 +122,8 @@ async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void>
   await copyRows(client, makeEmployees(plan));
   // Jobs first: their entries in the ledger go into the customers.
   const ledger = new Ledger();
-  await copyBatches(client, {count: plan.jobs, make: (index) => makeJob(plan, index, plan.now, ledger)});
+  const roster = new Roster(plan, plan.jobs);
+  await copyBatches(client, {count: plan.jobs, make: (index) => makeJob(roster, index, plan.now, ledger)});
   await copyBatches(client, {count: plan.customers, make: (index) => makeCustomer(plan, index, ledger)});
   await finish(client, {plan, scale});
 }

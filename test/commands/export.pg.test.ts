@@ -31,6 +31,12 @@ afterAll(async () => {
 const query = async (text: string) => (await pool.query(text)).rows;
 const run = (...args: string[]) => runCommand(['export', ...args], place.env);
 
+/** The same, in DuckDB. */
+async function queryDuck(text: string) {
+  const duck = await (await DuckDBInstance.create(':memory:')).connect();
+  return (await duck.runAndReadAll(text)).getRowObjects();
+}
+
 describe('Parquet', () => {
   const file = (table: string) => join(folder, 'parquet', `${table}.parquet`);
 
@@ -50,11 +56,10 @@ describe('Parquet', () => {
     async (name, key) => {
       const order = key.join(', ');
       const held = await query(`SELECT ${await textsOf(name)} FROM mart.${name} ORDER BY ${order}`);
-      const duck = await (await DuckDBInstance.create(':memory:')).connect();
-      const reader = await duck.runAndReadAll(
+      const read = await queryDuck(
         `SELECT ${await textsOf(name, true)} FROM '${file(name)}' ORDER BY ${order}`,
       );
-      expect(reader.getRowObjects()).toEqual(held);
+      expect(read).toEqual(held);
     },
   );
 });
@@ -82,6 +87,23 @@ async function setSubtotal(rowId: string, subtotal: string): Promise<void> {
   );
   await refreshStar(pool);
 }
+
+test('an answer goes into a file of Parquet, or it is said why not', async () => {
+  const file = join(folder, 'debtors.parquet');
+  expect(await runCommand(['ask', 'debtors', '--parquet', file], place.env)).toMatchObject({code: 0});
+  const [held] = await query(
+    `SELECT count(*)::text AS rows, (sum(owed) * 10000)::bigint::text AS owed FROM mart.ask_debtors`,
+  );
+  const rows = await queryDuck(
+    `SELECT CAST(count(*) AS varchar) AS rows, CAST(CAST(sum(owed) * 10000 AS bigint) AS varchar) AS owed FROM '${file}'`,
+  );
+  expect(rows).toEqual([held]);
+  const refused = await runCommand(['ask', 'debtors', '--parquet', join(folder, 'nowhere', 'x')], place.env);
+  expect(refused).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('expected a file that can be written'),
+  });
+});
 
 test('an amount that the file cannot hold exactly is refused, and no file is left in its place', async () => {
   const [job] = await query('SELECT row_id, subtotal FROM warehouse.jobs WHERE subtotal > 0 LIMIT 1');

@@ -1,5 +1,5 @@
 // A business is lived through, in a warehouse that holds another one with the same numbers. The star tells at every age what
-// happened, and as of the beginning what was known then.
+// happened, and as of the beginning and of the middle what was known then.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {questions} from '../../src/insight/questions/questions.ts';
@@ -8,13 +8,16 @@ import {members} from '../../src/insight/star/star.ts';
 import {type Businesses, openBusinesses} from './businesses.ts';
 
 let world: Businesses;
-/** When the first sweeps had ended. */
-let beginning = '';
+/** A moment between two sweeps, and what each member of the star was then. */
+interface Memory {
+  readonly at: string;
+  readonly prints: ReadonlyMap<string, unknown>;
+}
+
+const memories: Record<'beginning' | 'middle', Memory | null> = {beginning: null, middle: null};
 /** The star and every answer. */
 const all: readonly Member[] = [...members, ...questions];
 const ofMoments = all.filter(({isOfVersions}) => !isOfVersions).map(({name}) => name);
-/** What each of them was at the beginning. */
-const atFirst = new Map<string, unknown>();
 
 /** Every row of a member, in one order, as a fingerprint. */
 async function fingerprint(source: string): Promise<unknown> {
@@ -24,15 +27,20 @@ async function fingerprint(source: string): Promise<unknown> {
   return row;
 }
 
+async function remember(): Promise<Memory> {
+  const [{at} = {}] = await world.query('SELECT clock_timestamp()::text AS at');
+  const prints = new Map<string, unknown>();
+  for (const name of ofMoments) prints.set(name, await fingerprint(`mart.${name}`));
+  return {at: String(at), prints};
+}
+
 const job = (number: number) => `fields ->> 'job_number' = '${number}'`;
 
 beforeAll(async () => {
   world = await openBusinesses();
   await world.sweepAll();
-  const [{at} = {}] = await world.query('SELECT clock_timestamp()::text AS at');
-  beginning = String(at);
   await world.query('ANALYZE');
-  for (const name of ofMoments) atFirst.set(name, await fingerprint(`mart.${name}`));
+  memories.beginning = await remember();
 });
 afterAll(() => world?.close());
 
@@ -136,7 +144,7 @@ describe('a business that is lived through', () => {
     });
     await world.sweepAll();
     expect(await revenue('mart.fct_job')).toBeCloseTo(before + 100, 6);
-    expect(await revenue(`mart.fct_job_as_of('${beginning}')`)).toBeCloseTo(before, 6);
+    expect(await revenue(`mart.fct_job_as_of('${memories.beginning?.at}')`)).toBeCloseTo(before, 6);
   });
 
   test('a job that is deleted takes its money back, and brings it back when it returns', async () => {
@@ -145,6 +153,7 @@ describe('a business that is lived through', () => {
     await world.sweepAll();
     expect(await reread(paid)).toBeUndefined();
     expect(await world.findBroken()).toEqual([]);
+    memories.middle = await remember();
     await world.atService(
       `UPDATE service.jobs SET fields = fields - 'deleted_at' WHERE ${job(numberOf(paid))}`,
     );
@@ -250,11 +259,12 @@ describe('a business that is lived through', () => {
   });
 });
 
-describe('as of the beginning', () => {
+describe.each(['beginning', 'middle'] as const)('as of the %s', (when) => {
   test.each(ofMoments.filter((name) => name !== 'ask_freshness'))(
     '%s is what it was, to the last digit',
     async (name) => {
-      expect(await fingerprint(`mart.${name}_as_of('${beginning}')`)).toEqual(atFirst.get(name));
+      const {at, prints} = memories[when] ?? {at: '', prints: new Map()};
+      expect(await fingerprint(`mart.${name}_as_of('${at}')`)).toEqual(prints.get(name));
     },
   );
 });
@@ -265,7 +275,7 @@ test('a reader reads all of it, as it is and as it was', async () => {
     await client.query('BEGIN; SET LOCAL ROLE fieldmirror_reader');
     for (const {name} of all) await client.query(`SELECT * FROM mart.${name} LIMIT 1`);
     for (const name of ofMoments)
-      await client.query(`SELECT * FROM mart.${name}_as_of('${beginning}') LIMIT 1`);
+      await client.query(`SELECT * FROM mart.${name}_as_of('${memories.beginning?.at}') LIMIT 1`);
     await expect(client.query('SELECT * FROM sync.accounts')).rejects.toThrow('permission denied');
   } finally {
     await client.query('ROLLBACK');

@@ -23,6 +23,8 @@ const usualPort = '8086';
 export interface Reader {
   /** Types the commands of a block, each when the one before has ended. @returns their output */
   type(block: Block): Promise<string>;
+  /** Keeps what a statement told in variables of the shell, as a person would note it. */
+  keep(names: readonly string[], values: readonly unknown[]): Promise<void>;
   /** Opens a session as a user of the warehouse. */
   connect(role: string): Promise<pg.Client>;
   close(): Promise<void>;
@@ -40,7 +42,12 @@ export async function openReader(): Promise<Reader> {
     'opening a shell',
     async () => {
       await writeFile(join(home, '.curlrc'), 'silent\nshow-error\nfail-with-body\n');
-      const env = {FIELDMIRROR_HOME: join(home, 'data'), CURL_HOME: home, HOME: home};
+      const env = {
+        FIELDMIRROR_HOME: join(home, 'data'),
+        FIELDMIRROR_DEMO_NIGHTS: '3',
+        CURL_HOME: home,
+        HOME: home,
+      };
       const [port = 0] = await freePorts(1);
       return {port: String(port), shell: new Shell(env)};
     },
@@ -60,6 +67,9 @@ export async function openReader(): Promise<Reader> {
         await shell.set(readVariables(output));
       }
       return printed.join('');
+    },
+    keep: async (names, values) => {
+      await shell.set(new Map(names.map((name, at) => [name, String(values[at])])));
     },
     connect: async (role) => {
       await leave();

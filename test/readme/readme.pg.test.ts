@@ -95,8 +95,10 @@ async function checkStatement({sql, said}: Statement): Promise<void> {
   const {rows, rowCount, command} = await session.query({text: sql, values, rowMode: 'array', types});
   if (['SELECT', 'INSERT', 'UPDATE', 'DELETE'].includes(command))
     expect({sql, rows: rowCount}).not.toMatchObject({rows: 0});
-  if (command === 'SELECT' && said !== null && names.length === 0)
-    expect({sql, result: (rows[0] ?? []).join(', ')}).toEqual({sql, result: said});
+  if (command !== 'SELECT' || said === null || names.length > 0) return;
+  const variables = /^[A-Z]+(, [A-Z]+)*$/.test(said) ? said.split(', ') : [];
+  if (variables.length > 0) await reader.keep(variables, rows[0] ?? []);
+  else expect({sql, result: (rows[0] ?? []).join(', ')}).toEqual({sql, result: said});
 }
 
 /** Checks that the exports of a block are a configuration that Fieldmirror takes. */

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type {Question} from '../../insight/questions/question.ts';
 import {maskedColumn} from '../../insight/star/member.ts';
+import {showSecond} from '../../views/format.ts';
 import {drawTable} from '../terminal/report.ts';
 
 /** A question, the account it is about, and the moment. */
@@ -62,12 +63,13 @@ export async function readAnswer(client: pg.ClientBase, asked: Asked, limit: num
   return {json: {columns, rows: json, isCutOff}, text: `${table}${more}`};
 }
 
-type Kind = 'whole' | 'amount' | 'truth' | 'words';
+type Kind = 'whole' | 'amount' | 'truth' | 'moment' | 'words';
 
 function kindOf(typeId: number): Kind {
-  const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL} = pg.types.builtins;
+  const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, TIMESTAMPTZ} = pg.types.builtins;
   if ([INT2, INT4, INT8].includes(typeId)) return 'whole';
   if ([NUMERIC, FLOAT8].includes(typeId)) return 'amount';
+  if (typeId === TIMESTAMPTZ) return 'moment';
   return typeId === BOOL ? 'truth' : 'words';
 }
 
@@ -82,6 +84,7 @@ function toJson(value: string | null, kind: Kind | undefined): unknown {
 function show(value: string | null, kind: Kind | undefined, places = 0): string {
   if (value === null) return '';
   if (kind === 'truth') return value === 't' ? 'yes' : 'no';
+  if (kind === 'moment') return showSecond(value);
   return kind === 'whole' || kind === 'amount' ? group(value, places) : value;
 }
 

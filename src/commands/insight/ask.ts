@@ -3,7 +3,7 @@ import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {tell} from '../../base/terminal.ts';
 import {questions} from '../../insight/questions/questions.ts';
-import {formatAgo, showSecond} from '../../views/format.ts';
+import {formatAgo, formatNumber, showSecond} from '../../views/format.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
@@ -19,6 +19,7 @@ import {
   wordOf,
 } from './answer-question.ts';
 import {writeCsv} from './csv.ts';
+import {writeFile} from './files.ts';
 
 export interface AskOptions {
   readonly account?: string;
@@ -28,6 +29,8 @@ export interface AskOptions {
   readonly csv?: boolean;
   /** CSV for a spreadsheet. */
   readonly excel?: boolean;
+  /** The file that gets all rows. */
+  readonly parquet?: string;
   readonly sql?: boolean;
   readonly json: boolean;
 }
@@ -46,7 +49,7 @@ export function listQuestions(options: {readonly json: boolean}): number {
   );
   print(options.json, {
     json: listed,
-    text: `${text}\nfieldmirror ask NAME [--as-of 2026-10-31] [--csv | --json | --sql]`,
+    text: `${text}\nfieldmirror ask NAME [--as-of 2026-10-31] [--csv | --json | --parquet FILE | --sql]`,
   });
   return 0;
 }
@@ -71,7 +74,14 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
         asOf: options.asOf,
       });
       if (options.sql === true) print(false, {json: null, text: `${sqlOf(asked)};`});
-      else if (options.csv === true || options.excel === true)
+      else if (options.parquet !== undefined) {
+        const rows = await writeFile(client, sqlOf(asked), {file: options.parquet, format: 'parquet'});
+        const {parquet: file} = options;
+        print(options.json, {
+          json: {file, rows},
+          text: `${file}: ${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`,
+        });
+      } else if (options.csv === true || options.excel === true)
         await writeCsv(client, sqlOf(asked), {out: toTerminal(), isForSpreadsheet: options.excel === true});
       else {
         const answered = await answerQuestion(client, asked, options.limit);

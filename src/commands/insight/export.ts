@@ -1,9 +1,5 @@
-import {createWriteStream} from 'node:fs';
-import {mkdir, rename} from 'node:fs/promises';
+import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
-import type {Writable} from 'node:stream';
-import {finished} from 'node:stream/promises';
-import type pg from 'pg';
 import type {Config} from '../../base/config.ts';
 import {FatalError, UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/nearest.ts';
@@ -16,7 +12,7 @@ import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {beginReading} from './answer-question.ts';
-import {writeCsv} from './csv.ts';
+import {writeFile} from './files.ts';
 
 /** Prints the star as sources of a dbt project. */
 export function exportDbt(options: {readonly json: boolean}): number {
@@ -87,33 +83,4 @@ function findTable(name: string): string {
   const known = [...exported, ...questions.map((question) => question.name)];
   if (known.includes(name)) return name;
   throw new UsageError(`export: no table "${name}"${nearest(name, known)}; docs/insight.md lists them`);
-}
-
-/** Under another name until it is whole. */
-async function writeFile(
-  client: pg.ClientBase,
-  sql: string,
-  {file, format, excel}: Pick<ExportOptions, 'format' | 'excel'> & {readonly file: string},
-): Promise<number> {
-  const part = `${file}.part`;
-  const out = createWriteStream(part);
-  const rows = await (format === 'csv'
-    ? writeCsv(client, sql, {out, isForSpreadsheet: excel === true})
-    : writeGroups(client, sql, out));
-  out.end();
-  await finished(out);
-  await rename(part, file);
-  return rows;
-}
-
-async function writeGroups(client: pg.ClientBase, sql: string, out: Writable): Promise<number> {
-  const {writeParquet} = await import('./parquet.ts');
-  return await writeParquet(
-    client,
-    sql,
-    (bytes) =>
-      new Promise((resolve, reject) => {
-        out.write(bytes, (error) => (error == null ? resolve() : reject(error)));
-      }),
-  );
 }

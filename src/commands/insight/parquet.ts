@@ -12,7 +12,7 @@ export type Sink = (bytes: Uint8Array) => Promise<void>;
 const places = 4;
 const digits = 18;
 /** Values that are held at once, whatever the width of a row. */
-const heldValues = 150_000;
+const heldValues = 100_000;
 const fetchedRows = 1_000;
 
 interface Column {

@@ -5,9 +5,9 @@ import {createLogger} from '../../base/log.ts';
 import {type Business, seedBusiness} from '../../service/business.ts';
 import {startService} from '../../service/server.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
+import {tellMaking} from '../accounts/demo/demo.ts';
 import {print} from '../terminal/report.ts';
 import {tellStep} from '../terminal/tell-step.ts';
-import {tellMaking} from '../world.ts';
 
 export interface ServiceOptions {
   readonly port: number;

@@ -154,7 +154,7 @@ export const planning: readonly Question[] = [
       age: 'How long ago that was.',
     }),
     from: `FROM (
-      SELECT account.account_key, account.name, account.known_since, account.jobs_fresh_as_of, {now} - account.jobs_fresh_as_of AS age FROM {mart.dim_account} AS account
+      SELECT account.account_key, account.name, account.known_since, account.jobs_fresh_as_of, date_trunc('second', {now} - account.jobs_fresh_as_of) AS age FROM {mart.dim_account} AS account
     ) AS answer`,
   },
 ];

@@ -3,7 +3,7 @@
 import type pg from 'pg';
 import type {Logger} from '../../base/log.ts';
 import type {Scale} from '../business/plan.ts';
-import {inTransaction} from '../store/database.ts';
+import {inTransaction, openDatabase} from '../store/database.ts';
 import {Player} from './player.ts';
 
 export interface LiveOptions {
@@ -34,6 +34,28 @@ export async function playUntil(database: pg.Pool, player: Player, to: string): 
     await client.query('UPDATE service.business SET played_until = greatest(played_until, $1)', [to]);
     return written;
   });
+}
+
+/** A business that is played on when it is told to. */
+export interface Life {
+  /** `2026-11-02T12:59:00Z`, how far it was played when it was opened; null where no business was made up. */
+  readonly playedUntil: string | null;
+  playUntil(moment: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @throws {FatalError} the database cannot be used */
+export async function openLife(databaseUrl: string): Promise<Life> {
+  const database = await openDatabase(databaseUrl);
+  const business = await readBusiness(database);
+  const player = business === null ? null : new Player(business.scale);
+  return {
+    playedUntil: business === null ? null : toInstant(business.playedMs),
+    playUntil: async (moment) => {
+      if (player !== null) await playUntil(database, player, moment);
+    },
+    close: () => database.end(),
+  };
 }
 
 /** Begins to play, each second what has happened since. */

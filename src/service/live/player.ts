@@ -6,10 +6,10 @@ import type pg from 'pg';
 import {arrivedAt, makeCustomer} from '../business/clients.ts';
 import {copyRows, type Row} from '../business/copy-rows.ts';
 import {Ledger} from '../business/ledger.ts';
-import {lifeAt, timesOf} from '../business/life.ts';
-import {decideOrder} from '../business/order.ts';
+import {lifeAt, timesOf} from '../business/orders/life.ts';
+import {Roster} from '../business/orders/roster.ts';
+import {makeJob} from '../business/orders/work-orders.ts';
 import {idCount, type Kind, Plan, type Scale} from '../business/plan.ts';
-import {makeJob} from '../business/work-orders.ts';
 import type {Fields} from '../resources/field.ts';
 import type {Table} from '../resources/resource.ts';
 
@@ -30,7 +30,7 @@ interface Birth {
 }
 
 interface Lives {
-  readonly plan: Plan;
+  readonly roster: Roster;
   readonly horizonEnd: string;
   /** In the order of time, whatever the steps: each gets the next id. */
   readonly births: readonly Birth[];
@@ -56,18 +56,19 @@ export class Player {
   async play(client: pg.PoolClient, from: string, to: string): Promise<number> {
     if (to <= from) return 0;
     const lives = this.#reach(to);
-    await this.#takeBirths(client, lives.plan);
+    const {plan} = lives.roster;
+    await this.#takeBirths(client, plan);
     const born = within(lives.births, from, to);
-    for (const birth of born) await bear(client, lives.plan, birth);
+    for (const birth of born) await bear(client, plan, birth);
     const arrived = born.filter(({kind}) => kind === 'customer');
-    const rows = arrived.flatMap(({index}) => makeCustomer(lives.plan, index, new Ledger()));
+    const rows = arrived.flatMap(({index}) => makeCustomer(plan, index, new Ledger()));
     await copyRows(client, rows);
     let written = rows.length;
     const customers = new Set<number>();
     for (const job of new Set(within(lives.happenings, from, to).map((happening) => happening.job))) {
-      customers.add(decideOrder(lives.plan, job).customer);
-      const before = makeJob(lives.plan, job, from, new Ledger());
-      written += await writeStep(client, before, makeJob(lives.plan, job, to, new Ledger()));
+      customers.add(lives.roster.order(job).customer);
+      const before = makeJob(lives.roster, job, from, new Ledger());
+      written += await writeStep(client, before, makeJob(lives.roster, job, to, new Ledger()));
     }
     for (const customer of customers) written += await writeSummary(client, lives, {customer, from, to});
     return written;
@@ -79,13 +80,14 @@ export class Player {
     const today = Date.parse(`${this.#scale.today}T00:00:00Z`);
     const horizon = Math.max(0, Math.ceil((Date.parse(to) - today) / 86_400_000)) + spareDays;
     const plan = new Plan(this.#scale, horizon);
+    const roster = new Roster(plan, plan.lastJobs);
     const happenings: Happening[] = [];
     const births: Birth[] = [];
     const jobsOf = new Map<number, number[]>();
     for (let index = plan.customers; index < plan.lastCustomers; index++)
       births.push({at: arrivedAt(plan, index), kind: 'customer', index});
     for (let job = 0; job < plan.lastJobs; job++) {
-      const {createdAt, life, customer} = decideOrder(plan, job);
+      const {createdAt, life, customer} = roster.order(job);
       if (job >= plan.jobs) births.push({at: createdAt, kind: 'job', index: job});
       for (const at of [createdAt, ...timesOf(life)]) happenings.push({at, job});
       jobsOf.set(customer, [...(jobsOf.get(customer) ?? []), job]);
@@ -96,7 +98,7 @@ export class Player {
     happenings.sort((one, other) => compare(one.at, other.at) || one.job - other.job);
     // A call may come as late as the evening of its day.
     const horizonEnd = new Date(today + (horizon - 1) * 86_400_000).toISOString();
-    this.#lives = {plan, horizonEnd, births, happenings, jobsOf};
+    this.#lives = {roster, horizonEnd, births, happenings, jobsOf};
     return this.#lives;
   }
 
@@ -194,17 +196,17 @@ async function writeSummary(
 ): Promise<number> {
   const changed = differing(summaryAt(lives, customer, from), summaryAt(lives, customer, to));
   if (Object.keys(changed).length === 0) return 0;
-  await update(client, 'customers', {id: lives.plan.customer(customer).id, changed});
+  await update(client, 'customers', {id: lives.roster.plan.customer(customer).id, changed});
   return 1;
 }
 
-function summaryAt({plan, jobsOf}: Lives, customer: number, now: string): Fields {
+function summaryAt({roster, jobsOf}: Lives, customer: number, now: string): Fields {
   const ledger = new Ledger();
   const times: string[] = [];
   for (const job of jobsOf.get(customer) ?? []) {
-    if (!plan.isBorn('job', job)) continue;
-    makeJob(plan, job, now, ledger);
-    const {endedAt, correctedAt, partPaidAt, paidAt} = lifeAt(decideOrder(plan, job).life, now);
+    if (!roster.plan.isBorn('job', job)) continue;
+    makeJob(roster, job, now, ledger);
+    const {endedAt, correctedAt, partPaidAt, paidAt} = lifeAt(roster.order(job).life, now);
     for (const at of [endedAt, correctedAt, partPaidAt, paidAt]) if (at !== null) times.push(at);
   }
   return {...ledger.summaryOf(customer), updated_at: times.toSorted().at(-1) ?? null};

@@ -117,9 +117,9 @@ export const employeeDay: Member = {
         FROM (
           SELECT entry.account_key, entry.employee_key, entry.work_date AS date, NULL::numeric AS capacity_hours, 0::numeric AS planned_hours,
                  0 AS jobs_planned, coalesce(sum(entry.hours), 0) AS hours, coalesce(sum(entry.billable_hours), 0) AS billable_hours,
-                 count(DISTINCT entry.job_key) AS jobs_worked, coalesce(sum(entry.mileage), 0) AS mileage
+                 1 AS jobs_worked, coalesce(sum(entry.mileage), 0) AS mileage
             FROM {mart.fct_time_entry} AS entry WHERE entry.work_date IS NOT NULL
-           GROUP BY entry.account_key, entry.employee_key, entry.work_date
+           GROUP BY entry.account_key, entry.employee_key, entry.work_date, entry.job_key
            UNION ALL
           SELECT job.account_key, held.employee_key, job.scheduled_date, NULL, coalesce(sum(job.planned_minutes), 0) / 60, count(*), 0, 0, 0, 0
             FROM {mart.fct_assignment} AS held JOIN {mart.fct_job} AS job ON job.job_key = held.job_key

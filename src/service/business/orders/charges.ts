@@ -1,11 +1,11 @@
-import type {Fields} from '../resources/field.ts';
-import type {Row} from './copy-rows.ts';
+import type {Fields} from '../../resources/field.ts';
+import type {Row} from '../copy-rows.ts';
+import type {Plan} from '../plan.ts';
+import type {Random} from '../random.ts';
+import {labourItemId} from '../vocabulary/catalogue.ts';
+import {writeMoney} from '../vocabulary/words.ts';
 import {statusOf} from './life.ts';
 import type {Order} from './order.ts';
-import type {Plan} from './plan.ts';
-import type {Random} from './random.ts';
-import {labourItemId} from './vocabulary/catalogue.ts';
-import {writeMoney} from './vocabulary/words.ts';
 
 /** The charges of a job and their sums. */
 export interface Charged {

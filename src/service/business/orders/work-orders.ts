@@ -1,16 +1,17 @@
 // Jobs with their charges, hours and notes, and a task of the schedule, as they stand at a moment. What is drawn does not depend
 // on the moment: each part draws from a stream of its own, all that it ever needs.
 
-import {AccountTime} from '../account-time.ts';
-import type {Fields} from '../resources/field.ts';
+import {AccountTime} from '../../account-time.ts';
+import type {Fields} from '../../resources/field.ts';
+import {makeNote} from '../clients.ts';
+import type {Row} from '../copy-rows.ts';
+import type {Ledger} from '../ledger.ts';
+import type {Plan} from '../plan.ts';
+import {writeMoney} from '../vocabulary/words.ts';
 import {type Charged, makeCharges} from './charges.ts';
-import {makeNote} from './clients.ts';
-import type {Row} from './copy-rows.ts';
-import type {Ledger} from './ledger.ts';
-import {lifeAt, statusOf, timesOf} from './life.ts';
-import {decideOrder, type Order} from './order.ts';
-import type {Plan} from './plan.ts';
-import {writeMoney} from './vocabulary/words.ts';
+import {lifeAt, startOf, statusOf, timesOf, workedMinutes} from './life.ts';
+import type {Order} from './order.ts';
+import type {Roster} from './roster.ts';
 
 /** Places of what belongs to a job within the ids of the job; its charges have those from 1. */
 const idPlaces = {entries: 6, task: 12, note: 13} as const;
@@ -19,8 +20,9 @@ const idPlaces = {entries: 6, task: 12, note: 13} as const;
  * A job with all that belongs to it, as it stands at a moment; nothing before its call.
  * @param ledger - gets the entry that the job leaves with its customer
  */
-export function makeJob(plan: Plan, index: number, now: string, ledger: Ledger): readonly Row[] {
-  const whole = decideOrder(plan, index);
+export function makeJob(roster: Roster, index: number, now: string, ledger: Ledger): readonly Row[] {
+  const {plan} = roster;
+  const whole = roster.order(index);
   if (whole.createdAt >= now) return [];
   const order = {...whole, life: lifeAt(whole.life, now)};
   const charged = makeCharges(plan, order);
@@ -41,7 +43,7 @@ export function makeJob(plan: Plan, index: number, now: string, ledger: Ledger):
   };
   enter(ledger, {order, number, charged});
   const employees =
-    startOf(order) === null ? [] : order.crew.map((technician) => plan.employeeId(technician));
+    startOf(order.life) === null ? [] : order.crew.map((technician) => plan.employeeId(technician));
   return [
     {table: 'jobs', fields, beside: {employee_ids: `{${employees.join(',')}}`}},
     ...charged.rows,
@@ -53,12 +55,10 @@ export function makeJob(plan: Plan, index: number, now: string, ledger: Ledger):
   ];
 }
 
-const startOf = ({life}: Order) => life.appointments.at(-1)?.start ?? null;
-
 function describe(plan: Plan, order: Order): Fields {
   const {work, minutes, life, index} = order;
   const random = plan.random('words', index);
-  const start = startOf(order);
+  const start = startOf(order.life);
   const status = statusOf(life);
   const complaint = random.pick(work.complaints);
   const remark = random.pick(['Customer is home after 3 pm.', 'Bring the ladder & lamp.', ' ']);
@@ -126,12 +126,11 @@ function partPaid({life: {partPaidAt, paidShare}}: Order, totalCents: number): n
 }
 
 /** The hours of each technician, once they are written down. */
-function makeEntries(plan: Plan, {index, crew, life}: Order): readonly Row[] {
+function makeEntries(plan: Plan, {index, crew, life, minutes}: Order): readonly Row[] {
   const {startedAt, endedAt, enteredAt} = life;
   if (startedAt === null || endedAt === null || enteredAt === null) return [];
   const random = plan.random('entries', index);
-  // Of a visit whose end was forgotten, people write down a day at most.
-  const worked = Math.min(480, (Date.parse(endedAt) - Date.parse(startedAt)) / 60_000);
+  const worked = workedMinutes(life, minutes);
   return crew.map((technician, place) => {
     const hours = Math.max(0.25, Math.round((worked + random.integer(-1, 1) * 15) / 15) / 4);
     const employee = plan.employeeId(technician);
@@ -158,7 +157,7 @@ function makeEntries(plan: Plan, {index, crew, life}: Order): readonly Row[] {
 /** Each fourth visit has a task for its technician. */
 function makeTask(plan: Plan, order: Order): readonly Row[] {
   const {index, crew, minutes, work, life} = order;
-  const start = startOf(order);
+  const start = startOf(order.life);
   if (start === null || !plan.random('task', index).isTrue(0.25)) return [];
   const {id} = plan.job(index);
   const [technician] = crew;

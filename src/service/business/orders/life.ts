@@ -2,8 +2,8 @@
 // its payment, or none of it. All of it is drawn once, from a stream of its own; the business as it stands at a moment is what
 // has happened by then.
 
-import {AccountTime} from '../account-time.ts';
-import type {Random} from './random.ts';
+import {AccountTime} from '../../account-time.ts';
+import type {Random} from '../random.ts';
 
 /** Null is what never happens. All times in UTC. */
 export interface Life {
@@ -75,6 +75,26 @@ export function timesOf({estimate, appointments, paidShare: _, ...single}: Life)
 export function statusOf({startedAt, endedAt}: Life): 'scheduled' | 'in_progress' | 'complete' {
   if (endedAt !== null) return 'complete';
   return startedAt === null ? 'scheduled' : 'in_progress';
+}
+
+/** The appointment that counts; null where there is none. */
+export const startOf = ({appointments}: Life) => appointments.at(-1)?.start ?? null;
+
+/** The length of a visit by the clock. Where its end was forgotten, people write down a day at most; where there is none, as planned. */
+export function workedMinutes({startedAt, endedAt}: Life, planned: number): number {
+  if (startedAt === null || endedAt === null) return planned;
+  return Math.min(480, (Date.parse(endedAt) - Date.parse(startedAt)) / 60_000);
+}
+
+/** A visit that begins so many minutes later, with all that follows it. */
+export function postpone(life: Life, minutes: number): Life {
+  const later = (at: string | null) => (at === null ? null : AccountTime.addMinutes(at, minutes));
+  return {
+    ...life,
+    ...{startedAt: later(life.startedAt), endedAt: later(life.endedAt), enteredAt: later(life.enteredAt)},
+    ...{invoicedAt: later(life.invoicedAt), sentAt: later(life.sentAt), viewedAt: later(life.viewedAt)},
+    ...{correctedAt: later(life.correctedAt), partPaidAt: later(life.partPaidAt), paidAt: later(life.paidAt)},
+  };
 }
 
 /** A number around 1 that is never negative: the half lie below, and now and then one is large. */

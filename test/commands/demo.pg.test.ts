@@ -1,0 +1,83 @@
+// The demo has a past: its business was played from night to night, and what the sweeps saw is dated back.
+
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import type pg from 'pg';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {runCommand} from '../support/command.ts';
+
+const nights = 3;
+let home: string;
+let env: Record<string, string>;
+let postgres: EmbeddedPostgres;
+let pool: pg.Pool;
+let printed: string;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'fieldmirror-demo-'));
+  env = {FIELDMIRROR_HOME: home, FIELDMIRROR_DEMO_NIGHTS: String(nights)};
+  const {code, stdout, stderr} = await runCommand(['start', '--once'], env);
+  expect({code, stderr}).toMatchObject({code: 0});
+  printed = stdout + stderr;
+  postgres = await openEmbeddedPostgres(home);
+  pool = openPool(await postgres.url('warehouse'), {max: 2, applicationName: 'test'});
+}, 120_000);
+afterAll(async () => {
+  await pool?.end();
+  await postgres?.leave();
+  await rm(home, {recursive: true, force: true});
+});
+
+async function read<T extends pg.QueryResultRow>(text: string): Promise<T[]> {
+  return (await pool.query<T>(text)).rows;
+}
+
+describe('the past of the demo', () => {
+  test('is told while it is lived through', () => {
+    expect(printed).toContain(`living through ${nights} days, with a sweep each night …`);
+  });
+
+  test('has sweeps in each night, at half past two', async () => {
+    const seen = await read<{night: string; at: string}>(
+      `SELECT DISTINCT ((now() AT TIME ZONE 'America/New_York')::date - local::date) AS night, to_char(local, 'HH24:MI') AS at
+         FROM sync.sweeps CROSS JOIN LATERAL (VALUES (started_at AT TIME ZONE 'America/New_York')) AS held (local)
+        WHERE requested_by = 'schedule' ORDER BY 1`,
+    );
+    const [first, ...others] = seen.toReversed();
+    expect(first).toMatchObject({night: nights});
+    expect(others).toEqual([2, 1, 0].map((night) => ({night, at: '02:30'})));
+  });
+
+  test('leaves versions that follow one another, none from the future', async () => {
+    const [versions] = await read(
+      `SELECT count(*) > 20 AS many, bool_and(valid_from < coalesce(valid_to, now() + interval '1 day')) AS ordered, bool_and(valid_from <= now()) AS past
+         FROM history.jobs`,
+    );
+    expect(versions).toEqual({many: true, ordered: true, past: true});
+    const days = await read(`SELECT DISTINCT valid_from::date FROM history.jobs`);
+    expect(days.length).toBeGreaterThanOrEqual(nights);
+  });
+
+  test('is answered as of any day in it, and refused before it', async () => {
+    const [day] = await read<{known: string; before: string}>(
+      `SELECT (local - 1)::text AS known, (local - 30)::text AS before
+         FROM (VALUES ((now() AT TIME ZONE 'America/New_York')::date)) AS today (local)`,
+    );
+    expect(await runCommand(['ask', 'open-jobs', '--as-of', day?.known ?? ''], env)).toMatchObject({code: 0});
+    const early = await runCommand(['ask', 'open-jobs', '--as-of', day?.before ?? ''], env);
+    expect(early).toMatchObject({code: 2, stderr: expect.stringContaining('knows')});
+  });
+
+  test('ties out', async () => {
+    expect(await runCommand(['check'], env)).toMatchObject({code: 0});
+  });
+});
+
+test('a second run finds a business that stands still', async () => {
+  const {code, stdout} = await runCommand(['start', '--once'], env);
+  expect(code).toBe(0);
+  expect(stdout.match(/certified: .* 0 new, 0 changed/g)).toHaveLength(4);
+});

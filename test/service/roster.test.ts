@@ -1,0 +1,74 @@
+// Who of the made-up business is where: decided from the plan alone, without a database.
+
+import {describe, expect, test} from 'vitest';
+import {lifeAt, startOf, workedMinutes} from '../../src/service/business/orders/life.ts';
+import type {Order} from '../../src/service/business/orders/order.ts';
+import {Roster} from '../../src/service/business/orders/roster.ts';
+import {Plan} from '../../src/service/business/plan.ts';
+
+const scale = {seed: '1', customers: 300, jobs: 1_800, today: '2026-08-24', timeZone: 'America/New_York'};
+
+function listOrders(horizon = 0): {readonly plan: Plan; readonly orders: readonly Order[]} {
+  const plan = new Plan(scale, horizon);
+  const roster = new Roster(plan, plan.lastJobs);
+  return {plan, orders: Array.from({length: plan.lastJobs}, (_, index) => roster.order(index))};
+}
+
+const minutesBetween = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 60_000;
+
+describe('the technicians of a made-up business', () => {
+  const visits = listOrders().orders.filter(({life}) => life.startedAt !== null);
+
+  test('are hardly ever in two places', () => {
+    let overlaps = 0;
+    const leftAt = new Map<number, number>();
+    const inTime = visits.toSorted((one, other) =>
+      (one.life.startedAt ?? '') < (other.life.startedAt ?? '') ? -1 : 1,
+    );
+    for (const {crew, life, minutes} of inTime) {
+      const begins = Date.parse(life.startedAt ?? '');
+      for (const technician of crew) {
+        const left = leftAt.get(technician) ?? 0;
+        if (begins < left) overlaps++;
+        leftAt.set(technician, Math.max(left, begins + workedMinutes(life, minutes) * 60_000));
+      }
+    }
+    expect(overlaps).toBeLessThan(visits.length * 0.01);
+  });
+
+  test('are late where a visit before took longer, and mostly in time', () => {
+    const late = visits.map(({life}) => minutesBetween(startOf(life) ?? '', life.startedAt ?? ''));
+    const share = (holds: (minutes: number) => boolean) => late.filter(holds).length / late.length;
+    expect(share((minutes) => minutes <= 15)).toBeGreaterThan(0.6);
+    expect(share((minutes) => minutes > 15)).toBeGreaterThan(0.1);
+    expect(share((minutes) => minutes > 120)).toBeLessThan(0.03);
+  });
+
+  test('work in the day, but for emergencies', () => {
+    const hourOf = (instant: string) =>
+      Number(
+        new Date(instant).toLocaleString('en-US', {
+          hour: 'numeric',
+          hourCycle: 'h23',
+          timeZone: scale.timeZone,
+        }),
+      );
+    for (const {life, work} of visits) {
+      const hour = hourOf(startOf(life) ?? '');
+      expect(hour).toBeGreaterThanOrEqual(7);
+      expect(hour).toBeLessThan(work.name === 'Emergency call' ? 22 : 18);
+    }
+  });
+});
+
+test('what has happened does not depend on how far the plan reaches', () => {
+  const near = listOrders();
+  const far = listOrders(90);
+  expect(far.orders.length).toBeGreaterThan(near.orders.length);
+  for (const [index, order] of near.orders.entries()) {
+    const {life, ...later} = far.orders[index] ?? order;
+    const {life: known, ...rest} = order;
+    expect(later).toEqual(rest);
+    expect(lifeAt(life, near.plan.now)).toEqual(lifeAt(known, near.plan.now));
+  }
+});
