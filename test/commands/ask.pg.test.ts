@@ -123,6 +123,20 @@ test('check says that every tie-out holds, and counts findings without failing',
   expect(findings.map(({name}: {name: string}) => name)).toEqual(['D1', 'D2', 'D3', 'D4', 'D5', 'D6']);
 });
 
+test('what a sweep has just written breaks no claim: the star is brought in line first', async () => {
+  await atWarehouse(
+    "SET fieldmirror.writer = 'repair'; UPDATE warehouse.jobs SET subtotal = subtotal + 1 WHERE job_number = 2",
+  );
+  expect((await atWarehouse('SELECT waiting > 0 AS behind FROM mart.freshness'))[0]).toEqual({behind: true});
+  const {code, stdout} = await ask('revenue-by-week');
+  expect({code, stdout}).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('without what changed since'),
+  });
+  expect(await runCommand(['check'], place.env)).toMatchObject({code: 0});
+  expect((await atWarehouse('SELECT waiting > 0 AS behind FROM mart.freshness'))[0]).toEqual({behind: false});
+});
+
 test('check fails where a figure does not tie out', async () => {
   await atWarehouse('UPDATE mart.fct_job SET subtotal = subtotal + 1 WHERE job_number = 1');
   const {code, stdout} = await runCommand(['check'], place.env);

@@ -58,11 +58,13 @@ export interface Answered {
 }
 
 export async function answerQuestion(client: pg.ClientBase, asked: Asked, limit: number): Promise<Answered> {
+  const fresh = await readFreshness(client, asked.accountKey);
   return {
     asked,
     answer: await readAnswer(client, asked, limit),
-    broken: await findBroken(client, asked.question),
-    fresh: await readFreshness(client, asked.accountKey),
+    // While changes wait to be written into the star, it is another moment's than the warehouse.
+    broken: fresh.waiting > 0 ? [] : await findBroken(client, asked.question),
+    fresh,
   };
 }
 

@@ -118,7 +118,7 @@ function draw({asked: {question, moment}, answer, broken, fresh}: Answered): str
   const behind =
     fresh.waitingSince === null ? '' : `without what changed since ${showSecond(fresh.waitingSince)}`;
   const ties =
-    question.tieOuts.length === 0
+    question.tieOuts.length === 0 || fresh.waitingSince !== null
       ? ''
       : broken.length > 0
         ? broken.join('\n')
