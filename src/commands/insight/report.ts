@@ -1,4 +1,5 @@
-import {writeFile} from 'node:fs/promises';
+import {mkdir, writeFile} from 'node:fs/promises';
+import {dirname} from 'node:path';
 import type {Config} from '../../base/config.ts';
 import {FatalError, UsageError} from '../../base/errors.ts';
 import {type List, type Report, readReport} from '../../insight/report/report.ts';
@@ -60,7 +61,7 @@ async function give(options: ReportOptions, made: Report, warning: string | null
     print(options.json && options.html !== true, {json: {...made, warning}, text});
     return;
   }
-  await writeFile(options.to, text).catch((error: Error) => {
+  await writeInto(options.to, text).catch((error: Error) => {
     throw new UsageError(`report: --to ${options.to}: ${error.message}`, {cause: error});
   });
   print(options.json, {json: {file: options.to}, text: options.to});
@@ -106,4 +107,10 @@ function drawList({title, columns, rows, amounts}: List): string {
     row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
   );
   return `\n${title}\n${rows.length === 0 ? 'None.' : drawTable(columns, cells, amounts)}`;
+}
+
+/** The folder is made where there is none, as `export` does. */
+async function writeInto(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), {recursive: true});
+  await writeFile(file, text);
 }
