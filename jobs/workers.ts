@@ -36,7 +36,7 @@ export interface WorkerOptions {
   readonly keepsSchedules: boolean;
   /** An address of sessions of our own, to listen at; left out where that of the pool is one. */
   readonly directUrl?: string;
-  /** What else is done in each round, for the accounts that are served; it must not fail. */
+  /** Work that each round does beside its own, for the accounts that are served; it must not fail. */
   readonly beside?: (accountIds: readonly string[]) => Promise<void>;
   /** Notes that the process is alive; left out of processes that end by themselves. */
   readonly heart?: Heart;

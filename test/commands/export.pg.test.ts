@@ -1,32 +1,25 @@
 // Files for other tools: what DuckDB and a reader of CSV find in them is what the warehouse has.
 
-import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {DuckDBInstance} from '@duckdb/node-api';
 import type pg from 'pg';
-import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {members} from '../../src/insight/star/star.ts';
-import {inSweepTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {runCommand} from '../support/command.ts';
-import {openPlace, type Place} from '../support/place.ts';
+import {type FilesPlace, openFilesPlace} from '../support/files-place.ts';
 
-let place: Place;
+let place: FilesPlace;
 let pool: pg.Pool;
 let folder = '';
 
 beforeAll(async () => {
-  place = await openPlace({}, inject('warehouseTemplate'));
-  folder = await mkdtemp(join(tmpdir(), 'fieldmirror-files-'));
-  expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
-  pool = openPool(place.databaseUrl, {max: 2, applicationName: 'test'});
+  place = await openFilesPlace();
+  ({pool, folder} = place);
 });
-afterAll(async () => {
-  await pool?.end();
-  await place?.close();
-  await rm(folder, {recursive: true, force: true});
-});
+afterAll(async () => await place?.close());
 
 const query = async (text: string) => (await pool.query(text)).rows;
 const run = (...args: string[]) => runCommand(['export', ...args], place.env);

@@ -21,7 +21,7 @@ export function findQuestion(name: string): Question {
   );
 }
 
-/** Whoever reads answers sees one state of the warehouse, and can change nothing. */
+/** A reader of answers sees one state of the warehouse, and can change nothing. */
 export async function beginReading(client: pg.ClientBase): Promise<void> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off');
 }

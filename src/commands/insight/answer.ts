@@ -31,7 +31,7 @@ export function sqlOf({question, accountKey, moment, isMasked}: Asked): string {
   return `SELECT ${columns} FROM ${source} WHERE account_key = ${accountKey} ORDER BY ${question.order}`;
 }
 
-/** What is shown of an answer: neither the account, which was asked for, nor keys. */
+/** The columns of an answer that are shown: neither the account, which was asked for, nor keys. */
 function columnsOf({columns}: Question, isMasked: boolean): string[] {
   return columns
     .filter(([name]) => !name.endsWith('_key'))

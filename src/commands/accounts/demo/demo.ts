@@ -26,7 +26,7 @@ export async function openDemo({config, closers, embedded}: Opening, deps: PastD
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
   const today = Temporal.Now.plainDateISO(timeZone);
-  // What was seen is dated back in a warehouse that is ours alone.
+  // The past is dated back in a warehouse that is ours alone.
   const nights = config.databaseUrl === null ? config.demoNights : 0;
   const begin = today.subtract({days: nights});
   // The reference service is loaded here alone: a verb such as `status` asks only the warehouse.

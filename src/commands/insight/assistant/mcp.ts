@@ -40,7 +40,7 @@ export async function mcp(config: Config, options: McpOptions, signal: AbortSign
     });
     await server.connect(new StdioServerTransport());
     await ended;
-    // What was asked before the end is answered.
+    // Questions that came before the end are answered.
     await setImmediate();
     while (underWay.size > 0) await Promise.allSettled(underWay);
     await server.close();

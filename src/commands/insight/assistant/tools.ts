@@ -1,4 +1,4 @@
-// What an assistant may ask for: each tool reads, none writes.
+// The tools of an assistant: each reads, none writes.
 
 import type {McpServer} from '@modelcontextprotocol/sdk/server/mcp.js';
 import type {CallToolResult} from '@modelcontextprotocol/sdk/types.js';
@@ -186,7 +186,7 @@ async function reading<T>(pool: pg.Pool, read: (client: pg.ClientBase) => Promis
   }
 }
 
-/** What a tool found, as text. */
+/** The findings of a tool, as text. */
 async function give({underWay}: Pick<Served, 'underWay'>, find: () => unknown): Promise<CallToolResult> {
   const answering = answer(find);
   underWay.add(answering);
@@ -197,7 +197,7 @@ async function give({underWay}: Pick<Served, 'underWay'>, find: () => unknown): 
   }
 }
 
-/** What was wrong with a question is an answer too, so that the assistant can ask better. */
+/** The flaw of a question is an answer too, so that the assistant can ask better. */
 async function answer(find: () => unknown): Promise<CallToolResult> {
   try {
     const found = await find();
