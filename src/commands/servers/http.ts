@@ -3,8 +3,8 @@ import {isIP} from 'node:net';
 import type {Config} from '../../base/config.ts';
 import {createLogger} from '../../base/log.ts';
 import {tellAside} from '../../base/terminal.ts';
-import {openPools} from '../../http-api/pools.ts';
-import {openHttpApi} from '../../http-api/server.ts';
+import {openPools} from '../../web/pools.ts';
+import {openHttpApi} from '../../web/server.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 

@@ -2,8 +2,8 @@
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {openPools} from '../../src/http-api/pools.ts';
-import {Turns} from '../../src/http-api/turns.ts';
+import {Turns} from '../../../src/web/api/turns.ts';
+import {openPools} from '../../../src/web/pools.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 
 let place: Place;

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type {z} from 'zod';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
+import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {type Change, changeSchema, type Story, storySchema} from '../answers.ts';
 
 // The answers say which columns they are made of.

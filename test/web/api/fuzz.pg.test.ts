@@ -3,9 +3,9 @@
 
 import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {packPlace} from '../../src/http-api/page-token.ts';
-import {allWrites} from '../../src/streams/all.ts';
-import {allTables} from '../../src/streams/all-tables.ts';
+import {allWrites} from '../../../src/streams/all.ts';
+import {allTables} from '../../../src/streams/all-tables.ts';
+import {packPlace} from '../../../src/web/api/page-token.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 
 let place: Place;

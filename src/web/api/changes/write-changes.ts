@@ -1,13 +1,13 @@
 import {createHash} from 'node:crypto';
 import type pg from 'pg';
-import type {ApiKey} from '../../warehouse/accounts/api-keys.ts';
+import type {ApiKey} from '../../../warehouse/accounts/api-keys.ts';
 import {
   type ApiRequest,
   type ApiResult,
   claimApiRequest,
   keepApiResults,
-} from '../../warehouse/accounts/api-requests.ts';
-import {inTransaction} from '../../warehouse/postgres/database.ts';
+} from '../../../warehouse/accounts/api-requests.ts';
+import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {type Result, unchangedSchema} from '../answers.ts';
 import {Problem} from '../problems/problem.ts';
 import type {ChangeRequest} from './change-request.ts';

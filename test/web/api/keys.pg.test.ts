@@ -3,8 +3,8 @@
 import {once} from 'node:events';
 import {connect, createServer} from 'node:net';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {addApiKey, listApiKeys, revokeApiKey} from '../../src/warehouse/accounts/api-keys.ts';
-import {runCommand, startCommand} from '../support/command.ts';
+import {addApiKey, listApiKeys, revokeApiKey} from '../../../src/warehouse/accounts/api-keys.ts';
+import {runCommand, startCommand} from '../../support/command.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;

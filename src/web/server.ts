@@ -6,12 +6,12 @@ import type {z} from 'zod';
 import {FatalError, RetryableError} from '../base/errors.ts';
 import type {Logger} from '../base/log.ts';
 import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
-import {nameOfKey, requireKey} from './authentication.ts';
-import {addDocument} from './document.ts';
+import {nameOfKey, requireKey} from './api/authentication.ts';
+import {addDocument} from './api/document.ts';
+import {findFlaws} from './api/problems/flaws.ts';
+import {type Flaw, Problem} from './api/problems/problem.ts';
+import {addRoutes} from './api/routes.ts';
 import type {ApiPools} from './pools.ts';
-import {findFlaws} from './problems/flaws.ts';
-import {type Flaw, Problem} from './problems/problem.ts';
-import {addRoutes} from './routes.ts';
 
 export interface HttpOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;

@@ -2,11 +2,11 @@
 // looked up.
 
 import type pg from 'pg';
-import {RecordError} from '../../base/errors.ts';
-import {findWrites} from '../../streams/all.ts';
-import type {Writes} from '../../streams/writes.ts';
-import type {ApiKey} from '../../warehouse/accounts/api-keys.ts';
-import type {ApiResult} from '../../warehouse/accounts/api-requests.ts';
+import {RecordError} from '../../../base/errors.ts';
+import {findWrites} from '../../../streams/all.ts';
+import type {Writes} from '../../../streams/writes.ts';
+import type {ApiKey} from '../../../warehouse/accounts/api-keys.ts';
+import type {ApiResult} from '../../../warehouse/accounts/api-requests.ts';
 import {readTime} from '../local-time.ts';
 import {explainRefusal, Problem} from '../problems/problem.ts';
 import type {ChangeRequest, Reference} from './change-request.ts';

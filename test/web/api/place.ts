@@ -2,13 +2,13 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {createLogger} from '../../src/base/log.ts';
-import {openPools} from '../../src/http-api/pools.ts';
-import {openHttpApi} from '../../src/http-api/server.ts';
-import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
-import {addApiKey} from '../../src/warehouse/accounts/api-keys.ts';
-import {inSweepTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
-import {createDatabase} from '../support/postgres.ts';
+import {createLogger} from '../../../src/base/log.ts';
+import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
+import {addApiKey} from '../../../src/warehouse/accounts/api-keys.ts';
+import {inSweepTransaction, openPool} from '../../../src/warehouse/postgres/database.ts';
+import {openPools} from '../../../src/web/pools.ts';
+import {openHttpApi} from '../../../src/web/server.ts';
+import {createDatabase} from '../../support/postgres.ts';
 
 export const timeZone = 'America/New_York';
 
