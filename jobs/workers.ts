@@ -2,7 +2,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import {AccessError, FatalError} from '../src/base/errors.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
-import {dropExpiredLogins} from '../src/warehouse/accounts/login-keys.ts';
+import {dropExpiredLogins} from '../src/warehouse/accounts/access/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
 import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
 import {listen} from '../src/warehouse/postgres/sessions/listen.ts';

@@ -1,5 +1,6 @@
 // The only reader of the environment. A variable exists only where a user must decide.
 
+import {isIP} from 'node:net';
 import {UsageError} from './errors.ts';
 import {nearest} from './nearest.ts';
 import {readPrivateFile} from './private-file.ts';
@@ -50,6 +51,14 @@ export interface Config {
   /** Whether plain http to another machine is allowed. */
   readonly allowsHttp: boolean;
   readonly logLevel: string;
+  /** The address by which people reach the console; null: that of this machine. */
+  readonly consoleUrl: URL | null;
+  /** A proxy that signs people in: its addresses, and the headers that hold name and role. */
+  readonly proxy: {
+    readonly addresses: readonly string[];
+    readonly nameHeader: string;
+    readonly roleHeader: string;
+  } | null;
   readonly settings: readonly Setting[];
 }
 
@@ -81,6 +90,13 @@ const checks = {
   FIELDMIRROR_DEMO_NIGHTS: (value) =>
     /^([0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-5])$/.test(value) ? null : 'expected 0 to 365',
   FIELDMIRROR_ALLOW_HTTP: (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1'),
+  FIELDMIRROR_CONSOLE_URL: (value) => checkAddress(value, ['https:', 'http:']),
+  FIELDMIRROR_PROXY: (value) =>
+    list(value).every((address) => isIP(address) !== 0) ? null : 'expected addresses such as 10.0.0.5',
+  FIELDMIRROR_PROXY_HEADERS: (value) =>
+    /^[A-Za-z0-9-]+ *, *[A-Za-z0-9-]+$/.test(value)
+      ? null
+      : 'expected two names of headers, for the name and for the role',
   FIELDMIRROR_LOG_LEVEL: (value) =>
     /^(debug|info|warn|error|silent)$/.test(value) ? null : 'expected debug, info, warn, error or silent',
 } as const satisfies Record<string, Check>;
@@ -89,6 +105,7 @@ const defaults = {
   FIELDMIRROR_HOME: '.fieldmirror',
   FIELDMIRROR_DEMO_NIGHTS: '90',
   FIELDMIRROR_ALLOW_HTTP: '0',
+  FIELDMIRROR_PROXY_HEADERS: 'X-Forwarded-User, X-Forwarded-Role',
   FIELDMIRROR_LOG_LEVEL: 'warn',
 } as const;
 
@@ -135,6 +152,8 @@ export function loadConfig(
     demoNights: Number(values.FIELDMIRROR_DEMO_NIGHTS),
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
     logLevel: values.FIELDMIRROR_LOG_LEVEL,
+    consoleUrl: values.FIELDMIRROR_CONSOLE_URL === undefined ? null : new URL(values.FIELDMIRROR_CONSOLE_URL),
+    proxy: proxyOf(values),
     settings: settingsOf(values, given),
   });
 }
@@ -163,6 +182,20 @@ function checkRedis(value: string): string | null {
 function accountOf(values: Values): AccountConfig | null {
   const {FIELDMIRROR_API_URL: apiUrl, FIELDMIRROR_API_TOKEN: token} = values;
   return apiUrl === undefined || token === undefined ? null : {apiUrl, token: new Secret(token)};
+}
+
+function proxyOf({
+  FIELDMIRROR_PROXY: addresses,
+  FIELDMIRROR_PROXY_HEADERS: headers,
+}: Values): Config['proxy'] {
+  if (addresses === undefined) return null;
+  // Node gives the names of headers in small letters.
+  const [nameHeader = '', roleHeader = ''] = list(headers.toLowerCase());
+  return {addresses: list(addresses), nameHeader, roleHeader};
+}
+
+function list(text: string): string[] {
+  return text.split(',').map((word) => word.trim());
 }
 
 /** A misspelled setting would not count, without a word. */
@@ -238,6 +271,8 @@ function settingsOf(values: Values, given: Readonly<Record<string, string | unde
     DATABASE_URL: '(embedded Postgres)',
     DATABASE_DIRECT_URL: '(DATABASE_URL: no pooler in between)',
     REDIS_URL: '(the queue is in Postgres)',
+    FIELDMIRROR_CONSOLE_URL: '(this machine alone)',
+    FIELDMIRROR_PROXY: '(none signs people in)',
     FIELDMIRROR_KEY: '(none: tokens cannot be sealed or opened)',
     FIELDMIRROR_KEY_FILE: '',
   };

@@ -20,6 +20,7 @@ import type {Sweep} from '../warehouse/sweeps/sweep.ts';
 import {describeUnopened, listServed, type Served} from './accounts/served-accounts.ts';
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
+import {type OpenedServer, openServer} from './servers/open-server.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
 import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
 import {type Progress, watchProgress} from './terminal/progress.ts';
@@ -28,6 +29,11 @@ import {type World, withWorld} from './world.ts';
 
 export interface StartOptions {
   readonly once: boolean;
+  /** Whether there is a console and an HTTP API, as long as it stays. */
+  readonly http: boolean;
+  readonly host: string;
+  /** Left out: the usual one, or any other where that is in use. */
+  readonly port?: number;
   readonly json: boolean;
 }
 
@@ -45,6 +51,7 @@ const plainLines: Progress = {
   close: () => {},
 };
 const reportsEveryMs = 60_000;
+const usualPort = 8086;
 /** More accounts than these are told in one line. */
 const fewAccounts = 3;
 
@@ -68,18 +75,22 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const deps = {...world, onProgress: progress.advance};
-    const kept = options.once ? {keepsSchedules: false} : {keepsSchedules: true, heart: makeHeart(world)};
+    const server = options.once || !options.http ? null : await openConsole(config, world, options);
+    const kept = options.once
+      ? {keepsSchedules: false}
+      : {keepsSchedules: true, heart: makeHeart(world, server)};
     const workers = await startWorkers(deps, backend, {
       ...{accountIds, directUrl},
       ...kept,
       ...(options.once || config.reports === null ? {} : {beside: writesReports(world, config.reports)}),
     });
     try {
-      if (!options.once) return await stay(world, workers, run);
+      if (!options.once) return await stay(world, workers, {...run, server});
       const code = await runOnce(world, workers, run);
       return unopened.length > 0 || known.some(({state}) => state === 'stopped') ? 3 : code;
     } finally {
       progress.close();
+      await server?.close();
       await workers.stop();
     }
   });
@@ -96,13 +107,20 @@ function writesReports({pool, log}: World, folder: string): (accountIds: readonl
   };
 }
 
-function makeHeart({reach}: World): Heart {
+/** Where several run on one machine, each has a port of its own. */
+async function openConsole(config: Config, world: World, {host, port}: StartOptions): Promise<OpenedServer> {
+  const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
+  return await openServer(config, world, {...listening, log: world.log});
+}
+
+function makeHeart({reach}: World, server: OpenedServer | null): Heart {
   const workerId = randomUUID();
   return {
     workerId,
     host: hostname(),
     pid: process.pid,
     version: readVersion(),
+    consoleUrl: server?.url ?? null,
     reach: () => reach(workerId),
   };
 }
@@ -168,7 +186,11 @@ async function requestAll(world: World, {accountId}: Account, {progress}: Run): 
   return sweepIds;
 }
 
-async function stay(world: World, workers: Workers, run: Run): Promise<number> {
+async function stay(
+  world: World,
+  workers: Workers,
+  run: Run & {readonly server: OpenedServer | null},
+): Promise<number> {
   void world.passwords.makeReady().catch((error: unknown) => {
     if (!run.signal.aborted)
       world.log.warn({reason: String(error)}, 'no key was made to seal passwords of employees with');
@@ -182,12 +204,23 @@ async function stay(world: World, workers: Workers, run: Run): Promise<number> {
     drawPlans(plans),
     '',
     ...(await describeFullSweeps(world, run.active)),
+    ...(await describeConsole(run.server)),
     'At work. Ctrl-C stops.',
   ];
-  print(run.json, {json: {schedules, unopened: run.unopened}, text: text.join('\n')});
+  print(run.json, {
+    json: {schedules, unopened: run.unopened, console: run.server?.url ?? null},
+    text: text.join('\n'),
+  });
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
   if (!run.json) tell('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
   return 0;
+}
+
+/** A link signs in whoever has it, so that it is printed for a person alone, never into a log. */
+async function describeConsole(server: OpenedServer | null): Promise<string[]> {
+  if (server === null) return [];
+  if (!process.stdout.isTTY) return [`Console: ${server.url} (fieldmirror open prints a link that signs in)`];
+  return [`Console: ${await server.makeLink()}`];
 }
 
 /** At a first start nothing else would show that the warehouse is being filled. */

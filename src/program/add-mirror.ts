@@ -1,7 +1,7 @@
 // The verbs that move data: read the account, and carry changes back.
 
 import type {Command} from 'commander';
-import {addWord} from './arguments.ts';
+import {addWord, readPort} from './arguments.ts';
 import {config, finish, type Surroundings} from './verb.ts';
 
 export function addMirror(program: Command, surroundings: Surroundings): void {
@@ -15,11 +15,18 @@ function addStart(program: Command, {json, signal}: Surroundings): void {
     .command('start')
     .description('the main job: migrate, then worker and schedules')
     .option('--once', 'one full sweep of every stream, a summary, exit')
+    .option(
+      '--port <number>',
+      'where the console and the HTTP API listen (default: 8086, or a free one)',
+      readPort,
+    )
+    .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
+    .option('--no-http', 'no console and no HTTP API')
     .action((given) =>
       finish(async () =>
         (await import('../commands/start.ts')).start(
           await config(),
-          {once: given.once === true, ...json()},
+          {...given, once: given.once === true, ...json()},
           signal,
         ),
       ),

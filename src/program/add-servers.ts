@@ -6,13 +6,14 @@ import {config, finish, type Surroundings} from './verb.ts';
 
 export function addHttp(program: Command, surroundings: Surroundings): void {
   addServer(program, surroundings);
+  addOpen(program, surroundings);
   addKeys(program, surroundings);
 }
 
 function addServer(program: Command, {json, signal}: Surroundings): void {
   program
     .command('http')
-    .description('the warehouse over HTTP, for systems that do not speak SQL')
+    .description('the console and the HTTP API, without working: start has both as well')
     .option('--port <number>', 'where to listen', readPort, 8086)
     .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
     .action((given) =>
@@ -22,15 +23,41 @@ function addServer(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
+function addOpen(program: Command, {json}: Surroundings): void {
+  program
+    .command('open')
+    .description('print a link that signs in to the console of a start that runs')
+    .addOption(
+      new Option('--role <role>', 'what the link lets do')
+        .choices(['viewer', 'operator', 'admin'])
+        .default('admin'),
+    )
+    .option('--at <address>', 'where the console is (default: found out)')
+    .action((given) =>
+      finish(async () =>
+        (await import('../commands/servers/open.ts')).open(await config(), {...given, ...json()}),
+      ),
+    );
+}
+
 function addKeys(program: Command, {json}: Surroundings): void {
-  const keys = program.command('keys').description('look after the keys of the HTTP API');
+  const keys = program.command('keys').description('look after the keys of the HTTP API and the console');
   const load = () => import('../commands/accounts/keys.ts');
   keys
     .command('add')
     .description('make a key; it is shown this once')
     .argument('<name>', 'what the key is called here: its changes show it')
+    .addOption(
+      new Option(
+        '--role <role>',
+        'viewer reads, operator writes and decides, admin looks after accounts and keys',
+      )
+        .choices(['viewer', 'operator', 'admin'])
+        .default('operator'),
+    )
     .option('--account <name>', 'which account it opens, where there are several')
-    .option('--read-only', 'it makes no changes')
+    .option('--all-accounts', 'it opens the console for all accounts')
+    .option('--mask', 'the console hides names, phones, addresses and notes from it')
     .action((name, given) =>
       finish(async () => (await load()).add(await config(), name, {...given, ...json()})),
     );

@@ -25,7 +25,11 @@ beforeEach(async () => {
   await pool.query('DELETE FROM sync.workers');
   const workerId = '00000000-0000-4000-8000-000000000001';
   const reach = () => ({keyIds: [], given: null});
-  heartbeat = new Heartbeat(pool, {workerId, host: 'h', pid: 1, version: '0', reach}, () => nowMs);
+  heartbeat = new Heartbeat(
+    pool,
+    {workerId, host: 'h', pid: 1, consoleUrl: null, version: '0', reach},
+    () => nowMs,
+  );
   await heartbeat.beat(['1']);
   // As if it had noted so a while ago.
   await pool.query(`UPDATE sync.workers SET seen_at = now() - interval '5 minutes'`);

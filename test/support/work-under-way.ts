@@ -100,7 +100,14 @@ async function start(world: TestWorld, redisUrl: string | null, more: Partial<Wo
   const deps = {...world, ...more, leaseMs: 3_000, settle};
   const backend = await openQueueBackend({redisUrl, databaseUrl: directUrl, log: deps.log});
   // As `start` has one: the worker writes to the warehouse with it where nothing else is due.
-  const heart = {workerId: randomUUID(), host: 'test', pid: 1, version: '0', reach: () => noKeys};
+  const heart = {
+    workerId: randomUUID(),
+    host: 'test',
+    pid: 1,
+    version: '0',
+    consoleUrl: null,
+    reach: () => noKeys,
+  };
   const options = {accountIds: [account.accountId], keepsSchedules: true, directUrl, heart};
   return await startWorkers(deps, backend, options);
 }

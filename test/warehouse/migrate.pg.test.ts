@@ -39,7 +39,7 @@ describe('migrate', () => {
       `SELECT format('%s.%s.%s %s%s', n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
                      CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END) AS made
          FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE n.nspname IN ${ours} AND c.relkind = 'r' AND c.relname <> 'migrations' AND a.attnum > 0`,
+        WHERE n.nspname IN ${ours} AND c.relkind = 'r' AND c.relname <> 'migrations' AND a.attnum > 0 AND NOT attisdropped`,
     );
     const expected = declared.flatMap(({schema, name, columns}) =>
       columns.map(
@@ -58,7 +58,7 @@ describe('migrate', () => {
         UNION ALL
        SELECT format('%s.%s.%s', n.nspname, c.relname, a.attname)
          FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-         JOIN (SELECT attrelid, attnum, attname FROM pg_attribute WHERE attnum > 0
+         JOIN (SELECT attrelid, attnum, attname FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped
                UNION ALL SELECT oid, 0, '' FROM pg_class) AS a ON a.attrelid = c.oid
         WHERE n.nspname IN ${commented} AND c.relkind IN ('r', 'v') AND coalesce(CASE a.attnum WHEN 0 THEN obj_description(c.oid, 'pg_class') ELSE col_description(c.oid, a.attnum) END, '') = ''
         UNION ALL

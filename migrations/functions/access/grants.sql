@@ -82,7 +82,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.grant_author IS 'What fieldmirror_author may do: write what the service takes, and decide about changes, of the accounts that it is bound to.';
 
--- The rights that sweeps, pushes and the HTTP API need. Triggers alone write history, as the owner; nothing changes or
+-- The rights that sweeps, pushes, the HTTP API and the console need. Triggers alone write history, as the owner; nothing changes or
 -- deletes it.
 CREATE OR REPLACE FUNCTION sync.grant_worker() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -94,8 +94,9 @@ BEGIN
   GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine, sync.fields, sync.attempts,
     sync.alterations, sync.api_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
-    sync.api_requests, sync.workers, sync.login_keys TO fieldmirror_worker;
-  GRANT SELECT, INSERT ON sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
+    sync.api_requests, sync.workers, sync.login_keys, sync.sessions, sync.sign_in_codes TO fieldmirror_worker;
+  -- Entries of the audit are added, never changed.
+  GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
@@ -106,7 +107,7 @@ BEGIN
     SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
-                       'resolve_change', 'accept_change', 'close_change', 'set_employee_login', 'drop_logins', 'refresh_star')
+                       'resolve_change', 'accept_change', 'close_change', 'set_employee_login', 'drop_logins', 'refresh_star', 'decider')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);
@@ -114,7 +115,7 @@ BEGIN
   PERFORM sync.grant_queue();
 END
 $$;
-COMMENT ON FUNCTION sync.grant_worker IS 'What fieldmirror_worker may do: all that sweeps, pushes and the HTTP API need.';
+COMMENT ON FUNCTION sync.grant_worker IS 'What fieldmirror_worker may do: all that sweeps, pushes, the HTTP API and the console need.';
 
 -- The queue's own schema, where the queue is in this database.
 CREATE OR REPLACE FUNCTION sync.grant_queue() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -6,7 +6,7 @@ DECLARE
   kinds text[];
 BEGIN
   WITH looked AS (
-    UPDATE sync.alterations SET looked_at = now(), looked_by = session_user, is_stop = false
+    UPDATE sync.alterations SET looked_at = now(), looked_by = sync.decider(), is_stop = false
      WHERE change_id = wanted AND looked_at IS NULL RETURNING kind)
   SELECT array_agg(kind) INTO kinds FROM looked;
   IF kinds IS NULL THEN

@@ -8,7 +8,7 @@ DECLARE
   change sync.changes;
 BEGIN
   UPDATE sync.changes SET state = closed_as, reason = why, settled_at = now(), lease_until = NULL WHERE change_id = closing RETURNING * INTO change;
-  UPDATE sync.conflicts SET winner = 'service', decided_at = now(), decided_by = session_user WHERE change_id = closing AND winner IS NULL;
+  UPDATE sync.conflicts SET winner = 'service', decided_at = now(), decided_by = sync.decider() WHERE change_id = closing AND winner IS NULL;
   IF change.operation <> 'create' THEN
     PERFORM sync.free_waiting(closing);
     PERFORM sync.rebase_later(change, change.base);

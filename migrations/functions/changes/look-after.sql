@@ -24,7 +24,7 @@ COMMENT ON FUNCTION sync.lock_change IS 'Locks a change and its row, or refuses 
 CREATE OR REPLACE FUNCTION sync.hold_change(wanted bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM sync.lock_change(wanted, '{pending}', 'hold it');
-  UPDATE sync.changes SET state = 'held', reason = format('held by %s', session_user), lease_until = NULL WHERE change_id = wanted;
+  UPDATE sync.changes SET state = 'held', reason = format('held by %s', sync.decider()), lease_until = NULL WHERE change_id = wanted;
   RETURN 'held';
 END
 $$;
@@ -89,7 +89,7 @@ CREATE OR REPLACE FUNCTION sync.cancel_change(wanted bigint, why text DEFAULT NU
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   change sync.changes := sync.lock_change(wanted, '{held,pending,conflict,rejected}', 'cancel it');
-  said text := coalesce(why, format('cancelled by %s', session_user))
+  said text := coalesce(why, format('cancelled by %s', sync.decider()))
                || CASE change.state WHEN 'rejected' THEN '; refused before: ' || change.reason ELSE '' END;
 BEGIN
   IF change.state = 'rejected' AND (change.operation <> 'create' OR EXISTS (

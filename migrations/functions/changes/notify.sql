@@ -18,3 +18,19 @@ CREATE OR REPLACE TRIGGER tell_insert AFTER INSERT ON sync.changes FOR EACH ROW 
 
 CREATE OR REPLACE TRIGGER tell_update AFTER UPDATE ON sync.changes FOR EACH ROW
   WHEN (NEW.state <> OLD.state OR NEW.waits_for IS DISTINCT FROM OLD.waits_for OR NEW.due_at < OLD.due_at) EXECUTE FUNCTION sync.tell_change();
+
+-- Tells open pages of the console that something moved: one notice for each transaction, whatever it wrote. A page that
+-- misses one is only older than it could be.
+CREATE OR REPLACE FUNCTION sync.tell_pages() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM pg_notify('fieldmirror_pages', TG_TABLE_NAME);
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sync.tell_pages IS 'Trigger: NOTIFY of what moved (fieldmirror_pages), by the name of the table.';
+
+CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE ON sync.changes FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
+-- A lease that is renewed moves nothing.
+CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE OF state, stage, next_page, records ON sync.sweeps
+  FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
+CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE OF state ON sync.accounts FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();

@@ -9,10 +9,10 @@ DECLARE
   kept jsonb := change.fields - ARRAY(SELECT jsonb_object_keys(fought));
 BEGIN
   IF fought IS NOT NULL AND decision IN ('service', 'warehouse') THEN
-    UPDATE sync.conflicts SET winner = decision, decided_at = now(), decided_by = session_user WHERE change_id = wanted AND winner IS NULL;
+    UPDATE sync.conflicts SET winner = decision, decided_at = now(), decided_by = sync.decider() WHERE change_id = wanted AND winner IS NULL;
     UPDATE sync.changes SET base = base || fought WHERE change_id = wanted RETURNING * INTO change;
     IF decision = 'service' AND kept = '{}' THEN
-      PERFORM sync.close_change(wanted, 'cancelled', format('%s kept what the service holds', session_user));
+      PERFORM sync.close_change(wanted, 'cancelled', format('%s kept what the service holds', sync.decider()));
       RETURN 'cancelled';
     END IF;
     -- Fields that move with a wish are sent with it: an address is never half the author's and half the service's.
@@ -25,10 +25,10 @@ BEGIN
     END IF;
     RETURN 'pending';
   ELSIF fought IS NULL AND decision = 'service' THEN
-    PERFORM sync.close_change(wanted, 'cancelled', format('given up by %s', session_user));
+    PERFORM sync.close_change(wanted, 'cancelled', format('given up by %s', sync.decider()));
     RETURN 'cancelled';
   ELSIF fought IS NULL AND change.operation = 'create' AND decision ~ '^[1-9]\d{0,17}$' THEN
-    UPDATE sync.changes SET number = decision::bigint, state = 'in_doubt', reason = format('%s says that it is number %s', session_user, decision), due_at = now()
+    UPDATE sync.changes SET number = decision::bigint, state = 'in_doubt', reason = format('%s says that it is number %s', sync.decider(), decision), due_at = now()
      WHERE change_id = wanted;
     RETURN 'in_doubt';
   ELSIF fought IS NULL AND change.operation <> 'update' AND decision = 'resend' THEN

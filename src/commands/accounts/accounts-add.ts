@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
 import {type SealingKey, seal} from '../../base/seal.ts';
@@ -40,27 +41,54 @@ export interface AddOptions {
  *   nothing is stored
  */
 export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
-  const [key] = config.keys;
-  checkName(name);
-  if (key === undefined) {
-    throw new UsageError(
-      'accounts add: expected a key to seal the token with, got none: openssl rand -base64 32 makes one; keep it, and give it as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
-    );
-  }
+  checkAddable(config, name);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
-    const held = await readAccount(pool, name);
-    const wanted = {name, ...completed(held, options)};
-    await refuseTwin(pool, wanted);
-    if (held !== null) refuseMove(held, wanted.apiUrl);
-    const token = await findToken(config, wanted);
-    const page = await askAccount({apiUrl: wanted.apiUrl, token, allowsHttp: config.allowsHttp});
-    refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
-    const account = await inTransaction(pool, (client) => keep(client, wanted, {token, key}));
-    const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
-    const text = `account ${name} (${placeOf(account.apiUrl)}, ${account.timeZone}) ${done}`;
+    const {account, text} = await addAccount(config, pool, {
+      ...options,
+      name,
+      findToken: (wanted) => findToken(config, wanted),
+    });
     print(options.json, {json: {account}, text});
     return 0;
   });
+}
+
+interface Adding extends Pick<AddOptions, 'url' | 'timeZone'> {
+  readonly name: string;
+  /** Asked for once the rest is found to be right. */
+  readonly findToken: (wanted: Pick<Account, 'name' | 'apiUrl'>) => Promise<Secret>;
+}
+
+/**
+ * Adds an account, or gives an account a new token, once the service has answered to it.
+ * @returns with a sentence that says what was done
+ * @throws the errors of `add`
+ */
+export async function addAccount(
+  config: Config,
+  pool: pg.Pool,
+  {name, findToken: find, ...options}: Adding,
+): Promise<{readonly account: Account; readonly text: string}> {
+  const key = checkAddable(config, name);
+  const held = await readAccount(pool, name);
+  const wanted = {name, ...completed(held, options)};
+  await refuseTwin(pool, wanted);
+  if (held !== null) refuseMove(held, wanted.apiUrl);
+  const token = await find(wanted);
+  const page = await askAccount({apiUrl: wanted.apiUrl, token, allowsHttp: config.allowsHttp});
+  refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
+  const account = await inTransaction(pool, (client) => keep(client, wanted, {token, key}));
+  const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
+  return {account, text: `account ${name} (${placeOf(account.apiUrl)}, ${account.timeZone}) ${done}`};
+}
+
+/** @throws {UsageError} a name that cannot be, or no key to seal a token with */
+function checkAddable({keys: [key]}: Config, name: string): SealingKey {
+  checkName(name);
+  if (key !== undefined) return key;
+  throw new UsageError(
+    'accounts add: expected a key to seal the token with, got none: openssl rand -base64 32 makes one; keep it, and give it as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
+  );
 }
 
 function checkName(name: string): void {
@@ -73,7 +101,10 @@ function checkName(name: string): void {
     throw new UsageError(`accounts add: "${demoName}" is the name of the made-up data; choose another one`);
 }
 
-function completed(held: Account | null, {url, timeZone}: AddOptions): Pick<Account, 'apiUrl' | 'timeZone'> {
+function completed(
+  held: Account | null,
+  {url, timeZone}: Pick<AddOptions, 'url' | 'timeZone'>,
+): Pick<Account, 'apiUrl' | 'timeZone'> {
   const wanted = {apiUrl: url ?? held?.apiUrl, timeZone: timeZone ?? held?.timeZone};
   if (wanted.apiUrl === undefined) {
     throw new UsageError(

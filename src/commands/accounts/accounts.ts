@@ -79,6 +79,11 @@ export async function check(config: Config, name: string | undefined, {json}: Ou
   });
 }
 
+/** The same of one account, for the console. @returns a sentence */
+export async function checkAccount(config: Config, pool: pg.Pool, name: string): Promise<string> {
+  return describeCheck(await checkOne(config, pool, await chooseAccount({pool}, name)));
+}
+
 /** Pauses an account: nothing is begun for it until it is resumed, and due work waits. */
 export async function pause(
   config: Config,

@@ -1,10 +1,16 @@
-// The verb `keys`: the keys of the HTTP API.
+// The verb `keys`: the keys of the HTTP API and the console.
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/nearest.ts';
 import {formatAgo} from '../../views/format.ts';
-import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../warehouse/accounts/api-keys.ts';
+import {
+  type ApiKey,
+  addApiKey,
+  listApiKeys,
+  type Role,
+  revokeApiKey,
+} from '../../warehouse/accounts/access/api-keys.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {chooseAccount} from './choose-account.ts';
@@ -16,42 +22,55 @@ interface Output {
 /** Changes show the name in `application_name`, of which Postgres keeps 63 bytes. */
 const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/;
 
+export interface AddOptions extends Output {
+  readonly role: Role;
+  /** Name of the only account that it opens. */
+  readonly account?: string;
+  /** Whether it opens the console for all accounts, and not the API. */
+  readonly allAccounts?: boolean;
+  /** Whether the console hides names, phones, addresses and notes from it. */
+  readonly mask?: boolean;
+}
+
 /**
  * Makes a key, and shows it this once.
- * @throws {UsageError} the name has a wrong form, or is taken
+ * @throws {UsageError} the name has a wrong form, or is taken; an admin's key of one account
  */
-export async function add(
-  config: Config,
-  name: string,
-  {account, readOnly = false, json}: Output & {readonly account?: string; readonly readOnly?: boolean},
-): Promise<number> {
+export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
+  const {role, account, mask: masks = false, json} = options;
   if (!nameShape.test(name))
     throw new UsageError(
       `keys add: expected a name of up to 50 letters, digits, dots, underscores and hyphens, got ${JSON.stringify(name)}`,
     );
+  const isOfAll = options.allAccounts === true || role === 'admin';
+  if (isOfAll && account !== undefined)
+    throw new UsageError(
+      `keys add: --account: expected none, got "${account}": ${role === 'admin' ? 'an admin looks after all accounts' : '--all-accounts opens all of them'}`,
+    );
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
-    const {accountId, name: accountName} = await chooseAccount({pool}, account);
-    const key = await addApiKey(pool, {name, accountId, mayWrite: !readOnly});
+    const chosen = isOfAll ? null : await chooseAccount({pool}, account);
+    const key = await addApiKey(pool, {name, accountId: chosen?.accountId ?? null, role, masks});
     if (key === null)
       throw new UsageError(
         `keys add: there is a key ${name} already, in use or revoked; choose another name`,
       );
-    const text = [
-      key.reveal(),
-      '',
-      `It opens account ${accountName}${readOnly ? ', to read only' : ''}, and is shown this once. Send it as`,
-      '  Authorization: Bearer …',
-    ].join('\n');
-    print(json, {json: {name, account: accountName, mayWrite: !readOnly, key: key.reveal()}, text});
+    const text = [key.reveal(), '', tellUse(role, chosen?.name ?? null)].join('\n');
+    print(json, {json: {name, account: chosen?.name ?? null, role, masks, key: key.reveal()}, text});
     return 0;
   });
+}
+
+function tellUse(role: Role, account: string | null): string {
+  const may = {viewer: ', to read only', operator: '', admin: ', its accounts and keys as well'}[role];
+  if (account === null) return `It opens the console for all accounts${may}, and is shown this once.`;
+  return `It opens account ${account}${may}, and is shown this once. The console takes it as it is; the API as\n  Authorization: Bearer …`;
 }
 
 /** The keys, revoked ones too, each with its account and its last use. */
 export async function list(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const keys = await listApiKeys(pool);
-    const head = ['key', 'account', 'may', 'made by', 'last used', 'revoked'];
+    const head = ['key', 'account', 'role', 'made by', 'last used', 'revoked'];
     const text =
       keys.length === 0 ? 'no key yet: fieldmirror keys add NAME' : drawTable(head, keys.map(describe));
     print(json, {json: {keys}, text});
@@ -75,7 +94,7 @@ export async function revoke(config: Config, name: string, {json}: Output): Prom
   });
 }
 
-function describe({name, account, mayWrite, createdBy, lastUsedAt, revokedAt}: ApiKey): string[] {
+function describe({name, account, role, masks, createdBy, lastUsedAt, revokedAt}: ApiKey): string[] {
   const used = lastUsedAt === null ? 'never' : formatAgo(lastUsedAt);
-  return [name, account, mayWrite ? 'write' : 'read', createdBy, used, revokedAt ?? ''];
+  return [name, account ?? 'all', masks ? `${role}, masked` : role, createdBy, used, revokedAt ?? ''];
 }

@@ -38,14 +38,15 @@ const bad = (what: string, found: string): Finding => ({what, state: 'bad', foun
  * @returns the exit code: 3 when something is bad, 1 when something is risky
  */
 export async function doctor(config: Config, options: {readonly json: boolean}): Promise<number> {
-  const findings = [
-    ...(await checkPostgres(config)),
-    ...(await checkRedis(config)),
-    ...(await checkApi(config)),
-  ];
+  const findings = await examine(config);
   print(options.json, {json: {findings, settings: config.settings}, text: draw(findings, config)});
   if (findings.some(({state}) => state === 'bad')) return 3;
   return findings.some(({state}) => state === 'warning') ? 1 : 0;
+}
+
+/** Looks at every dependency, each by itself. */
+export async function examine(config: Config): Promise<readonly Finding[]> {
+  return [...(await checkPostgres(config)), ...(await checkRedis(config)), ...(await checkApi(config))];
 }
 
 function draw(findings: readonly Finding[], config: Config): string {

@@ -18,6 +18,7 @@ export const workers = sync.table(
     key_ids: text().array().notNull(),
     given_account_id: bigNumber(),
     given_token_mark: text(),
+    console_url: text(),
   },
   (table) => [
     check(
@@ -42,5 +43,6 @@ export const workersTable = commentTable(
     given_account_id: 'The account whose token it has from its environment.',
     given_token_mark:
       'Tells whether another process has the same token from its environment: a short keyed hash, which gives nothing of it away.',
+    console_url: 'Where its console listens; null where it has none.',
   },
 );

@@ -4,7 +4,13 @@ import type {workers} from './workers-table.ts';
 
 type Row = typeof workers.$inferSelect;
 
-const identityColumns = ['worker_id', 'host', 'pid', 'version'] as const satisfies readonly (keyof Row)[];
+const identityColumns = [
+  'worker_id',
+  'host',
+  'pid',
+  'version',
+  'console_url',
+] as const satisfies readonly (keyof Row)[];
 const columns = [...identityColumns, 'started_at', 'seen_at'] as const satisfies readonly (keyof Row)[];
 
 /** The identity of a worker; it stays as it is while the worker runs. */
@@ -32,8 +38,8 @@ const pruned = `DELETE FROM sync.workers WHERE seen_at < now() - interval '1 day
 export async function noteWorker(db: Queryable, worker: WorkerIdentity & WorkerReach): Promise<void> {
   await db.query(
     `WITH pruned AS (${pruned})
-     INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, given_account_id, given_token_mark)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, given_account_id, given_token_mark, console_url)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (worker_id) DO UPDATE
         SET seen_at = now(), account_ids = EXCLUDED.account_ids, given_account_id = EXCLUDED.given_account_id,
             given_token_mark = EXCLUDED.given_token_mark`,
@@ -46,6 +52,7 @@ export async function noteWorker(db: Queryable, worker: WorkerIdentity & WorkerR
       worker.keyIds,
       worker.given?.accountId ?? null,
       worker.given?.tokenMark ?? null,
+      worker.consoleUrl,
     ],
   );
 }

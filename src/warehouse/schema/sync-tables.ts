@@ -5,7 +5,8 @@ import {
   authorAccountsTable,
   employeeLoginsTable,
   loginKeysTable,
-} from '../accounts/access-tables.ts';
+} from '../accounts/access/access-tables.ts';
+import {auditTable, sessionsTable, signInCodesTable} from '../accounts/access/console-tables.ts';
 import {accountsTable, sync} from '../accounts/accounts-table.ts';
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
@@ -78,6 +79,9 @@ export const syncTables: readonly CommentedTable[] = [
   loginKeysTable,
   employeeLoginsTable,
   authorAccountsTable,
+  sessionsTable,
+  signInCodesTable,
+  auditTable,
   sourceTable,
   staleJobsTable,
   weeklyReportsTable,

@@ -217,7 +217,7 @@ export async function readLastPass(
 export async function approveSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
   const {rows} = await db.query<Sweep>(
     `UPDATE sync.sweeps
-        SET state = 'due', stage = 'approved', approved_at = now(), approved_by = session_user, due_at = now(),
+        SET state = 'due', stage = 'approved', approved_at = now(), approved_by = sync.decider(), due_at = now(),
             ended_at = NULL, reasons = '{}'
       WHERE sweep_id = $1 AND state = 'stopped'
         AND ${isLatestOpinion('sweeps')}

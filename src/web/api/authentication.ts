@@ -1,24 +1,16 @@
 import type {FastifyInstance, FastifyRequest} from 'fastify';
 import type pg from 'pg';
-import {type ApiKey, useApiKey} from '../../warehouse/accounts/api-keys.ts';
+import {type ApiKey, useApiKey} from '../../warehouse/accounts/access/api-keys.ts';
 import {Problem} from './problems/problem.ts';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Answered without a key. */
-    isOpen?: boolean;
-  }
-}
 
 const keys = new WeakMap<FastifyRequest, ApiKey>();
 
 /**
  * Refuses a request without a key before anything of it is looked at: no answer tells whether its address
- * exists or its body is right. Only a route that says that it is open needs no key.
+ * exists or its body is right.
  */
 export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
   app.addHook('onRequest', async (request) => {
-    if (request.routeOptions.config.isOpen === true) return;
     const [, text] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
     const key = text === undefined ? null : await useApiKey(pool, text);
     if (key === null) throw new Problem(401, 'unauthorized');
@@ -26,17 +18,30 @@ export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
   });
 }
 
-/** The key that a request came with. @throws {Problem} the key may only read, and a writer is asked for */
-export function keyOf(request: FastifyRequest, options: {readonly mustWrite?: boolean} = {}): ApiKey {
+/** A key of one account: the addresses under /v1 need one. */
+export interface AccountKey extends ApiKey {
+  readonly accountId: string;
+  readonly timeZone: string;
+}
+
+/** The key that a request came with. @throws {Problem} it is of no one account, or may only read, and a writer is asked for */
+export function keyOf(request: FastifyRequest, options: {readonly mustWrite?: boolean} = {}): AccountKey {
   const key = keys.get(request);
   if (key === undefined) throw new Problem(401, 'unauthorized');
-  if (options.mustWrite === true && !key.mayWrite) {
+  if (options.mustWrite === true && key.role === 'viewer') {
     throw new Problem(403, 'read-only', {
       detail: 'this key may only read',
       hint: 'fieldmirror keys add NAME makes one that may write.',
     });
   }
-  return key;
+  const {accountId, timeZone} = key;
+  if (accountId === null || timeZone === null) {
+    throw new Problem(403, 'no-account', {
+      detail: 'this key opens the console for all accounts; the API needs a key of one',
+      hint: 'fieldmirror keys add NAME --account ACCOUNT makes one.',
+    });
+  }
+  return {...key, accountId, timeZone};
 }
 
 /** The name of a request's key, for the log. */

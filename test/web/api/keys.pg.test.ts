@@ -3,7 +3,7 @@
 import {once} from 'node:events';
 import {connect, createServer} from 'node:net';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {addApiKey, listApiKeys, revokeApiKey} from '../../../src/warehouse/accounts/api-keys.ts';
+import {addApiKey, listApiKeys, revokeApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {runCommand, startCommand} from '../../support/command.ts';
 import {openPlace, type Place} from './place.ts';
 
@@ -19,7 +19,6 @@ const paths = [
   '/v1/openapi.json',
   '/v1/changes/1',
   '/v1/nothing',
-  '/',
   '/v1/customers?limit=x',
 ];
 
@@ -60,7 +59,8 @@ describe('without a key that opens', () => {
 
 test('a revoked key opens nothing from then on', async () => {
   const {accountId} = place.account;
-  const key = (await addApiKey(place.pool, {name: 'old', accountId, mayWrite: true}))?.reveal() ?? '';
+  const key =
+    (await addApiKey(place.pool, {name: 'old', accountId, role: 'operator', masks: false}))?.reveal() ?? '';
   expect((await place.get('/v1/tasks', {key})).status).toBe(200);
   expect(await revokeApiKey(place.pool, 'old')).toBe(true);
   expect((await place.get('/v1/tasks', {key})).status).toBe(401);
@@ -118,13 +118,13 @@ describe('fieldmirror', () => {
   const run = (...args: string[]) => runCommand(args, {DATABASE_URL: place.databaseUrl});
 
   test('keys add shows a key once, keys list never, keys revoke ends it', async () => {
-    const added = await run('keys', 'add', 'shop', '--account', 'acme', '--read-only');
+    const added = await run('keys', 'add', 'shop', '--account', 'acme', '--role', 'viewer');
     expect(added, added.stderr).toMatchObject({code: 0});
     const key = /^fm_[\w-]{43}$/m.exec(added.stdout)?.[0] ?? '';
     expect((await place.get('/v1/customers', {key})).status).toBe(200);
     expect((await place.post(task, {key})).status).toBe(403);
     const listed = await run('keys', 'list');
-    expect(listed.stdout).toMatch(/shop +│ acme +│ read/);
+    expect(listed.stdout).toMatch(/shop +│ acme +│ viewer/);
     expect(listed.stdout).not.toContain(key);
     expect(await run('keys', 'revoke', 'shop')).toMatchObject({code: 0});
     expect((await place.get('/v1/customers', {key})).status).toBe(401);

@@ -3,11 +3,12 @@
 import type pg from 'pg';
 import {inject} from 'vitest';
 import {createLogger} from '../../../src/base/log.ts';
+import {addApiKey, type Role} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
-import {addApiKey} from '../../../src/warehouse/accounts/api-keys.ts';
 import {inSweepTransaction, openPool} from '../../../src/warehouse/postgres/database.ts';
 import {openPools} from '../../../src/web/pools.ts';
-import {openHttpApi} from '../../../src/web/server.ts';
+import {openServer} from '../../../src/web/server.ts';
+import {plainConsole} from '../../support/plain-console.ts';
 import {createDatabase} from '../../support/postgres.ts';
 
 export const timeZone = 'America/New_York';
@@ -67,18 +68,18 @@ export async function openPlace({lockTimeoutMs = 1_000} = {}): Promise<Place> {
   const account = await upsertAccount(pool, {name: 'acme', apiUrl: 'https://example.com/acme', timeZone});
   const stranger = await upsertAccount(pool, {name: 'other', apiUrl: 'https://example.com/other', timeZone});
   for (const {accountId} of [account, stranger]) await fill(pool, accountId);
-  const make = async (name: string, {accountId}: Account, mayWrite: boolean) =>
-    (await addApiKey(pool, {name, accountId, mayWrite}))?.reveal() ?? '';
+  const make = async (name: string, {accountId}: Account, role: Role) =>
+    (await addApiKey(pool, {name, accountId, role, masks: false}))?.reveal() ?? '';
   const keys = {
-    writer: await make('erp', account, true),
-    reader: await make('looker', account, false),
-    strange: await make('strange', stranger, true),
+    writer: await make('erp', account, 'operator'),
+    reader: await make('looker', account, 'viewer'),
+    strange: await make('strange', stranger, 'operator'),
   };
   const logged: string[] = [];
   const destination = {write: (line: string) => logged.push(line)};
   const log = createLogger({level: 'debug', secrets: [], destination});
   const pools = openPools(database.url, {lockTimeoutMs});
-  const api = await openHttpApi({pools, log, host: '127.0.0.1', port: 0});
+  const api = await openServer({pools, log, host: '127.0.0.1', port: 0, console: plainConsole(database.url)});
   const call = async (method: string, path: string, {body, key = keys.writer, headers = {}}: Call) => {
     const answer = await fetch(api.url + path, {
       method,

@@ -12,7 +12,7 @@ import {
   keepLoginKey,
   readLatestLoginKey,
   readSealedLogin,
-} from '../../../warehouse/accounts/login-keys.ts';
+} from '../../../warehouse/accounts/access/login-keys.ts';
 
 export interface PasswordsOptions {
   readonly pool: pg.Pool;

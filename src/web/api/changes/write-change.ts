@@ -5,8 +5,8 @@ import type pg from 'pg';
 import {RecordError} from '../../../base/errors.ts';
 import {findWrites} from '../../../streams/all.ts';
 import type {Writes} from '../../../streams/writes.ts';
-import type {ApiKey} from '../../../warehouse/accounts/api-keys.ts';
-import type {ApiResult} from '../../../warehouse/accounts/api-requests.ts';
+import type {ApiResult} from '../../../warehouse/accounts/access/api-requests.ts';
+import type {AccountKey} from '../authentication.ts';
 import {readTime} from '../local-time.ts';
 import {explainRefusal, Problem} from '../problems/problem.ts';
 import type {ChangeRequest, Reference} from './change-request.ts';
@@ -23,7 +23,7 @@ export interface Made {
 }
 
 interface Scope {
-  readonly key: ApiKey;
+  readonly key: AccountKey;
   /** JSON pointer to the change in the body. */
   readonly at: string;
   readonly earlier: readonly Made[];

@@ -1,14 +1,14 @@
 import {createHash} from 'node:crypto';
 import type pg from 'pg';
-import type {ApiKey} from '../../../warehouse/accounts/api-keys.ts';
 import {
   type ApiRequest,
   type ApiResult,
   claimApiRequest,
   keepApiResults,
-} from '../../../warehouse/accounts/api-requests.ts';
+} from '../../../warehouse/accounts/access/api-requests.ts';
 import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {type Result, unchangedSchema} from '../answers.ts';
+import type {AccountKey} from '../authentication.ts';
 import {Problem} from '../problems/problem.ts';
 import type {ChangeRequest} from './change-request.ts';
 import {readChanges} from './read-change.ts';
@@ -16,7 +16,7 @@ import {type Made, writeChange} from './write-change.ts';
 
 /** A request as it came in. */
 export interface ChangesRequest {
-  readonly key: ApiKey;
+  readonly key: AccountKey;
   /** One, or an array. */
   readonly body: ChangeRequest | readonly ChangeRequest[];
   /** The caller's own name for the request: the same request again has no effect of its own. */

@@ -1,11 +1,11 @@
-// Keys of the HTTP API: 32 random bytes, shown once. Only their hash is kept, and looked up whole, so that no comparison
-// tells how much of a guess was right.
+// Keys of the HTTP API and the console: random bytes, shown once. Only their hash is kept, and looked up whole, so that no
+// comparison tells how much of a guess was right.
 
-import {createHash, randomBytes} from 'node:crypto';
-import {Secret} from '../../base/secret.ts';
-import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
-import type {apiKeys} from './access-tables.ts';
+import type {Secret} from '../../../base/secret.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
+import type {apiKeys, roles} from './access-tables.ts';
+import {hashOf, isToken, makeToken} from './token.ts';
 
 type Row = typeof apiKeys.$inferSelect;
 
@@ -13,25 +13,28 @@ const columns = [
   'api_key_id',
   'name',
   'account_id',
-  'may_write',
+  'role',
+  'masks',
   'created_at',
   'created_by',
   'last_used_at',
   'revoked_at',
 ] as const satisfies readonly (keyof Row)[];
 
+export type Role = (typeof roles)[number];
+
 /** A key as the warehouse knows it, never its text: a row of sync.api_keys, whose definition says what each column means. */
 export interface ApiKey extends ReadRow<Row, (typeof columns)[number]> {
-  /** Name of the account that it opens. */
-  readonly account: string;
+  /** Name of the account that it opens; null: the console for all of them. */
+  readonly account: string | null;
   /** IANA zone of that account. */
-  readonly timeZone: string;
+  readonly timeZone: string | null;
 }
 
-const shape = /^fm_[A-Za-z0-9_-]{43}$/;
+const prefix = 'fm_';
 
 const keyColumns = `${selectColumns(columns, 'api_keys')}, accounts.name AS account, time_zone AS "timeZone"`;
-const tables = 'sync.api_keys JOIN sync.accounts USING (account_id)';
+const tables = 'sync.api_keys LEFT JOIN sync.accounts USING (account_id)';
 
 /**
  * Makes a key and keeps its hash.
@@ -40,15 +43,15 @@ const tables = 'sync.api_keys JOIN sync.accounts USING (account_id)';
  */
 export async function addApiKey(
   db: Queryable,
-  key: Pick<ApiKey, 'name' | 'accountId' | 'mayWrite'>,
+  key: Pick<ApiKey, 'name' | 'accountId' | 'role' | 'masks'>,
 ): Promise<Secret | null> {
-  const text = `fm_${randomBytes(32).toString('base64url')}`;
+  const text = makeToken(prefix);
   const {rowCount} = await db.query(
-    `INSERT INTO sync.api_keys (name, account_id, may_write, key_hash) VALUES ($1, $2, $3, $4)
+    `INSERT INTO sync.api_keys (name, account_id, role, masks, key_hash) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (name) DO NOTHING`,
-    [key.name, key.accountId, key.mayWrite, hashKey(text)],
+    [key.name, key.accountId, key.role, key.masks, hashOf(text.reveal())],
   );
-  return rowCount === 1 ? new Secret(text) : null;
+  return rowCount === 1 ? text : null;
 }
 
 /** Every key, revoked ones too, the oldest first. */
@@ -68,11 +71,11 @@ export async function revokeApiKey(db: Queryable, name: string): Promise<boolean
 
 /** The key of this text, noted as used now; null when it opens nothing. */
 export async function useApiKey(db: Queryable, text: string): Promise<ApiKey | null> {
-  if (!shape.test(text)) return null;
+  if (!isToken(text, prefix)) return null;
   const {rows} = await db.query<ApiKey & {isFresh: boolean}>(
     `SELECT ${keyColumns}, last_used_at IS NOT DISTINCT FROM date_trunc('minute', now()) AS "isFresh"
        FROM ${tables} WHERE key_hash = $1 AND revoked_at IS NULL`,
-    [hashKey(text)],
+    [hashOf(text)],
   );
   if (rows[0] === undefined) return null;
   const {isFresh, ...key} = rows[0];
@@ -90,8 +93,4 @@ async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {
                               FOR NO KEY UPDATE SKIP LOCKED)`,
     [apiKeyId],
   );
-}
-
-function hashKey(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

@@ -1,20 +1,22 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, jsonb, primaryKey, text, unique} from 'drizzle-orm/pg-core';
-import {changes} from '../changes/tables/change-tables.ts';
-import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
-import {commentTable} from '../schema/commented-table.ts';
-import {accounts, sync} from './accounts-table.ts';
+import {changes} from '../../changes/tables/change-tables.ts';
+import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
+import {commentTable} from '../../schema/commented-table.ts';
+import {accounts, sync} from '../accounts-table.ts';
+
+/** What a person or a system may do, each role what the one before it may. */
+export const roles = ['viewer', 'operator', 'admin'] as const;
 
 export const apiKeys = sync.table(
   'api_keys',
   {
     api_key_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
     name: text().notNull(),
-    account_id: bigNumber()
-      .notNull()
-      .references(() => accounts.account_id),
+    account_id: bigNumber().references(() => accounts.account_id),
     key_hash: bytea().notNull(),
-    may_write: boolean().notNull(),
+    role: text({enum: roles}).notNull(),
+    masks: boolean().notNull().default(false),
     created_at: instant().notNull().defaultNow(),
     created_by: text().notNull().default(sql`session_user`),
     last_used_at: instant(),
@@ -24,15 +26,18 @@ export const apiKeys = sync.table(
     unique('api_keys_key_hash_key').on(table.key_hash),
     unique('api_keys_name_key').on(table.name),
     check('api_keys_key_hash_check', sql`length(${table.key_hash}) = 32`),
+    check('api_keys_role_check', sql`${table.role} IN (${listed(roles)})`),
+    check('api_keys_admin_check', sql`${table.role} <> 'admin' OR ${table.account_id} IS NULL`),
   ],
 );
 
-export const apiKeysTable = commentTable(apiKeys, 'Keys of systems that come in over HTTP.', {
+export const apiKeysTable = commentTable(apiKeys, 'Keys of systems and people that come in over HTTP.', {
   api_key_id: 'Number of the key.',
   name: 'What the key is called here: changes that come with it name it.',
-  account_id: 'The account it opens.',
+  account_id: 'The account it opens; null: the console for all of them.',
   key_hash: 'SHA-256 of the key, which itself is nowhere.',
-  may_write: 'Whether changes may be made with it.',
+  role: 'viewer (reads), operator (makes changes and decides) or admin (looks after accounts and keys as well).',
+  masks: 'Whether the console hides names, phones, addresses and notes from it.',
   created_at: 'When it was made.',
   created_by: 'Database user who made it.',
   last_used_at: 'When it was last used, to the minute.',

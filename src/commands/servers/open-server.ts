@@ -1,0 +1,85 @@
+import {isIP} from 'node:net';
+import type {Config} from '../../base/config.ts';
+import type {Logger} from '../../base/log.ts';
+import {Secret} from '../../base/secret.ts';
+import {tellAside} from '../../base/terminal.ts';
+import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
+import type {Doings} from '../../web/console/doings.ts';
+import {openPools} from '../../web/pools.ts';
+import {openServer as open} from '../../web/server.ts';
+import type {Warehouse} from '../warehouse.ts';
+
+export interface Listening {
+  readonly port: number;
+  readonly host: string;
+  /** Another port is taken where this one is in use. */
+  readonly mayMove: boolean;
+}
+
+export interface OpenedServer {
+  /** The address by which people reach it, without a slash at its end. */
+  readonly url: string;
+  /** A link that signs in once, as the terminal that prints it may. */
+  readonly makeLink: () => Promise<string>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the console, the HTTP API and what tells whether all is well, on one port.
+ * @throws {FatalError} the port is taken, or the host is none of this machine
+ */
+export async function openServer(
+  config: Config,
+  {databaseUrl, directUrl, pool}: Pick<Warehouse, 'databaseUrl' | 'directUrl' | 'pool'>,
+  {log, ...listening}: Listening & {readonly log: Logger},
+): Promise<OpenedServer> {
+  const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
+  const {consoleUrl: publicUrl, proxy} = config;
+  const doings = makeDoings(config, pool);
+  const running = await open({
+    ...{pools, log, ...listening},
+    console: {publicUrl, proxy, directUrl, doings},
+  }).catch(async (error: unknown) => {
+    await pools.close();
+    throw error;
+  });
+  if (!isLoopback(listening.host) && publicUrl?.protocol !== 'https:')
+    tellAside(
+      `http: ${listening.host} can be reached by other machines, and what comes and goes there, keys too, can be read on the way: put TLS in front of it\n`,
+    );
+  const url = publicUrl === null ? running.url : publicUrl.href.replace(/\/$/, '');
+  return {
+    url,
+    makeLink: async () => linkOf(url, await makeSignInCode(pool, 'admin')),
+    close: async () => {
+      await running.close();
+      await pools.close();
+    },
+  };
+}
+
+/** The address that a code signs in at. */
+export function linkOf(url: string, code: Secret): string {
+  return `${url}/sign-in?code=${code.reveal()}`;
+}
+
+function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
+  return {
+    examine: async () => (await import('../health/doctor.ts')).examine(config),
+    checkAccount: async (name) => (await import('../accounts/accounts.ts')).checkAccount(config, pool, name),
+    addAccount: async ({name, url, timeZone, token}) => {
+      const {addAccount} = await import('../accounts/accounts-add.ts');
+      const {text} = await addAccount(config, pool, {
+        name,
+        ...(url === null ? {} : {url}),
+        ...(timeZone === null ? {} : {timeZone}),
+        findToken: async () => new Secret(token),
+      });
+      return text;
+    },
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

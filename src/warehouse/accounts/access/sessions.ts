@@ -1,0 +1,68 @@
+// Sessions of the console. The cookie is random, and only its hash is kept: a signature would add nothing to it.
+
+import type {Secret} from '../../../base/secret.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
+import type {sessions} from './console-tables.ts';
+import {hashOf, isToken, makeToken} from './token.ts';
+
+type Row = typeof sessions.$inferSelect;
+
+const columns = [
+  'session_id',
+  'way_in',
+  'api_key_id',
+  'name',
+  'role',
+  'account_id',
+  'masks',
+  'address',
+  'created_at',
+  'expires_at',
+] as const satisfies readonly (keyof Row)[];
+
+/** A person who is signed in: a row of sync.sessions, whose definition says what each column means. */
+export type Session = ReadRow<Row, (typeof columns)[number]>;
+type NewSession = Pick<Session, 'wayIn' | 'apiKeyId' | 'name' | 'role' | 'accountId' | 'masks' | 'address'>;
+
+const prefix = 'fms_';
+const lasts = '12 hours';
+/** Sessions and codes that are over are kept for so long, for those who read the audit. */
+const keptFor = '90 days';
+
+/**
+ * Signs somebody in for twelve hours, and forgets sessions and links that were over long ago.
+ * @returns the text of the cookie
+ */
+export async function openSession(db: Queryable, given: NewSession): Promise<Secret> {
+  const token = makeToken(prefix);
+  const {wayIn, apiKeyId, name, role, accountId, masks, address} = given;
+  await db.query(
+    `WITH old AS (DELETE FROM sync.sessions WHERE expires_at < now() - $9::interval),
+          used AS (DELETE FROM sync.sign_in_codes WHERE expires_at < now() - $9::interval)
+     INSERT INTO sync.sessions (token_hash, way_in, api_key_id, name, role, account_id, masks, address, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $10::interval)`,
+    [hashOf(token.reveal()), wayIn, apiKeyId, name, role, accountId, masks, address, keptFor, lasts],
+  );
+  return token;
+}
+
+/** The session of a cookie; null where it is over, signed out, or its key was revoked. */
+export async function readSession(db: Queryable, token: string): Promise<Session | null> {
+  if (!isToken(token, prefix)) return null;
+  const {rows} = await db.query<Session>(
+    `SELECT ${selectColumns(columns)} FROM sync.sessions
+      WHERE token_hash = $1 AND ended_at IS NULL AND expires_at > now()
+        AND NOT EXISTS (SELECT FROM sync.api_keys AS key
+                         WHERE key.api_key_id = sessions.api_key_id AND key.revoked_at IS NOT NULL)`,
+    [hashOf(token)],
+  );
+  return rows[0] ?? null;
+}
+
+/** Signs a session out. */
+export async function endSession(db: Queryable, sessionId: string): Promise<void> {
+  await db.query('UPDATE sync.sessions SET ended_at = now() WHERE session_id = $1 AND ended_at IS NULL', [
+    sessionId,
+  ]);
+}

@@ -1,0 +1,59 @@
+// Who may come in. A page of another site that sends its visitor's browser here finds a closed door: the address must be one
+// of ours, the cookie is for our own pages alone, and a form must have been drawn for this session.
+
+import {isIP} from 'node:net';
+import type {FastifyRequest} from 'fastify';
+import {Refused} from '../refused.ts';
+import type {Viewer} from './viewer.ts';
+
+/** Names that lead to this machine from itself. */
+const ownNames = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Refuses a name that nobody gave this server: a foreign name may have been pointed at this address.
+ * @param known - names beside those of this machine
+ * @throws {Refused}
+ */
+export function checkHost(request: FastifyRequest, known: readonly string[]): void {
+  const {hostname} = request;
+  if (ownNames.includes(hostname) || known.includes(hostname)) return;
+  throw new Refused(421, {
+    title: 'This console does not go by that name',
+    text: `It was asked as ${JSON.stringify(hostname)}. Set FIELDMIRROR_CONSOLE_URL to the address that people use, and start it anew.`,
+  });
+}
+
+/** The name that `--host` gives, as it stands in an address. */
+export function nameOfHost(host: string): string {
+  return isIP(host) === 6 ? `[${host}]` : host;
+}
+
+/**
+ * Refuses a form that was not drawn by this console for this session.
+ * @throws {Refused}
+ */
+export function checkForm(request: FastifyRequest, viewer: Viewer, formToken: unknown): void {
+  checkOrigin(request);
+  if (formToken === viewer.formToken) return;
+  throw new Refused(403, {
+    title: 'This form is not of your session',
+    text: 'Nothing was done. Go back, load the page anew, and send the form again.',
+  });
+}
+
+/** Refuses what a page of another origin sends. @throws {Refused} */
+export function checkOrigin(request: FastifyRequest): void {
+  const {origin, 'sec-fetch-site': site} = request.headers;
+  const isOurs =
+    (origin === undefined || hostOf(origin) === request.host) &&
+    (site === undefined || site === 'same-origin' || site === 'none');
+  if (isOurs) return;
+  throw new Refused(403, {
+    title: 'This form came from another site',
+    text: 'Nothing was done. Open the console itself, and send the form from there.',
+  });
+}
+
+function hostOf(origin: string): string | null {
+  return URL.canParse(origin) ? new URL(origin).host : null;
+}

@@ -1,0 +1,28 @@
+import type {Logger} from '../../base/log.ts';
+import type {ApiPools} from '../pools.ts';
+import type {Doings} from './doings.ts';
+
+/** A proxy in front that signs people in, and says in two headers who they are and what they may. */
+export interface SignInProxy {
+  /** Its addresses: from any other the headers mean nothing. */
+  readonly addresses: readonly string[];
+  readonly nameHeader: string;
+  readonly roleHeader: string;
+}
+
+export interface ConsoleOptions {
+  /** The address that people use, where it is not that of this machine; https there makes cookies secure. */
+  readonly publicUrl: URL | null;
+  /** A proxy that signs people in; null where there is none. */
+  readonly proxy: SignInProxy | null;
+  /** The warehouse's address for LISTEN: no pooler in between. */
+  readonly directUrl: string;
+  readonly doings: Doings;
+}
+
+export interface ConsoleDeps extends ConsoleOptions {
+  readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
+  readonly log: Logger;
+  /** The address that the server listens on. */
+  readonly host: string;
+}

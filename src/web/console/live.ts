@@ -1,0 +1,83 @@
+// Tells open pages that something moved. One session of Postgres listens for all of them, and only while one is open; a page
+// then asks for itself again. A page that is hidden lets go of its stream.
+
+import {once} from 'node:events';
+import type {FastifyReply} from 'fastify';
+import type {Logger} from '../../base/log.ts';
+import {listen} from '../../warehouse/postgres/sessions/listen.ts';
+
+const channel = 'fieldmirror_pages';
+/** A burst of notices redraws a page once. */
+const restMs = 500;
+const keepAliveMs = 20_000;
+
+interface Stream {
+  readonly reply: FastifyReply;
+  readonly moving: ReadonlySet<string>;
+  waiting: NodeJS.Timeout | null;
+}
+
+export class Live {
+  readonly #databaseUrl: string;
+  readonly #log: Logger;
+  readonly #streams = new Set<Stream>();
+  #listening: AbortController | null = null;
+
+  /** @param databaseUrl - of sessions of our own: no pooler in between */
+  constructor(databaseUrl: string, log: Logger) {
+    this.#databaseUrl = databaseUrl;
+    this.#log = log;
+  }
+
+  /** Keeps a stream of events open until its page goes away. @param moving - names of tables */
+  async follow(reply: FastifyReply, moving: ReadonlySet<string>): Promise<void> {
+    reply.hijack();
+    const {raw} = reply;
+    raw.writeHead(200, {
+      ...reply.getHeaders(),
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+    } as Record<string, string>);
+    raw.write(': open\n\n');
+    const stream: Stream = {reply, moving, waiting: null};
+    this.#streams.add(stream);
+    this.#listen();
+    const beat = setInterval(() => raw.write(': still here\n\n'), keepAliveMs);
+    await once(raw, 'close');
+    clearInterval(beat);
+    if (stream.waiting !== null) clearTimeout(stream.waiting);
+    this.#streams.delete(stream);
+    if (this.#streams.size === 0) this.#stop();
+  }
+
+  /** Ends every stream: the server stops. */
+  close(): void {
+    for (const {reply} of this.#streams) reply.raw.end();
+    this.#stop();
+  }
+
+  #listen(): void {
+    if (this.#listening !== null) return;
+    this.#listening = new AbortController();
+    void listen(this.#databaseUrl, channel, {
+      signal: this.#listening.signal,
+      onNotice: (table) => this.#tell(table),
+      onFailure: (error) => this.#log.warn({reason: String(error)}, 'pages are not told of what moves'),
+    });
+  }
+
+  #stop(): void {
+    this.#listening?.abort();
+    this.#listening = null;
+  }
+
+  #tell(table: string): void {
+    for (const stream of this.#streams) {
+      if (!stream.moving.has(table) || stream.waiting !== null) continue;
+      stream.waiting = setTimeout(() => {
+        stream.waiting = null;
+        stream.reply.raw.write('event: moved\ndata: \n\n');
+      }, restMs);
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import type {FastifyInstance, FastifyRequest} from 'fastify';
+import pg from 'pg';
+import {UsageError} from '../../../base/errors.ts';
+import {writeAudit} from '../../../warehouse/accounts/access/audit.ts';
+import {inTransaction} from '../../../warehouse/postgres/database.ts';
+import {checkForm} from '../access/guard.ts';
+import {mayActAs, type Viewer} from '../access/viewer.ts';
+import {viewerOf} from '../access/viewers.ts';
+import type {Action, Outcome} from '../action.ts';
+import type {ConsoleDeps} from '../console-deps.ts';
+import {Refused} from '../refused.ts';
+import {ownPath} from './own-path.ts';
+import {keepSaid} from './said.ts';
+import {readSeen} from './serve-page.ts';
+
+/** How the functions of the warehouse refuse a decision: none of that number, another state, not open to it. */
+const refusals: ReadonlySet<string | undefined> = new Set(['P0002', '55000', '22023', '23505', '23514']);
+
+/** Serves an action: checks who sends the form, does it, and notes it in the same transaction. */
+export function addAction(app: FastifyInstance, action: Action, deps: ConsoleDeps): void {
+  app.post(action.path, async (request, reply) => {
+    const viewer = viewerOf(request);
+    const {form: formToken, back, ...fields} = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+    checkForm(request, viewer, formToken);
+    const from = ownPath(typeof back === 'string' ? back : undefined);
+    checkRole(viewer, action, from);
+    const outcome = await carryOut(action, {request, viewer, fields, deps}).catch((error: unknown) => {
+      throw explain(error, from);
+    });
+    keepSaid(reply, outcome.said);
+    return await reply.redirect(outcome.to ?? from, 303);
+  });
+}
+
+interface Carried {
+  readonly request: FastifyRequest;
+  readonly viewer: Viewer;
+  readonly fields: unknown;
+  readonly deps: ConsoleDeps;
+}
+
+async function carryOut(action: Action, {request, viewer, fields, deps}: Carried): Promise<Outcome> {
+  const given = action.form.safeParse(fields);
+  if (!given.success) throw new UsageError(given.error.issues.map(({message}) => message).join('; '));
+  const seen = await readSeen(viewer, deps);
+  const params = request.params as Readonly<Record<string, string>>;
+  const order = {viewer, seen, params, given: given.data, doings: deps.doings};
+  return await inTransaction(deps.pools.writes, async (client) => {
+    await client.query(
+      `SELECT set_config('fieldmirror.writer', '', true), set_config('fieldmirror.person', $1, true),
+              set_config('application_name', 'console: ' || $1, true)`,
+      [viewer.name],
+    );
+    const outcome = await action.act(client, order);
+    const {sessionId, name, role} = viewer;
+    const {subject, accountId, before = null, after = null} = outcome;
+    const who = {sessionId, name, role, address: request.ip};
+    await writeAudit(client, {...who, action: action.name, accountId, subject, before, after});
+    return outcome;
+  });
+}
+
+function checkRole(viewer: Viewer, {role}: Action, from: string): void {
+  if (mayActAs(viewer, role)) return;
+  throw new Refused(403, {
+    title: 'Your key may not do this',
+    text: `It takes the role ${role}, and yours is ${viewer.role}. Nothing was done.`,
+    ways: [{href: from, label: 'Back'}],
+  });
+}
+
+/** Somebody else may have decided meanwhile: the words of the warehouse say what it is now. */
+function explain(error: unknown, from: string): unknown {
+  const ways = [{href: from, label: 'Look at it as it is now'}];
+  if (error instanceof UsageError)
+    return new Refused(422, {
+      title: 'This cannot be done',
+      text: `${error.message}. Nothing was done.`,
+      ways,
+    });
+  const cause = error instanceof Error && !(error instanceof pg.DatabaseError) ? error.cause : error;
+  const refusal = error instanceof pg.DatabaseError ? error : cause;
+  if (!(refusal instanceof pg.DatabaseError) || !refusals.has(refusal.code)) return error;
+  const hint = refusal.hint === undefined ? '' : ` ${refusal.hint}`;
+  return new Refused(409, {
+    title: 'It came too late, or does not fit',
+    text: `${refusal.message}.${hint} Nothing was overwritten.`,
+    ways,
+  });
+}

@@ -1,0 +1,104 @@
+import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import {type Account, listAccounts} from '../../../warehouse/accounts/accounts.ts';
+import type {Viewer} from '../access/viewer.ts';
+import {viewerOf} from '../access/viewers.ts';
+import type {ConsoleDeps} from '../console-deps.ts';
+import {drawDocument} from '../layout.ts';
+import type {Look} from '../look.ts';
+import type {Asked, Page} from '../page.ts';
+import {notThere} from '../refused.ts';
+import {readClock} from './clock.ts';
+import {takeSaid} from './said.ts';
+import type {SharedReads} from './shared-reads.ts';
+
+interface PageDeps extends ConsoleDeps {
+  readonly readings: SharedReads;
+}
+
+/** Serves a page: as HTML, or with `as=json` its story alone. */
+export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void {
+  app.get(page.path, async (request, reply) => {
+    const viewer = viewerOf(request);
+    const {as, ...query} = readQuery(request.query);
+    const seen = await readSeen(viewer, deps);
+    const accounts = chooseAccounts(seen, query.account);
+    const params = request.params as Readonly<Record<string, string>>;
+    const asked = {db: deps.pools.reads, doings: deps.doings, seen, accounts, params, query};
+    const said = takeSaid(request, reply);
+    const story = await readStory(page, asked, {viewer, deps, isFresh: said !== null});
+    if (as === 'json') return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
+    const path = pathOf(request);
+    const look: Look = {viewer, seen, accounts, path, query, ...readClock(request, accounts)};
+    return await send(reply, {page, story, look, asked, said});
+  });
+}
+
+/** The accounts that a viewer may see. */
+export async function readSeen(
+  {accountId}: Pick<Viewer, 'accountId'>,
+  {pools}: Pick<ConsoleDeps, 'pools'>,
+): Promise<readonly Account[]> {
+  const accounts = await listAccounts(pools.reads);
+  return accountId === null ? accounts : accounts.filter((account) => account.accountId === accountId);
+}
+
+async function readStory(
+  page: Page,
+  asked: Asked,
+  {viewer, deps, isFresh}: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
+): Promise<unknown> {
+  const {seen, params, query} = asked;
+  const key = JSON.stringify([page.path, params, query, seen.map(({accountId}) => accountId)]);
+  const story = await deps.readings.read(key, () => page.read(asked), {isFresh});
+  return viewer.masks && page.hide !== undefined ? page.hide(story) : story;
+}
+
+interface Drawn {
+  readonly page: Page;
+  readonly story: unknown;
+  readonly look: Look;
+  readonly asked: Asked;
+  readonly said: string | null;
+}
+
+async function send(reply: FastifyReply, {page, story, look, asked, said}: Drawn) {
+  const drawn = drawDocument({
+    title: page.title(story),
+    body: page.draw(story, look),
+    section: page.section,
+    look,
+    said,
+    elsewhere: page.elsewhere(asked),
+    live: page.moving.length === 0 ? null : `/live?of=${page.moving.join(',')}`,
+  });
+  return await reply.type('text/html; charset=utf-8').send(drawn);
+}
+
+function chooseAccounts(seen: readonly Account[], name: string | undefined): readonly Account[] {
+  if (name === undefined) return seen;
+  const chosen = seen.filter((account) => account.name === name);
+  if (chosen.length === 1) return chosen;
+  throw notThere(
+    `account ${JSON.stringify(name)}`,
+    seen.map((account) => ({href: `/?account=${encodeURIComponent(account.name)}`, label: account.name})),
+  );
+}
+
+/** The address of the page itself, without the word that asks for JSON. */
+function pathOf(request: FastifyRequest): string {
+  const [path = '/', search = ''] = request.url.split('?');
+  const query = new URLSearchParams(search);
+  query.delete('as');
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+/** Of a name that comes twice the last counts; empty filters are none. */
+function readQuery(query: unknown): Readonly<Record<string, string>> {
+  const given = Object.entries(query as Readonly<Record<string, string | string[]>>);
+  return Object.fromEntries(
+    given.flatMap(([name, value]) => {
+      const last = typeof value === 'string' ? value : (value.at(-1) ?? '');
+      return last === '' ? [] : [[name, last]];
+    }),
+  );
+}

@@ -1,0 +1,14 @@
+import type {ConsoleOptions} from '../../src/web/console/console-deps.ts';
+
+/** A console on this machine, which asks nothing but the warehouse. */
+export function plainConsole(directUrl: string): ConsoleOptions {
+  const refuse = async () => {
+    throw new Error('this test asks no service');
+  };
+  return {
+    publicUrl: null,
+    proxy: null,
+    directUrl,
+    doings: {examine: async () => [], checkAccount: refuse, addAccount: refuse},
+  };
+}
