@@ -14,13 +14,7 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 const task = {table: 'tasks', operation: 'create', fields: {name: 'x'}};
-const paths = [
-  '/v1/customers',
-  '/v1/openapi.json',
-  '/v1/changes/1',
-  '/v1/nothing',
-  '/v1/customers?limit=x',
-];
+const paths = ['/v1/customers', '/v1/openapi.json', '/v1/changes/1', '/v1/nothing', '/v1/customers?limit=x'];
 
 describe('without a key that opens', () => {
   test.each(paths)('%s is answered 401, and nothing more', async (path) => {
