@@ -4,13 +4,8 @@ import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/nearest.ts';
 import {formatAgo} from '../../views/format.ts';
-import {
-  type ApiKey,
-  addApiKey,
-  listApiKeys,
-  type Role,
-  revokeApiKey,
-} from '../../warehouse/accounts/access/api-keys.ts';
+import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../warehouse/accounts/access/api-keys.ts';
+import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {chooseAccount} from './choose-account.ts';

@@ -2,7 +2,7 @@
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
-import type {Role} from '../../warehouse/accounts/access/api-keys.ts';
+import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {print} from '../terminal/report.ts';

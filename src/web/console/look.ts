@@ -1,4 +1,4 @@
-import type {Role} from '../../warehouse/accounts/access/api-keys.ts';
+import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {mayActAs, type Viewer} from './access/viewer.ts';
 

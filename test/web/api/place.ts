@@ -3,7 +3,8 @@
 import type pg from 'pg';
 import {inject} from 'vitest';
 import {createLogger} from '../../../src/base/log.ts';
-import {addApiKey, type Role} from '../../../src/warehouse/accounts/access/api-keys.ts';
+import {addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
+import type {Role} from '../../../src/warehouse/accounts/access/roles.ts';
 import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../../src/warehouse/postgres/database.ts';
 import {openPools} from '../../../src/web/pools.ts';

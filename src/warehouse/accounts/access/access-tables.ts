@@ -4,9 +4,7 @@ import {changes} from '../../changes/tables/change-tables.ts';
 import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
 import {accounts, sync} from '../accounts-table.ts';
-
-/** What a person or a system may do, each role what the one before it may. */
-export const roles = ['viewer', 'operator', 'admin'] as const;
+import {roles} from './roles.ts';
 
 export const apiKeys = sync.table(
   'api_keys',

@@ -4,7 +4,7 @@
 import type {Secret} from '../../../base/secret.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
-import type {apiKeys, roles} from './access-tables.ts';
+import type {apiKeys} from './access-tables.ts';
 import {hashOf, isToken, makeToken} from './token.ts';
 
 type Row = typeof apiKeys.$inferSelect;
@@ -20,8 +20,6 @@ const columns = [
   'last_used_at',
   'revoked_at',
 ] as const satisfies readonly (keyof Row)[];
-
-export type Role = (typeof roles)[number];
 
 /** A key as the warehouse knows it, never its text: a row of sync.api_keys, whose definition says what each column means. */
 export interface ApiKey extends ReadRow<Row, (typeof columns)[number]> {

@@ -3,7 +3,8 @@ import {boolean, check, index, jsonb, text, unique} from 'drizzle-orm/pg-core';
 import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
 import {accounts, sync} from '../accounts-table.ts';
-import {apiKeys, roles} from './access-tables.ts';
+import {apiKeys} from './access-tables.ts';
+import {roles} from './roles.ts';
 
 const waysIn = ['key', 'link', 'proxy'] as const;
 

@@ -2,7 +2,7 @@
 
 import type {Secret} from '../../../base/secret.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import type {Role} from './api-keys.ts';
+import type {Role} from './roles.ts';
 import {hashOf, isToken, makeToken} from './token.ts';
 
 const prefix = 'fmc_';

@@ -1,6 +1,5 @@
 import {createHash} from 'node:crypto';
-import {roles} from '../../../warehouse/accounts/access/access-tables.ts';
-import type {Role} from '../../../warehouse/accounts/access/api-keys.ts';
+import {type Role, roles} from '../../../warehouse/accounts/access/roles.ts';
 import type {Session} from '../../../warehouse/accounts/access/sessions.ts';
 
 /** Somebody who looks at the console. */

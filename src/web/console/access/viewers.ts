@@ -1,7 +1,7 @@
 // From a request to the person behind it: by the cookie of a session, or by a proxy that has signed the person in.
 
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
-import {roles} from '../../../warehouse/accounts/access/access-tables.ts';
+import {roles} from '../../../warehouse/accounts/access/roles.ts';
 import {openSession, readSession, type Session} from '../../../warehouse/accounts/access/sessions.ts';
 import type {ConsoleDeps, SignInProxy} from '../console-deps.ts';
 import {Refused} from '../refused.ts';

@@ -1,5 +1,7 @@
 import type {Page} from '../page.ts';
 import {health} from './health.ts';
+import {sweepList} from './sweeps/list.ts';
+import {sweepPage} from './sweeps/one.ts';
 
 /** Every page of the console. */
-export const pages: readonly Page[] = [health];
+export const pages: readonly Page[] = [sweepList, sweepPage, health];

@@ -1,0 +1,25 @@
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
+import {readSweep, readUsual, type UsualSweep} from '../../warehouse/sweeps/sweeps.ts';
+import {listTombstones, type Tombstone} from '../../warehouse/sweeps/tombstones.ts';
+
+/** All facts about a sweep. */
+export interface SweepStory {
+  readonly sweep: Sweep;
+  /** Rows that it marked deleted, or would. */
+  readonly tombstones: readonly Tombstone[];
+  /** What sweeps like it usually take; null where it is the first. */
+  readonly usual: UsualSweep | null;
+}
+
+/** @returns null when there is none of that number */
+export async function readSweepStory(db: Queryable, sweepId: string): Promise<SweepStory | null> {
+  const sweep = /^[1-9]\d{0,17}$/.test(sweepId) ? await readSweep(db, sweepId) : null;
+  if (sweep === null) return null;
+  return {sweep, tombstones: await listTombstones(db, sweepId), usual: await readUsual(db, sweep)};
+}
+
+/** How long a sweep took, or has taken so far, in milliseconds; null before it began. */
+export function tookMs({startedAt, endedAt}: Sweep, now: string): number | null {
+  return startedAt === null ? null : Math.max(0, Date.parse(endedAt ?? now) - Date.parse(startedAt));
+}

@@ -1,0 +1,4 @@
+/** What a person or a system may do, each role what the one before it may. */
+export const roles = ['viewer', 'operator', 'admin'] as const;
+
+export type Role = (typeof roles)[number];
