@@ -9,6 +9,6 @@ export function plainConsole(directUrl: string): ConsoleOptions {
     publicUrl: null,
     proxy: null,
     directUrl,
-    doings: {examine: async () => [], checkAccount: refuse, addAccount: refuse},
+    doings: {examine: async () => [], checkAccount: refuse, tryAccount: refuse},
   };
 }

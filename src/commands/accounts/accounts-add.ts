@@ -43,12 +43,10 @@ export interface AddOptions {
 export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
   checkAddable(config, name);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
-    const {account, text} = await addAccount(config, pool, {
-      ...options,
-      name,
-      findToken: (wanted) => findToken(config, wanted),
-    });
-    print(options.json, {json: {account}, text});
+    const found = {...options, name, findToken: (wanted: Named) => findToken(config, wanted)};
+    const {keep: keepTried, tell} = await tryAccount(config, pool, found);
+    const account = await inTransaction(pool, keepTried);
+    print(options.json, {json: {account}, text: tell(account)});
     return 0;
   });
 }
@@ -56,19 +54,28 @@ export async function add(config: Config, name: string, options: AddOptions): Pr
 interface Adding extends Pick<AddOptions, 'url' | 'timeZone'> {
   readonly name: string;
   /** Asked for once the rest is found to be right. */
-  readonly findToken: (wanted: Pick<Account, 'name' | 'apiUrl'>) => Promise<Secret>;
+  readonly findToken: (wanted: Named) => Promise<Secret>;
+}
+
+type Named = Pick<Account, 'name' | 'apiUrl'>;
+
+/** An account whose token the service takes: nothing of it is stored yet. */
+interface TriedAccount {
+  /** Stores it, in a transaction of the caller. */
+  readonly keep: (client: Queryable) => Promise<Account>;
+  /** A sentence that says what was done. */
+  readonly tell: (account: Account) => string;
 }
 
 /**
- * Adds an account, or gives an account a new token, once the service has answered to it.
- * @returns with a sentence that says what was done
+ * Asks the service with the token of an account that is to be added, or to be given that token.
  * @throws the errors of `add`
  */
-export async function addAccount(
+export async function tryAccount(
   config: Config,
   pool: pg.Pool,
   {name, findToken: find, ...options}: Adding,
-): Promise<{readonly account: Account; readonly text: string}> {
+): Promise<TriedAccount> {
   const key = checkAddable(config, name);
   const held = await readAccount(pool, name);
   const wanted = {name, ...completed(held, options)};
@@ -77,9 +84,11 @@ export async function addAccount(
   const token = await find(wanted);
   const page = await askAccount({apiUrl: wanted.apiUrl, token, allowsHttp: config.allowsHttp});
   refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
-  const account = await inTransaction(pool, (client) => keep(client, wanted, {token, key}));
   const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
-  return {account, text: `account ${name} (${placeOf(account.apiUrl)}, ${account.timeZone}) ${done}`};
+  return {
+    keep: (client) => keep(client, wanted, {token, key}),
+    tell: ({apiUrl, timeZone}) => `account ${name} (${placeOf(apiUrl)}, ${timeZone}) ${done}`,
+  };
 }
 
 /** @throws {UsageError} a name that cannot be, or no key to seal a token with */

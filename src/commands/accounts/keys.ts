@@ -4,6 +4,7 @@ import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/nearest.ts';
 import {formatAgo} from '../../views/format.ts';
+import {checkKeyName} from '../../views/key-name.ts';
 import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../warehouse/accounts/access/api-keys.ts';
 import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import {drawTable, print} from '../terminal/report.ts';
@@ -13,9 +14,6 @@ import {chooseAccount} from './choose-account.ts';
 interface Output {
   readonly json: boolean;
 }
-
-/** Changes show the name in `application_name`, of which Postgres keeps 63 bytes. */
-const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/;
 
 export interface AddOptions extends Output {
   readonly role: Role;
@@ -33,10 +31,7 @@ export interface AddOptions extends Output {
  */
 export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
   const {role, account, mask: masks = false, json} = options;
-  if (!nameShape.test(name))
-    throw new UsageError(
-      `keys add: expected a name of up to 50 letters, digits, dots, underscores and hyphens, got ${JSON.stringify(name)}`,
-    );
+  checkKeyName(name, 'keys add');
   const isOfAll = options.allAccounts === true || role === 'admin';
   if (isOfAll && account !== undefined)
     throw new UsageError(

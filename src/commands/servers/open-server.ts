@@ -67,15 +67,14 @@ function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
   return {
     examine: async () => (await import('../health/doctor.ts')).examine(config),
     checkAccount: async (name) => (await import('../accounts/accounts.ts')).checkAccount(config, pool, name),
-    addAccount: async ({name, url, timeZone, token}) => {
-      const {addAccount} = await import('../accounts/accounts-add.ts');
-      const {text} = await addAccount(config, pool, {
+    tryAccount: async ({name, url, timeZone, token}) => {
+      const {tryAccount} = await import('../accounts/accounts-add.ts');
+      return await tryAccount(config, pool, {
         name,
         ...(url === null ? {} : {url}),
         ...(timeZone === null ? {} : {timeZone}),
         findToken: async () => new Secret(token),
       });
-      return text;
     },
   };
 }

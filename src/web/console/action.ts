@@ -27,10 +27,12 @@ export interface Outcome {
   readonly said: string;
   /** The page that is shown next; the one the form stood on when it is left out. */
   readonly to?: string;
+  /** A secret that is shown this once, on a page of its own. */
+  readonly once?: string;
 }
 
 /** Something a person does in the console: a form, carried out in one transaction with its entry in the audit. */
-export interface Action<Given = unknown> {
+export interface Action<Given = unknown, Ready = unknown> {
   /** `/changes/:changeId/hold` */
   readonly path: string;
   /** As the audit calls it: `changes.hold`. */
@@ -39,13 +41,18 @@ export interface Action<Given = unknown> {
   /** Of the fields of the form; form token and way back are not among them. */
   readonly form: z.ZodType<Given>;
   /**
+   * What takes long, or asks others, before the transaction begins.
+   * @throws {UsageError | Refused} it cannot be done
+   */
+  prepare?(order: Order<Given>): Promise<Ready>;
+  /**
    * @param db - the transaction that ends with the entry of the audit
    * @throws {Refused} there is nothing to do it to, or it came too late
    */
-  act(db: pg.ClientBase, order: Order<Given>): Promise<Outcome>;
+  act(db: pg.ClientBase, order: Order<Given>, ready: Ready): Promise<Outcome>;
 }
 
 /** Lets the compiler see that an action takes the very form that it describes. */
-export function defineAction<Given>(action: Action<Given>): Action {
+export function defineAction<Given, Ready>(action: Action<Given, Ready>): Action {
   return action as Action;
 }

@@ -1,3 +1,6 @@
+import type {Account} from '../../warehouse/accounts/accounts.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+
 /** What the console lets others do, because it takes more than the warehouse: the service, the key that seals tokens. */
 export interface Doings {
   /** Every dependency checked, live, as `fieldmirror doctor` does. */
@@ -5,16 +8,23 @@ export interface Doings {
   /** Asks an account a light question with its token; what was stopped and is answered goes on. @returns a sentence */
   readonly checkAccount: (account: string) => Promise<string>;
   /**
-   * Adds an account or gives one a new token, after the service has answered to it.
-   * @returns a sentence
+   * Asks the service with the token of an account that is to be added, or to be given that token. Nothing is stored yet.
    * @throws {UsageError | AccessError} with what is wrong
    */
-  readonly addAccount: (account: {
-    readonly name: string;
-    readonly url: string | null;
-    readonly timeZone: string | null;
-    readonly token: string;
-  }) => Promise<string>;
+  readonly tryAccount: (account: GivenAccount) => Promise<{
+    /** Stores it, in a transaction of the caller. */
+    readonly keep: (db: Queryable) => Promise<Account>;
+    /** A sentence that says what was done. */
+    readonly tell: (account: Account) => string;
+  }>;
+}
+
+/** An account as it is filled into a form; one that is there keeps its address and zone where they are not given. */
+export interface GivenAccount {
+  readonly name: string;
+  readonly url: string | null;
+  readonly timeZone: string | null;
+  readonly token: string;
 }
 
 /** One dependency, and how it stands. The words of a flaw say how to mend it. */

@@ -10,6 +10,8 @@ export interface Asked {
   readonly doings: Doings;
   /** Accounts that the viewer may see. */
   readonly seen: readonly Account[];
+  /** Whether the viewer sees every account, also those to come. */
+  readonly seesAll: boolean;
   /** Those of them that the page is about: all, unless one was chosen. */
   readonly accounts: readonly Account[];
   /** Parts of the address, by their names in the path. */

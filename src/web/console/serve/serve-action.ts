@@ -1,13 +1,15 @@
-import type {FastifyInstance, FastifyRequest} from 'fastify';
+import {html} from '@remix-run/html-template';
+import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import pg from 'pg';
-import {UsageError} from '../../../base/errors.ts';
+import {FatalError, RetryableError, UsageError} from '../../../base/errors.ts';
 import {writeAudit} from '../../../warehouse/accounts/access/audit.ts';
 import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {checkForm} from '../access/guard.ts';
 import {mayActAs, type Viewer} from '../access/viewer.ts';
 import {viewerOf} from '../access/viewers.ts';
-import type {Action, Outcome} from '../action.ts';
+import type {Action, Order, Outcome} from '../action.ts';
 import type {ConsoleDeps} from '../console-deps.ts';
+import {drawPlain} from '../layout.ts';
 import {Refused} from '../refused.ts';
 import {ownPath} from './own-path.ts';
 import {keepSaid} from './said.ts';
@@ -27,9 +29,16 @@ export function addAction(app: FastifyInstance, action: Action, deps: ConsoleDep
     const outcome = await carryOut(action, {request, viewer, fields, deps}).catch((error: unknown) => {
       throw explain(error, from);
     });
+    if (outcome.once !== undefined) return await sendOnce(reply, outcome, outcome.once);
     keepSaid(reply, outcome.said);
     return await reply.redirect(outcome.to ?? from, 303);
   });
+}
+
+/** A secret is in this answer alone: never in a cookie, and no page shows it again. */
+async function sendOnce(reply: FastifyReply, {said, to = '/'}: Outcome, secret: string): Promise<void> {
+  const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre><p>It is shown this once. <a href="${to}">Go on</a></p>`;
+  await reply.type('text/html; charset=utf-8').send(drawPlain('Shown this once', body));
 }
 
 interface Carried {
@@ -45,19 +54,31 @@ async function carryOut(action: Action, {request, viewer, fields, deps}: Carried
   const seen = await readSeen(viewer, deps);
   const params = request.params as Readonly<Record<string, string>>;
   const order = {viewer, seen, params, given: given.data, doings: deps.doings};
+  const ready = await prepare(action, order);
   return await inTransaction(deps.pools.writes, async (client) => {
     await client.query(
       `SELECT set_config('fieldmirror.writer', '', true), set_config('fieldmirror.person', $1, true),
               set_config('application_name', 'console: ' || $1, true)`,
       [viewer.name],
     );
-    const outcome = await action.act(client, order);
+    const outcome = await action.act(client, order, ready);
     const {sessionId, name, role} = viewer;
     const {subject, accountId, before = null, after = null} = outcome;
     const who = {sessionId, name, role, address: request.ip};
     await writeAudit(client, {...who, action: action.name, accountId, subject, before, after});
     return outcome;
   });
+}
+
+/** A service that is away, or refuses, is told as it told us: it is not the warehouse that is away. */
+async function prepare(action: Action, order: Order<unknown>): Promise<unknown> {
+  try {
+    return await action.prepare?.(order);
+  } catch (error) {
+    if (error instanceof RetryableError || error instanceof FatalError)
+      throw new UsageError(error.message, {cause: error});
+    throw error;
+  }
 }
 
 function checkRole(viewer: Viewer, {role}: Action, from: string): void {

@@ -23,7 +23,8 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
     const seen = await readSeen(viewer, deps);
     const accounts = chooseAccounts(seen, query.account);
     const params = request.params as Readonly<Record<string, string>>;
-    const asked = {db: deps.pools.reads, doings: deps.doings, seen, accounts, params, query};
+    const seesAll = viewer.accountId === null;
+    const asked = {db: deps.pools.reads, doings: deps.doings, seen, seesAll, accounts, params, query};
     const said = takeSaid(request, reply);
     const story = await readStory(page, asked, {viewer, deps, isFresh: said !== null});
     if (as === 'json') return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
@@ -47,8 +48,8 @@ async function readStory(
   asked: Asked,
   {viewer, deps, isFresh}: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
 ): Promise<unknown> {
-  const {seen, params, query} = asked;
-  const key = JSON.stringify([page.path, params, query, seen.map(({accountId}) => accountId)]);
+  const {seen, seesAll, params, query} = asked;
+  const key = JSON.stringify([page.path, params, query, seesAll, seen.map(({accountId}) => accountId)]);
   const story = await deps.readings.read(key, () => page.read(asked), {isFresh});
   return viewer.masks && page.hide !== undefined ? page.hide(story) : story;
 }

@@ -1,0 +1,110 @@
+// The Sweeps pages: the list, one sweep with its evidence, and the two things that a person can do.
+
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {openPlace, type Place} from './place.ts';
+
+let place: Place;
+let stopped: string;
+beforeAll(async () => {
+  place = await openPlace();
+  const {accountId} = place.account;
+  const ended = `now() - interval '1 minute'`;
+  await place.pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records, requests, updated, evidence)
+     SELECT $1, 'jobs', 'full', 'schedule', 'certified', now() - interval '1 day' * at, now() - interval '1 day' * at + interval '2 seconds',
+            3000 + at, 226, 5, '{"firstPass": {"numbers": 3001, "lastPage": 101, "endedBy": "empty-page"}}'
+       FROM generate_series(60, 1, -1) AS at`,
+    [accountId],
+  );
+  const {rows} = await place.pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records, reasons)
+     VALUES ($1, 'jobs', 'full', 'schedule', 'stopped', ${ended}, now(), 900, '{"2,100 of 3,000 rows would go"}') RETURNING sweep_id`,
+    [accountId],
+  );
+  stopped = rows[0].sweep_id;
+  await place.pool.query(
+    `INSERT INTO sync.tombstones (account_id, stream, sweep_id, number, status, words, asked_at)
+     VALUES ($1, 'jobs', $2, 11, 400, 'Invalid <i>job</i>.', now())`,
+    [accountId, stopped],
+  );
+  await place.pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at)
+     VALUES ($1, 'tasks', 'full', 'schedule', 'certified', now(), now())`,
+    [place.stranger.accountId],
+  );
+});
+afterAll(() => place?.close());
+
+test('the list shows the newest first, fifty a page, and goes on with the older', async () => {
+  const person = await place.person({role: 'viewer'});
+  const first = await person.json('/sweeps');
+  expect(first.sweeps).toHaveLength(50);
+  expect(first.sweeps[0].sweepId).toBe(stopped);
+  const last = first.sweeps.at(-1).sweepId;
+  expect((await person.get('/sweeps')).text).toContain(`before=${last}`);
+  const second = await person.json(`/sweeps?before=${last}`);
+  expect([second.sweeps.length, second.isLast]).toEqual([11, true]);
+});
+
+test('filters are words of the address, and other words filter nothing', async () => {
+  const person = await place.person();
+  expect((await person.json('/sweeps?state=stopped')).sweeps).toHaveLength(1);
+  expect((await person.json('/sweeps?stream=employees')).sweeps).toHaveLength(0);
+  expect((await person.json(`/sweeps?state=${encodeURIComponent("x' OR true")}`)).sweeps).toHaveLength(50);
+});
+
+test('a sweep of another account is not there', async () => {
+  const person = await place.person();
+  const {rows} = await place.pool.query(`SELECT max(sweep_id) AS id FROM sync.sweeps WHERE stream = 'tasks'`);
+  const page = await person.get(`/sweeps/${rows[0].id}`);
+  expect(page.status).toBe(404);
+  expect(page.text).toContain(`sweep ${stopped} of jobs, stopped`);
+  expect((await person.get('/sweeps/0;drop')).status).toBe(404);
+});
+
+test('one sweep tells its verdict, what it rests on, and what is usual', async () => {
+  const {text} = await (await place.person()).get(`/sweeps/${stopped}`);
+  expect(text).toContain('2,100 of 3,000 rows would go');
+  expect(text).toContain('usually 3,005');
+  expect(text).toContain('400 Invalid &lt;i&gt;job&lt;/i&gt;.');
+  expect(text).toContain('Let 1 rows go');
+  const {sweep} = await (await place.person()).json(`/sweeps/${stopped}`);
+  expect(sweep).toMatchObject({state: 'stopped', stream: 'jobs'});
+});
+
+test('a sweep is asked for once, however often the button is pressed', async () => {
+  const person = await place.person();
+  const [one, other] = [
+    await person.post('/accounts/acme/sweep', {stream: 'jobs'}),
+    await person.post('/accounts/acme/sweep', {stream: 'jobs'}),
+  ];
+  expect(one.headers.get('location')).toBe(other.headers.get('location'));
+  const {rows} = await place.pool.query(`SELECT state FROM sync.sweeps WHERE state = 'due'`);
+  expect(rows).toEqual([{state: 'due'}]);
+  expect((await person.post('/accounts/acme/sweep', {stream: 'invoices'})).status).toBe(422);
+  await place.pool.query(`DELETE FROM sync.sweeps WHERE state = 'due'`);
+});
+
+test('a stopped sweep is let through once, by name; the second comes too late and is told so', async () => {
+  const viewer = await place.person({role: 'viewer'});
+  expect((await viewer.get(`/sweeps/${stopped}`)).text).not.toContain('/approve');
+  expect((await viewer.post(`/sweeps/${stopped}/approve`)).status).toBe(403);
+  const person = await place.person();
+  expect((await person.post(`/sweeps/${stopped}/approve`)).status).toBe(303);
+  const {rows} = await place.pool.query(
+    'SELECT state, stage, approved_by FROM sync.sweeps WHERE sweep_id = $1',
+    [stopped],
+  );
+  expect(rows[0]).toMatchObject({
+    state: 'due',
+    stage: 'approved',
+    approved_by: expect.stringMatching(/^person-/),
+  });
+  const late = await person.post(`/sweeps/${stopped}/approve`);
+  expect(late.status).toBe(422);
+  expect(late.text).toContain('is due: only a stopped one waits for approval');
+  const {rows: entries} = await place.pool.query(
+    `SELECT before, after FROM sync.audit WHERE action = 'sweeps.approve'`,
+  );
+  expect(entries).toMatchObject([{before: {state: 'stopped'}, after: {state: 'due'}}]);
+});
