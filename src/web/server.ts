@@ -7,7 +7,7 @@ import {addApi, maxBodyBytes, sendProblem} from './api/api.ts';
 import {nameOfKey} from './api/authentication.ts';
 import {Problem} from './api/problems/problem.ts';
 import {addConsole} from './console/console.ts';
-import type {ConsoleOptions} from './console/console-deps.ts';
+import type {ConsoleOptions} from './console/serve/console-deps.ts';
 import type {ApiPools} from './pools.ts';
 
 export interface ServerOptions {

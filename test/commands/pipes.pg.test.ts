@@ -68,6 +68,7 @@ const cases: Readonly<Record<string, Case>> = {
   'accounts check': {args: [], bytes: pipeful, code: 3},
   'accounts pause': {args: ['account-2']},
   'accounts resume': {args: ['account-3']},
+  open: {args: ['--at', 'http://127.0.0.1:8086']},
   'keys add': {args: ['erp', '--account', 'own']},
   'keys list': {args: [], bytes: megabyte},
   'keys revoke': {args: ['key-7']},
@@ -123,8 +124,8 @@ const statements = [
      FROM generate_series(1, 3000) AS n`,
   `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream)
    SELECT 1, n, 1, 'customers' FROM generate_series(1000000, 1008000) AS n`,
-  `INSERT INTO sync.api_keys (name, account_id, key_hash, may_write)
-   SELECT 'key-' || n, 1, sha256(n::text::bytea), true FROM generate_series(1, 5000) AS n`,
+  `INSERT INTO sync.api_keys (name, account_id, key_hash, role)
+   SELECT 'key-' || n, 1, sha256(n::text::bytea), 'operator' FROM generate_series(1, 5000) AS n`,
 ];
 
 /** Verbs from the program's own help, those of a group with its name before them. */

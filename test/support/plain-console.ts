@@ -1,4 +1,4 @@
-import type {ConsoleOptions} from '../../src/web/console/console-deps.ts';
+import type {ConsoleOptions} from '../../src/web/console/serve/console-deps.ts';
 
 /** A console on this machine, which asks nothing but the warehouse. */
 export function plainConsole(directUrl: string): ConsoleOptions {

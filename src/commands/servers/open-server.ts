@@ -4,7 +4,7 @@ import type {Logger} from '../../base/log.ts';
 import {Secret} from '../../base/secret.ts';
 import {tellAside} from '../../base/terminal.ts';
 import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
-import type {Doings} from '../../web/console/doings.ts';
+import type {Doings} from '../../web/console/serve/doings.ts';
 import {openPools} from '../../web/pools.ts';
 import {openServer as open} from '../../web/server.ts';
 import type {Warehouse} from '../warehouse.ts';

@@ -1,6 +1,7 @@
+import {readUsual, type UsualSweep} from '../../warehouse/health/usual-sweep.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
-import {readSweep, readUsual, type UsualSweep} from '../../warehouse/sweeps/sweeps.ts';
+import {readSweep} from '../../warehouse/sweeps/sweeps.ts';
 import {listTombstones, type Tombstone} from '../../warehouse/sweeps/tombstones.ts';
 
 /** All facts about a sweep. */

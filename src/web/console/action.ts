@@ -3,7 +3,7 @@ import type {z} from 'zod';
 import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Viewer} from './access/viewer.ts';
-import type {Doings} from './doings.ts';
+import type {Doings} from './serve/doings.ts';
 
 /** An action as it was asked for. */
 export interface Order<Given> {

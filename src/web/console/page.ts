@@ -1,8 +1,8 @@
 import type {SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
-import type {Doings} from './doings.ts';
 import type {Look, Moving} from './look.ts';
+import type {Doings} from './serve/doings.ts';
 
 /** What a page is asked for. */
 export interface Asked {

@@ -3,7 +3,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {FatalError} from '../../../src/base/errors.ts';
 import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
-import type {GivenAccount} from '../../../src/web/console/doings.ts';
+import type {GivenAccount} from '../../../src/web/console/serve/doings.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {makePerson, openPlace, type Place} from './place.ts';
 

@@ -6,7 +6,7 @@ import {createLogger} from '../../../src/base/log.ts';
 import {type ApiKey, addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../../src/warehouse/postgres/database.ts';
-import type {ConsoleOptions} from '../../../src/web/console/console-deps.ts';
+import type {ConsoleOptions} from '../../../src/web/console/serve/console-deps.ts';
 import {openPools} from '../../../src/web/pools.ts';
 import {openServer} from '../../../src/web/server.ts';
 import {plainConsole} from '../../support/plain-console.ts';

@@ -3,8 +3,8 @@
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {roles} from '../../../warehouse/accounts/access/roles.ts';
 import {openSession, readSession, type Session} from '../../../warehouse/accounts/access/sessions.ts';
-import type {ConsoleDeps, SignInProxy} from '../console-deps.ts';
 import {Refused} from '../refused.ts';
+import type {ConsoleDeps, SignInProxy} from '../serve/console-deps.ts';
 import {makeViewer, type Viewer} from './viewer.ts';
 
 declare module 'fastify' {

@@ -1,9 +1,9 @@
 import {html} from '@remix-run/html-template';
-import type {Check} from '../doings.ts';
 import {drawMark, type Tone} from '../draw/mark.ts';
 import {drawTable} from '../draw/table.ts';
 import type {Page} from '../page.ts';
 import {definePage} from '../page.ts';
+import type {Check} from '../serve/doings.ts';
 
 const tones: Readonly<Record<Check['state'], Tone>> = {good: 'good', warning: 'warning', bad: 'bad'};
 

@@ -2,12 +2,12 @@ import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {type Account, listAccounts} from '../../../warehouse/accounts/accounts.ts';
 import type {Viewer} from '../access/viewer.ts';
 import {viewerOf} from '../access/viewers.ts';
-import type {ConsoleDeps} from '../console-deps.ts';
-import {drawDocument} from '../layout.ts';
+import {drawDocument} from '../draw/layout.ts';
 import type {Look} from '../look.ts';
 import type {Asked, Page} from '../page.ts';
 import {notThere} from '../refused.ts';
 import {readClock} from './clock.ts';
+import type {ConsoleDeps} from './console-deps.ts';
 import {takeSaid} from './said.ts';
 import type {SharedReads} from './shared-reads.ts';
 

@@ -3,8 +3,8 @@
 
 import {once} from 'node:events';
 import type {FastifyReply} from 'fastify';
-import type {Logger} from '../../base/log.ts';
-import {listen} from '../../warehouse/postgres/sessions/listen.ts';
+import type {Logger} from '../../../base/log.ts';
+import {listen} from '../../../warehouse/postgres/sessions/listen.ts';
 
 const channel = 'fieldmirror_pages';
 /** A burst of notices redraws a page once. */

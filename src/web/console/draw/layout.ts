@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {asset} from './assets/assets.ts';
-import {type Look, linkTo} from './look.ts';
-import type {Elsewhere} from './page.ts';
+import {asset} from '../assets/assets.ts';
+import {type Look, linkTo} from '../look.ts';
+import type {Elsewhere} from '../page.ts';
 
 interface Framed {
   readonly title: string;

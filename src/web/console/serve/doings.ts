@@ -1,5 +1,5 @@
-import type {Account} from '../../warehouse/accounts/accounts.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
+import type {Account} from '../../../warehouse/accounts/accounts.ts';
+import type {Queryable} from '../../../warehouse/postgres/database.ts';
 
 /** What the console lets others do, because it takes more than the warehouse: the service, the key that seals tokens. */
 export interface Doings {

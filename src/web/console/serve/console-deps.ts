@@ -1,5 +1,5 @@
-import type {Logger} from '../../base/log.ts';
-import type {ApiPools} from '../pools.ts';
+import type {Logger} from '../../../base/log.ts';
+import type {ApiPools} from '../../pools.ts';
 import type {Doings} from './doings.ts';
 
 /** A proxy in front that signs people in, and says in two headers who they are and what they may. */
