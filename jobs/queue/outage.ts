@@ -26,6 +26,11 @@ export class Outage {
     this.#now = now;
   }
 
+  /** From the first failure until all has been well for a while. */
+  get isUnderWay(): boolean {
+    return this.#failing !== null;
+  }
+
   /** One call failed, of many on many connections. */
   failed(reason: string): void {
     const now = this.#now();

@@ -2,7 +2,7 @@ import {randomUUID} from 'node:crypto';
 import {once} from 'node:events';
 import {hostname} from 'node:os';
 import type {Heart} from '../../jobs/heartbeat.ts';
-import {openQueueBackend} from '../../jobs/queue/backend.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import type {Config} from '../base/config.ts';
 import {FatalError} from '../base/errors.ts';
@@ -17,6 +17,7 @@ import {listLatestSweeps} from '../warehouse/health/status.ts';
 import {checkSequences} from '../warehouse/postgres/sequences.ts';
 import {listSchedules, type Schedule} from '../warehouse/sweeps/schedules.ts';
 import type {Sweep} from '../warehouse/sweeps/sweep.ts';
+import {RequestMetrics} from '../web/telemetry/request-metrics.ts';
 import {describeUnopened, listServed, type Served} from './accounts/served-accounts.ts';
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
@@ -75,7 +76,8 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const deps = {...world, onProgress: progress.advance};
-    const server = options.once || !options.http ? null : await openConsole(config, world, options);
+    const server =
+      options.once || !options.http ? null : await openConsole(config, world, {...options, ...backend});
     const kept = options.once
       ? {keepsSchedules: false}
       : {keepsSchedules: true, heart: makeHeart(world, server)};
@@ -108,9 +110,17 @@ function writesReports({pool, log}: World, folder: string): (accountIds: readonl
 }
 
 /** Where several run on one machine, each has a port of its own. */
-async function openConsole(config: Config, world: World, {host, port}: StartOptions): Promise<OpenedServer> {
+async function openConsole(
+  config: Config,
+  world: World,
+  {host, port, outage}: StartOptions & Pick<QueueBackend, 'outage'>,
+): Promise<OpenedServer> {
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
-  return await openServer(config, world, {...listening, log: world.log});
+  const requests = new RequestMetrics();
+  world.observeRequests(requests);
+  const queue = async () =>
+    outage.isUnderWay ? 'it is out of reach, or was a moment ago; nothing is lost' : 'ok';
+  return await openServer(config, world, {...listening, log: world.log, telemetry: {requests, queue}});
 }
 
 function makeHeart({reach}: World, server: OpenedServer | null): Heart {

@@ -44,6 +44,8 @@ export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageR
   readonly listUnopened: () => Promise<Unopened[]>;
   /** The tokens that are known here, for the row of a worker. */
   readonly reach: Accounts['reach'];
+  /** Tells somebody of every request to the service, in order to count them. */
+  readonly observeRequests: Accounts['observe'];
   /** The source of the data of `own`, for a person. */
   readonly source: string | null;
 }
@@ -96,6 +98,7 @@ export async function withWorld<T>(
       listKnown: () => listKnownAccounts(pool, accounts.known),
       listUnopened: () => listUnopened(pool, accounts),
       reach: (workerId) => accounts.reach(workerId),
+      observeRequests: (observer) => accounts.observe(observer),
       source: own?.source ?? null,
     });
   });

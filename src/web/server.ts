@@ -9,6 +9,7 @@ import {Problem} from './api/problems/problem.ts';
 import {addConsole} from './console/console.ts';
 import type {ConsoleOptions} from './console/serve/console-deps.ts';
 import type {ApiPools} from './pools.ts';
+import {addTelemetry, type TelemetryDeps} from './telemetry/add-telemetry.ts';
 
 export interface ServerOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
@@ -19,6 +20,8 @@ export interface ServerOptions {
   /** Another port is taken where this one is in use. */
   readonly mayMove?: boolean;
   readonly console: ConsoleOptions;
+  /** The queue and the requests of a process that works. */
+  readonly telemetry?: Pick<TelemetryDeps, 'queue' | 'requests'>;
 }
 
 export interface RunningServer {
@@ -65,7 +68,7 @@ function isTaken(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }
 
-async function buildServer({pools, log, host, console}: ServerOptions): Promise<FastifyInstance> {
+async function buildServer({pools, log, host, console, telemetry}: ServerOptions): Promise<FastifyInstance> {
   const app = fastify({
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
@@ -91,6 +94,7 @@ async function buildServer({pools, log, host, console}: ServerOptions): Promise<
     await pools.reads.query('SELECT 1');
     return {status: 'ok'};
   });
+  addTelemetry(app, {pool: pools.reads, log, ...telemetry});
   await addConsole(app, {pools, log, host, ...console});
   return app;
 }

@@ -56,3 +56,12 @@ test('each outage is told, and nothing where there is none', () => {
   }
   expect(lines).toHaveLength(4);
 });
+
+test('an outage is under way until all has been well for ten seconds', () => {
+  expect(outage.isUnderWay).toBe(false);
+  outage.failed('connect ECONNREFUSED');
+  for (now = 2_000; now < 10_000; now += 2_000) outage.succeeded();
+  expect(outage.isUnderWay).toBe(true);
+  outage.succeeded();
+  expect(outage.isUnderWay).toBe(false);
+});

@@ -1,6 +1,7 @@
 import type {Agent, Dispatcher} from 'undici';
 import type {LearnedConcurrency, Load} from '../pace/learned-concurrency.ts';
 import type {Limiter} from '../pace/limiter.ts';
+import type {EndedRequest, RequestObserver} from '../pace/request-observer.ts';
 import {type Answer, loadOfFailure, loadOfStatus} from '../resources/verdict.ts';
 import {type BodyLimits, decodeBody} from './decompress.ts';
 import {type Exchange, ExchangeError, type ExchangeLimits, exchange} from './exchange.ts';
@@ -16,6 +17,7 @@ export interface Shared {
   readonly limiter: Limiter;
   /** Milliseconds on a clock that never goes back. */
   readonly now: () => number;
+  readonly observer?: RequestObserver | undefined;
 }
 
 export interface Attempt {
@@ -28,34 +30,43 @@ export interface Attempt {
   readonly mayStart?: (() => boolean) | undefined;
 }
 
+/** We kept it back or broke it off ourselves: that says nothing of the service. */
+const ours: ReadonlySet<EndedRequest['result']> = new Set(['aborted', 'withheld']);
+
 /**
  * Sends a request whose turn it is, once, and unpacks its answer. The concurrency is learned from how it ends, and `onAttempt` is
  * called if it was sent.
  * @throws {ExchangeError | BadCoding}
  */
 export async function sendOnce(
-  {limits, learned, limiter, now}: Shared,
+  {limits, learned, limiter, now, observer}: Shared,
   request: Dispatcher.DispatchOptions,
   {agent, kind, signal, onAttempt, mayStart}: Attempt,
 ): Promise<RawAnswer> {
   const begun = learned.begin(now());
   let load: Load = 'unknown';
   let isSent = true;
+  let ended: Pick<EndedRequest, 'result' | 'bodyBytes'> | null = null;
   try {
     const got = await exchange(agent, request, {...limits, signal, mayStart});
+    ended = {result: got.status, bodyBytes: got.body.length};
     load = loadOfStatus(got.status);
     const body = await decodeBody(got.body, headerOf(got, 'content-encoding') ?? '', limits);
     return toAnswer(got, body, now() - begun.atMs);
   } catch (error) {
     if (error instanceof ExchangeError) {
+      ended = {result: error.kind, bodyBytes: 0};
       load = loadOfFailure(error);
       isSent = error.isSent;
     }
     throw error;
   } finally {
     learned.end(begun, {load, kind}, now());
-    limiter.concurrency = learned.concurrency;
+    const {concurrency} = learned;
+    limiter.concurrency = concurrency;
     if (isSent) onAttempt?.();
+    if (ended !== null && !ours.has(ended.result))
+      observer?.ended({...ended, method: request.method, ms: now() - begun.atMs, concurrency});
   }
 }
 

@@ -8,6 +8,7 @@ import {
   LearnedConcurrency,
 } from '../pace/learned-concurrency.ts';
 import {Limiter, type Urgency} from '../pace/limiter.ts';
+import type {RequestObserver} from '../pace/request-observer.ts';
 import {DEFAULT_RETRY, type RetryPolicy, retry, type Sleep} from '../pace/retry.ts';
 import {parseRetryAfter} from '../pace/retry-after.ts';
 import {type ErrorWords, readErrorWords} from '../resources/error-words.ts';
@@ -36,6 +37,7 @@ export interface TransportOptions extends AgentOptions {
   readonly now?: () => number;
   /** Milliseconds on a clock that never goes back, to measure answers and holds by. */
   readonly clock?: () => number;
+  readonly observer?: RequestObserver;
 }
 
 export interface TransportLimits {
@@ -145,7 +147,7 @@ class HttpTransport implements Transport {
     const {concurrency} = learned;
     const now = options.clock ?? (() => performance.now());
     this.limiter = new Limiter({concurrency, now, sleep: this.#retry.sleep});
-    this.#shared = {limits, learned, limiter: this.limiter, now};
+    this.#shared = {limits, learned, limiter: this.limiter, now, observer: options.observer};
   }
 
   async read(request: ReadRequest): Promise<Answer | Gone> {
@@ -167,7 +169,9 @@ class HttpTransport implements Transport {
       return await this.#writeOnce(request, thing);
     };
     try {
-      return await this.limiter.run(run, {urgency: 'write-back', signal: request.signal});
+      const outcome = await this.limiter.run(run, {urgency: 'write-back', signal: request.signal});
+      this.#shared.observer?.written(outcome.outcome);
+      return outcome;
     } catch (error) {
       if (isStarted) throw error;
       const refused = this.#refused;

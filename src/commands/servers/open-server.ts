@@ -1,12 +1,11 @@
 import {isIP} from 'node:net';
 import type {Config} from '../../base/config.ts';
-import type {Logger} from '../../base/log.ts';
 import {Secret} from '../../base/secret.ts';
 import {tellAside} from '../../base/terminal.ts';
 import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
 import type {Doings} from '../../web/console/serve/doings.ts';
 import {openPools} from '../../web/pools.ts';
-import {openServer as open} from '../../web/server.ts';
+import {openServer as open, type ServerOptions} from '../../web/server.ts';
 import type {Warehouse} from '../warehouse.ts';
 
 export interface Listening {
@@ -31,13 +30,13 @@ export interface OpenedServer {
 export async function openServer(
   config: Config,
   {databaseUrl, directUrl, pool}: Pick<Warehouse, 'databaseUrl' | 'directUrl' | 'pool'>,
-  {log, ...listening}: Listening & {readonly log: Logger},
+  {log, telemetry = {}, ...listening}: Listening & Pick<ServerOptions, 'log' | 'telemetry'>,
 ): Promise<OpenedServer> {
   const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
   const {consoleUrl: publicUrl, proxy} = config;
   const doings = makeDoings(config, pool);
   const running = await open({
-    ...{pools, log, ...listening},
+    ...{pools, log, telemetry, ...listening},
     console: {publicUrl, proxy, directUrl, doings},
   }).catch(async (error: unknown) => {
     await pools.close();

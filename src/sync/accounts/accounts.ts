@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import {createTransport, type Transport, type TransportOptions} from '../../api/http/transport.ts';
+import type {AccountObserver, RequestObserver} from '../../api/pace/request-observer.ts';
 import {createClient} from '../../api/resources/client.ts';
 import {FatalError} from '../../base/errors.ts';
 import {markToken, type SealingKey} from '../../base/seal.ts';
@@ -49,6 +50,7 @@ export class Accounts {
   readonly #open = new Map<string, Open>();
   /** Replaced while sweeps may still be on them; idle connections close by themselves. */
   readonly #replaced: Transport[] = [];
+  #observer: AccountObserver | null = null;
 
   constructor(options: AccountsOptions) {
     this.#options = options;
@@ -62,6 +64,11 @@ export class Accounts {
   async give(accountId: string, access: GivenAccess): Promise<void> {
     const account = await this.#read(accountId);
     this.#given.set(accountId, {...access, sealedBefore: this.#unsealed(account)});
+  }
+
+  /** Tells somebody of every request from now on, also of accounts that are open already. */
+  observe(observer: AccountObserver): void {
+    this.#observer = observer;
   }
 
   /** The ids by which a query finds the accounts whose tokens are known here. */
@@ -104,7 +111,8 @@ export class Accounts {
     if (held?.by === by) return {...held.account, timeZone};
     const {allowHttp, transport: options} = this.#options;
     const token = this.#chooseToken(row);
-    const transport = createTransport({...options, baseUrl, token, allowHttp});
+    const observer = this.#observerOf(row.name);
+    const transport = createTransport({...options, baseUrl, token, allowHttp, observer});
     if (held !== undefined) this.#replaced.push(held.transport);
     const account = {api: createClient(transport), timeZone, token: this.#watch(row, token)};
     this.#open.set(accountId, {by, transport, account});
@@ -118,6 +126,13 @@ export class Accounts {
       .concat(this.#replaced.splice(0));
     this.#open.clear();
     await Promise.all(transports.map((transport) => transport.close()));
+  }
+
+  #observerOf(account: string): RequestObserver {
+    return {
+      ended: (request) => this.#observer?.ended(account, request),
+      written: (outcome) => this.#observer?.written(account, outcome),
+    };
   }
 
   async #read(accountId: string): Promise<StoredAccount> {

@@ -1,6 +1,7 @@
 // Facts that tell how far the warehouse can be trusted, for every account at once. The caller works out ages
 // against `now`: the clock of the database, by which everything here was written.
 
+import {readNow} from '../postgres/clock.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {isLatestOpinion, type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 
@@ -48,9 +49,8 @@ export interface Health {
 
 /** Reads what is known of some accounts, in one look at the clock. */
 export async function readHealth(db: Queryable, accountIds: readonly string[]): Promise<Health> {
-  const {rows} = await db.query<{now: string}>('SELECT now() AS now');
   return {
-    now: rows[0]?.now ?? '',
+    now: await readNow(db),
     proofs: await listProofs(db, accountIds),
     waiting: await listWaiting(db, accountIds),
     events: await listEvents(db, accountIds),

@@ -1,0 +1,24 @@
+// What machines ask of this process: whether it lives, whether it can work, and its figures. All of it is open to every caller, as
+// a supervisor and Prometheus have no key, so it tells of nobody: names of accounts and counts, no record and no address.
+
+import type {FastifyInstance} from 'fastify';
+import {Exporter, type ExporterDeps} from './exporter.ts';
+import {type ReadinessDeps, ReadinessProbe} from './readiness.ts';
+
+export type TelemetryDeps = ExporterDeps & ReadinessDeps;
+
+/** Adds `/livez`, `/readyz` and `/metrics`. */
+export function addTelemetry(app: FastifyInstance, deps: TelemetryDeps): void {
+  const exporter = new Exporter(deps);
+  const probe = new ReadinessProbe(deps);
+  // The event loop runs, or there would be no answer: a database that is away is no reason to end the process.
+  app.get('/livez', async () => ({status: 'ok'}));
+  app.get('/readyz', async (_request, reply) => {
+    const {isReady, checks} = await probe.look();
+    return reply.code(isReady ? 200 : 503).send({status: isReady ? 'ready' : 'not-ready', checks});
+  });
+  app.get('/metrics', async (_request, reply) => {
+    const text = await exporter.expose();
+    return reply.type(exporter.contentType).send(text);
+  });
+}

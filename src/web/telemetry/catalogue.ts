@@ -1,0 +1,244 @@
+// Every metric of ours, by the question that it answers. Labels are names that a person gave an account, and words of our
+// own: never a number of a record, and nothing that the service sent.
+
+export const questions = {
+  fresh: 'Is the data fresh?',
+  schedule: 'Did the schedule fire?',
+  load: 'Is the load healthy?',
+  service: 'Is the service content with us?',
+  wayBack: 'Is the way back flowing?',
+  shape: 'Has the source changed shape?',
+  process: 'Is the process well?',
+} as const;
+
+export interface Metric {
+  readonly question: keyof typeof questions;
+  readonly name: string;
+  readonly type: 'gauge' | 'counter' | 'histogram';
+  readonly labels: readonly string[];
+  readonly help: string;
+}
+
+const stream = ['account', 'stream'] as const;
+
+/** Read from the rows of the warehouse: the same whichever process is asked. */
+export const warehouseCatalogue = {
+  accountState: {
+    question: 'fresh',
+    name: 'fieldmirror_account_state',
+    type: 'gauge',
+    labels: ['account', 'state'],
+    help: '1 for the state of the account (active, paused, stopped), 0 for the others.',
+  },
+  provenAge: {
+    question: 'fresh',
+    name: 'fieldmirror_stream_proven_age_seconds',
+    type: 'gauge',
+    labels: stream,
+    help: 'How old the stream can be at worst: since the last certified sweep began. Absent where none ever was.',
+  },
+  unproven: {
+    question: 'fresh',
+    name: 'fieldmirror_stream_unproven',
+    type: 'gauge',
+    labels: stream,
+    help: '1 where no sweep of the stream was ever certified, else 0.',
+  },
+  fullSweepAge: {
+    question: 'fresh',
+    name: 'fieldmirror_full_sweep_age_seconds',
+    type: 'gauge',
+    labels: stream,
+    help: 'Since the last full sweep ended, however it did.',
+  },
+  fullSweepDuration: {
+    question: 'fresh',
+    name: 'fieldmirror_full_sweep_duration_seconds',
+    type: 'gauge',
+    labels: stream,
+    help: 'How long the last full sweep took, waiting included.',
+  },
+  fullSweepState: {
+    question: 'fresh',
+    name: 'fieldmirror_full_sweep_state',
+    type: 'gauge',
+    labels: ['account', 'stream', 'state'],
+    help: '1 for how the last full sweep ended (certified, uncertified, stopped, failed), 0 for the others.',
+  },
+  starWait: {
+    question: 'fresh',
+    name: 'fieldmirror_star_wait_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'For how long the oldest change waits to be written into the star of mart; 0 where none waits.',
+  },
+  overdue: {
+    question: 'schedule',
+    name: 'fieldmirror_schedule_overdue_seconds',
+    type: 'gauge',
+    labels: ['account', 'stream', 'mode'],
+    help: 'For how long a schedule waits that has not run for two of its intervals; 0 where none does.',
+  },
+  nextDue: {
+    question: 'schedule',
+    name: 'fieldmirror_schedule_next_due_timestamp_seconds',
+    type: 'gauge',
+    labels: ['account', 'stream', 'mode'],
+    help: 'When the next sweep is due by schedule, in seconds since 1970.',
+  },
+  workersAlive: {
+    question: 'schedule',
+    name: 'fieldmirror_workers_alive',
+    type: 'gauge',
+    labels: [],
+    help: 'Workers that have looked for work within the last minute.',
+  },
+  unfinished: {
+    question: 'load',
+    name: 'fieldmirror_sweeps_unfinished',
+    type: 'gauge',
+    labels: ['account', 'stream', 'state'],
+    help: 'Sweeps that wait for a worker (due), or that one carries (running).',
+  },
+  fullSweepRecords: {
+    question: 'load',
+    name: 'fieldmirror_full_sweep_records',
+    type: 'gauge',
+    labels: stream,
+    help: 'Different records that the last full sweep read.',
+  },
+  fullSweepPages: {
+    question: 'load',
+    name: 'fieldmirror_full_sweep_pages',
+    type: 'gauge',
+    labels: stream,
+    help: 'Pages that the last full sweep read.',
+  },
+  quarantine: {
+    question: 'load',
+    name: 'fieldmirror_quarantine_records',
+    type: 'gauge',
+    labels: stream,
+    help: 'Records in quarantine, still open.',
+  },
+  tableRows: {
+    question: 'load',
+    name: 'fieldmirror_table_rows',
+    type: 'gauge',
+    labels: ['schema', 'table'],
+    help: "Rows of the table, of all accounts, by Postgres' own estimate. Absent before its first ANALYZE.",
+  },
+  tableBytes: {
+    question: 'load',
+    name: 'fieldmirror_table_bytes',
+    type: 'gauge',
+    labels: ['schema', 'table'],
+    help: 'Bytes of the table on disk, with its indexes.',
+  },
+  databaseBytes: {
+    question: 'load',
+    name: 'fieldmirror_database_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'Bytes of the whole database on disk.',
+  },
+  changes: {
+    question: 'wayBack',
+    name: 'fieldmirror_changes_open',
+    type: 'gauge',
+    labels: ['account', 'state'],
+    help: 'Changes made here that are not over (held, pending, sending, in_doubt, conflict).',
+  },
+  oldestChange: {
+    question: 'wayBack',
+    name: 'fieldmirror_changes_oldest_age_seconds',
+    type: 'gauge',
+    labels: ['account', 'state'],
+    help: 'Since the oldest of these changes was made. Absent where there is none.',
+  },
+  lateChanges: {
+    question: 'wayBack',
+    name: 'fieldmirror_changes_late',
+    type: 'gauge',
+    labels: ['account', 'reason'],
+    help: 'Changes that do not come to their end by themselves, by the reason that `status` tells.',
+  },
+  fieldEvents: {
+    question: 'shape',
+    name: 'fieldmirror_field_events_total',
+    type: 'counter',
+    labels: ['account', 'kind'],
+    help: 'Fields that came (new), went (vanished), came back (returned) or changed their type (retyped).',
+  },
+} as const satisfies Readonly<Record<string, Metric>>;
+
+/** Counted by the process that sends the requests: the sum of all processes is the whole. */
+export const requestCatalogue = {
+  requests: {
+    question: 'service',
+    name: 'fieldmirror_service_requests_total',
+    type: 'counter',
+    labels: ['account', 'method', 'result'],
+    help: 'Requests to the service, by the status of the answer, or by why there was none (network, deadline, …).',
+  },
+  duration: {
+    question: 'service',
+    name: 'fieldmirror_service_request_duration_seconds',
+    type: 'histogram',
+    labels: ['account', 'method'],
+    help: 'How long requests took, without waiting for a turn.',
+  },
+  bytes: {
+    question: 'service',
+    name: 'fieldmirror_service_answer_bytes_total',
+    type: 'counter',
+    labels: ['account'],
+    help: 'Bytes of answers, as they came over the wire.',
+  },
+  concurrency: {
+    question: 'service',
+    name: 'fieldmirror_service_concurrency',
+    type: 'gauge',
+    labels: ['account'],
+    help: 'How many requests at once the account is known to bear; it halves when the service throttles.',
+  },
+  attempts: {
+    question: 'wayBack',
+    name: 'fieldmirror_change_attempts_total',
+    type: 'counter',
+    labels: ['account', 'outcome'],
+    help: 'Tries to send a change, by outcome (done, refused, not-sent, in-doubt).',
+  },
+} as const satisfies Readonly<Record<string, Metric>>;
+
+/** Of this process and its way to the warehouse; the package of Prometheus adds those of Node. */
+export const processCatalogue = {
+  warehouseUp: {
+    question: 'process',
+    name: 'fieldmirror_warehouse_up',
+    type: 'gauge',
+    labels: [],
+    help: '1 where the figures of the warehouse could be read for this answer; 0 where none of them are in it.',
+  },
+  reading: {
+    question: 'process',
+    name: 'fieldmirror_warehouse_reading_duration_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'How long the last reading of these figures took.',
+  },
+  build: {
+    question: 'process',
+    name: 'fieldmirror_build_info',
+    type: 'gauge',
+    labels: ['version'],
+    help: '1, with the version of Fieldmirror.',
+  },
+} as const satisfies Readonly<Record<string, Metric>>;
+
+/** All of them, in the order of the questions. */
+export const catalogue: readonly Metric[] = Object.keys(questions).flatMap((question) =>
+  [warehouseCatalogue, requestCatalogue, processCatalogue].flatMap((part) =>
+    Object.values<Metric>(part).filter((metric) => metric.question === question),
+  ),
+);
