@@ -8,6 +8,7 @@ import {nameOfKey} from './api/authentication.ts';
 import {Problem} from './api/problems/problem.ts';
 import {addConsole} from './console/console.ts';
 import type {ConsoleOptions} from './console/serve/console-deps.ts';
+import {listKnownNames} from './known-names.ts';
 import type {ApiPools} from './pools.ts';
 import {addTelemetry, type TelemetryDeps} from './telemetry/add-telemetry.ts';
 
@@ -90,11 +91,8 @@ async function buildServer({pools, log, host, console, telemetry}: ServerOptions
     );
   });
   await addApi(app, {pools, log});
-  app.get('/healthz', async () => {
-    await pools.reads.query('SELECT 1');
-    return {status: 'ok'};
-  });
-  addTelemetry(app, {pool: pools.reads, log, ...telemetry});
-  await addConsole(app, {pools, log, host, ...console});
+  const known = listKnownNames(host, console.publicUrl);
+  await addTelemetry(app, {pool: pools.reads, log, known, ...telemetry});
+  await addConsole(app, {pools, log, known, ...console});
   return app;
 }

@@ -6,7 +6,7 @@ import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
-import {checkHost, nameOfHost} from './access/guard.ts';
+import {checkHost} from './access/guard.ts';
 import {addSignIn} from './access/sign-in.ts';
 import {requireViewer, viewerOf} from './access/viewers.ts';
 import {actions} from './actions/actions.ts';
@@ -38,7 +38,6 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
   await server.register(async (app) => {
     const live = new Live(deps.directUrl, deps.log);
     const readings = new SharedReads();
-    const known = [nameOfHost(deps.host), ...(deps.publicUrl === null ? [] : [deps.publicUrl.hostname])];
     await app.register(cookie);
     await app.register(form, {bodyLimit: 1_000_000});
     app.addHook('onRequest', async (request, reply) => {
@@ -49,7 +48,7 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
         'x-frame-options': 'DENY',
         'cross-origin-opener-policy': 'same-origin',
       });
-      checkHost(request, known);
+      checkHost(request, deps.known);
     });
     app.setErrorHandler((error: FastifyError, request, reply) => sendError(reply, {error, request, deps}));
     app.setNotFoundHandler(() => {

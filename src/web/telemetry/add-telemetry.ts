@@ -2,23 +2,30 @@
 // a supervisor and Prometheus have no key, so it tells of nobody: names of accounts and counts, no record and no address.
 
 import type {FastifyInstance} from 'fastify';
+import type {KnownNames} from '../known-names.ts';
 import {Exporter, type ExporterDeps} from './exporter.ts';
 import {type ReadinessDeps, ReadinessProbe} from './readiness.ts';
 
-export type TelemetryDeps = ExporterDeps & ReadinessDeps;
+export type TelemetryDeps = ExporterDeps & ReadinessDeps & {readonly known: KnownNames};
 
-/** Adds `/livez`, `/readyz` and `/metrics`. */
-export function addTelemetry(app: FastifyInstance, deps: TelemetryDeps): void {
+/** Adds `/livez`, `/readyz` and `/metrics`. A server that is open to other machines answers by any name. */
+export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps): Promise<void> {
   const exporter = new Exporter(deps);
   const probe = new ReadinessProbe(deps);
-  // The event loop runs, or there would be no answer: a database that is away is no reason to end the process.
-  app.get('/livez', async () => ({status: 'ok'}));
-  app.get('/readyz', async (_request, reply) => {
-    const {isReady, checks} = await probe.look();
-    return reply.code(isReady ? 200 : 503).send({status: isReady ? 'ready' : 'not-ready', checks});
-  });
-  app.get('/metrics', async (_request, reply) => {
-    const text = await exporter.expose();
-    return reply.type(exporter.contentType).send(text);
+  await server.register(async (app) => {
+    app.addHook('onRequest', async ({hostname}, reply) => {
+      if (deps.known.areOwn && !deps.known.has(hostname))
+        await reply.code(421).send({status: 'misdirected', reason: 'this server does not go by that name'});
+    });
+    // The event loop runs, or there would be no answer: a database that is away is no reason to end the process.
+    app.get('/livez', async () => ({status: 'ok'}));
+    app.get('/readyz', async (_request, reply) => {
+      const {isReady, checks} = await probe.look();
+      return reply.code(isReady ? 200 : 503).send({status: isReady ? 'ready' : 'not-ready', checks});
+    });
+    app.get('/metrics', async (_request, reply) => {
+      const text = await exporter.expose();
+      return reply.type(exporter.contentType).send(text);
+    });
   });
 }

@@ -47,7 +47,7 @@ describe('without a key that opens', () => {
   });
 
   test('health is told, and nothing but that', async () => {
-    expect(await place.get('/healthz', {key: null})).toMatchObject({status: 200, body: {status: 'ok'}});
+    expect(await place.get('/livez', {key: null})).toMatchObject({status: 200, body: {status: 'ok'}});
   });
 });
 

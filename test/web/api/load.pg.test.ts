@@ -85,7 +85,7 @@ describe('while writes wait for a row, for as long as it takes', () => {
       await waiting().toBe(place.writes.options.max);
       for (const key of Object.values(place.keys))
         expect((await place.get('/v1/customers', {key})).status).toBe(200);
-      expect((await fetch(`${place.url}/healthz`)).status).toBe(200);
+      expect((await fetch(`${place.url}/livez`)).status).toBe(200);
       expect(answered).toEqual([]);
       await letGo();
       for (const {status} of await Promise.all(writes)) expect([200, 202]).toContain(status);

@@ -1,5 +1,6 @@
 // The doors of the console: who is let in, how, and who is not.
 
+import {request} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {revokeApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {makeSignInCode} from '../../../src/warehouse/accounts/access/sign-in-codes.ts';
@@ -140,17 +141,18 @@ describe('a form', () => {
 test.each(['evil.example', 'evil.example:8086', '10.0.0.1'])(
   'a name that nobody gave this server is refused: %s',
   async (host) => {
-    const {request} = await import('node:http');
     const {port} = new URL(place.url);
-    const status = await new Promise((resolve, reject) => {
-      request({host: '127.0.0.1', port, path: '/sign-in', headers: {host}}, (answer) => {
-        answer.resume();
-        resolve(answer.statusCode);
-      })
-        .on('error', reject)
-        .end();
-    });
-    expect(status).toBe(421);
+    for (const path of ['/sign-in', '/', '/metrics', '/readyz', '/nothing']) {
+      const status = await new Promise((resolve, reject) => {
+        request({host: '127.0.0.1', port, path, headers: {host}}, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        })
+          .on('error', reject)
+          .end();
+      });
+      expect(status, path).toBe(421);
+    }
   },
 );
 

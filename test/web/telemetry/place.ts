@@ -6,6 +6,7 @@ import {inject} from 'vitest';
 import {createLogger} from '../../../src/base/log.ts';
 import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';
+import {listKnownNames} from '../../../src/web/known-names.ts';
 import {addTelemetry, type TelemetryDeps} from '../../../src/web/telemetry/add-telemetry.ts';
 import {RequestMetrics} from '../../../src/web/telemetry/request-metrics.ts';
 import {createDatabase} from '../../support/postgres.ts';
@@ -62,7 +63,14 @@ export async function openTelemetry(
   const {patienceMs = 60_000, ...rest} = given;
   const reading = {freshMs, patienceMs, clock: () => now};
   const app = fastify();
-  addTelemetry(app, {...rest, pool: cut, log, requests, reading});
+  await addTelemetry(app, {
+    known: listKnownNames('127.0.0.1', null),
+    ...rest,
+    pool: cut,
+    log,
+    requests,
+    reading,
+  });
   const url = await app.listen({host: '127.0.0.1', port: 0});
   const get = async (path: string) => {
     const answer = await fetch(url + path);

@@ -1,31 +1,21 @@
 // Who may come in. A page of another site that sends its visitor's browser here finds a closed door: the address must be one
 // of ours, the cookie is for our own pages alone, and a form must have been drawn for this session.
 
-import {isIP} from 'node:net';
 import type {FastifyRequest} from 'fastify';
+import type {KnownNames} from '../../known-names.ts';
 import {Refused} from '../refused.ts';
 import type {Viewer} from './viewer.ts';
 
-/** Names that lead to this machine from itself. */
-const ownNames = ['localhost', '127.0.0.1', '[::1]'];
-
 /**
- * Refuses a name that nobody gave this server: a foreign name may have been pointed at this address.
- * @param known - names beside those of this machine
+ * Refuses a name that nobody gave this server.
  * @throws {Refused}
  */
-export function checkHost(request: FastifyRequest, known: readonly string[]): void {
-  const {hostname} = request;
-  if (ownNames.includes(hostname) || known.includes(hostname)) return;
+export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
+  if (known.has(hostname)) return;
   throw new Refused(421, {
     title: 'This console does not go by that name',
     text: `It was asked as ${JSON.stringify(hostname)}. Set FIELDMIRROR_CONSOLE_URL to the address that people use, and start it anew.`,
   });
-}
-
-/** The name that `--host` gives, as it stands in an address. */
-export function nameOfHost(host: string): string {
-  return isIP(host) === 6 ? `[${host}]` : host;
 }
 
 /**

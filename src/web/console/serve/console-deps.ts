@@ -1,4 +1,5 @@
 import type {Logger} from '../../../base/log.ts';
+import type {KnownNames} from '../../known-names.ts';
 import type {ApiPools} from '../../pools.ts';
 import type {Doings} from './doings.ts';
 
@@ -23,6 +24,6 @@ export interface ConsoleOptions {
 export interface ConsoleDeps extends ConsoleOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
   readonly log: Logger;
-  /** The address that the server listens on. */
-  readonly host: string;
+  /** The names by which the console may be asked. */
+  readonly known: KnownNames;
 }

@@ -1,0 +1,24 @@
+// The names by which a server may be asked. A page of another site can point a name of its own at this machine, and its
+// visitor's browser would then read what is answered here (DNS rebinding).
+
+import {isIP} from 'node:net';
+
+/** Names that lead to this machine from itself. */
+const ownNames = ['localhost', '127.0.0.1', '[::1]'];
+
+export interface KnownNames {
+  /** Whether a server goes by that name. */
+  has(hostname: string): boolean;
+  /** Whether it listens on this machine alone. */
+  readonly areOwn: boolean;
+}
+
+/**
+ * @param host - the address that it listens on
+ * @param publicUrl - the address that people use; null where it is none of its own
+ */
+export function listKnownNames(host: string, publicUrl: URL | null): KnownNames {
+  const given = isIP(host) === 6 ? `[${host}]` : host;
+  const known = new Set([...ownNames, given, ...(publicUrl === null ? [] : [publicUrl.hostname])]);
+  return {has: (hostname) => known.has(hostname), areOwn: ownNames.includes(given) && publicUrl === null};
+}
