@@ -59,13 +59,6 @@ export function findConcerns(accounts: readonly AccountStatus[], now: string): C
   ];
 }
 
-/** True where `status` exits with 1 even without `--check`: records or changes were refused. */
-export function isRefusal({kind}: Concern): boolean {
-  return (
-    kind === 'failed' || kind === 'quarantine' || kind === 'change-rejected' || kind === 'change-altered'
-  );
-}
-
 function concernsOfAccount({account}: AccountStatus): Concern[] {
   if (account.state !== 'stopped') return [];
   const text = `stopped since ${formatMinute(account.stateSince)}: ${account.stateReason}`;
