@@ -10,8 +10,8 @@ import {readVersion} from '../base/package.ts';
 import {tell} from '../base/terminal.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/accounts/begin-account.ts';
+import {describeIdle} from '../views/concerns/idle-account.ts';
 import {formatDuration} from '../views/format.ts';
-import {describeIdle} from '../views/idle-account.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import {listLatestSweeps} from '../warehouse/health/status.ts';
 import {checkSequences} from '../warehouse/postgres/sequences.ts';
@@ -193,7 +193,10 @@ async function stay(
 ): Promise<number> {
   void world.passwords.makeReady().catch((error: unknown) => {
     if (!run.signal.aborted)
-      world.log.warn({reason: String(error)}, 'no key was made to seal passwords of employees with');
+      world.log.warn(
+        {event: 'passwords.no_key', reason: String(error)},
+        'no key was made to seal passwords of employees with',
+      );
   });
   await workers.wakeDue();
   const plans: {readonly account: string; readonly schedules: Schedule[]}[] = [];

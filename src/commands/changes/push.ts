@@ -1,7 +1,9 @@
 // The verb `push`: carries the due changes here and now; or shows the requests, and sends nothing.
 
+import {reportChange} from '../../../jobs/report-outcome.ts';
 import type {Config} from '../../base/config.ts';
 import {pushAccount} from '../../sync/push/push.ts';
+import type {Carried} from '../../sync/push/push-deps.ts';
 import {maskChange} from '../../views/change-words.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {countChanges} from '../../warehouse/changes/change-health.ts';
@@ -67,7 +69,8 @@ export async function pushAll(
   const [clock] = (await pool.query<{now: string}>('SELECT clock_timestamp() AS now')).rows;
   const counted = [];
   for (const {accountId, name} of accounts) {
-    const counts = await pushAccount(world, accountId, signal);
+    const onCarried = (carried: Carried) => reportChange(world.log, carried);
+    const counts = await pushAccount({...world, onCarried}, accountId, signal);
     const open = await countChanges(pool, [accountId]);
     counted.push({account: name, ...counts, open: open.map(({state, count}) => ({state, count}))});
   }

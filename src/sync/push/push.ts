@@ -31,6 +31,7 @@ export async function pushAccount(
         return await giveBackFailed(deps, change, {error, isShutdown: signal.aborted});
       });
       counts[end === 'in_doubt' ? 'inDoubt' : end]++;
+      deps.onCarried?.({change, end, durationMs: Math.round(performance.now() - held.claimedMs)});
       claims.end(held);
     }
   };

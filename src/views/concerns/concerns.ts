@@ -1,7 +1,7 @@
 import type {AccountStatus, StreamHealth} from '../account-status.ts';
 import {formatDuration, formatNumber} from '../format.ts';
-import {listWaysOn} from '../idle-account.ts';
 import {describeLateChanges, type LateChangeKind} from './change-concerns.ts';
+import {listWaysOn} from './idle-account.ts';
 
 /** Something that does not mend itself: a person must look, decide or act. */
 export interface Concern {
