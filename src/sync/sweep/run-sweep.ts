@@ -1,4 +1,5 @@
 import {AccessError, NoRoomError, RetryableError} from '../../base/errors.ts';
+import {inSpan} from '../../base/span.ts';
 import {findStream} from '../../streams/all.ts';
 import {stopAccount} from '../../warehouse/accounts/accounts.ts';
 import {inTransaction} from '../../warehouse/postgres/database.ts';
@@ -26,6 +27,9 @@ export type SweepResult =
   | ({readonly outcome: 'postponed'; readonly error: RetryableError; readonly delayMs: number} & Taken)
   | ({readonly outcome: 'failed'; readonly error: Error; readonly durationMs: number} & Taken);
 
+/** The result of a sweep that was taken up. */
+type Carried = Exclude<SweepResult, {outcome: 'not-due'}>;
+
 interface Taken {
   /** As it was taken up. */
   readonly sweep: ClaimedSweep;
@@ -51,15 +55,39 @@ export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSi
   const since = machineClocks();
   const sweep = await claimSweep(deps.pool, sweepId, leaseMs);
   if (sweep === null) return {outcome: 'not-due'};
+  return await inSpan('sweep', attributesOf(sweep), async (note) => {
+    const result = await runTaken(deps, sweep, {leaseMs, since, signal});
+    note({'fieldmirror.outcome': result.outcome === 'ended' ? result.state : result.outcome});
+    if (result.outcome === 'ended') note({'fieldmirror.records': result.counts.records});
+    return result;
+  });
+}
+
+function attributesOf({accountName, stream, sweepId, mode}: ClaimedSweep) {
+  return {
+    'fieldmirror.account': accountName,
+    'fieldmirror.stream': stream,
+    'fieldmirror.sweep': sweepId,
+    'fieldmirror.mode': mode,
+  };
+}
+
+interface Hold {
+  readonly leaseMs: number;
+  readonly since: readonly number[];
+  readonly signal: AbortSignal;
+}
+
+async function runTaken(deps: SweepDeps, sweep: ClaimedSweep, hold: Hold): Promise<Carried> {
   try {
-    return await runLeased(deps, sweep, {leaseMs, since, signal});
+    return await runLeased(deps, sweep, hold);
   } catch (error) {
-    return await postponeFailed(deps, {sweep, error, isShutdown: signal.aborted}).catch(
-      (unsettled: unknown): SweepResult => {
+    return await postponeFailed(deps, {sweep, error, isShutdown: hold.signal.aborted}).catch(
+      (unsettled: unknown): Carried => {
         // The failure could not be written, or another worker has the sweep by now: our lease expires.
         const reason = explainDatabaseError(unsettled, deps.databaseUrl).message;
         const lost = new RetryableError(reason, {cause: error});
-        return {outcome: 'postponed', sweep, error: lost, delayMs: leaseMs};
+        return {outcome: 'postponed', sweep, error: lost, delayMs: hold.leaseMs};
       },
     );
   }
@@ -69,12 +97,8 @@ export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSi
 async function runLeased(
   deps: SweepDeps,
   sweep: ClaimedSweep,
-  {
-    leaseMs,
-    since,
-    signal,
-  }: {readonly leaseMs: number; readonly since: readonly number[]; readonly signal: AbortSignal},
-): Promise<SweepResult> {
+  {leaseMs, since, signal}: Hold,
+): Promise<Carried> {
   const leases = new Leases<Sweep>({
     leaseMs,
     clocks: machineClocks,
@@ -89,7 +113,7 @@ async function runLeased(
   }
 }
 
-async function runClaimed(deps: SweepDeps, sweep: ClaimedSweep, signal: AbortSignal): Promise<SweepResult> {
+async function runClaimed(deps: SweepDeps, sweep: ClaimedSweep, signal: AbortSignal): Promise<Carried> {
   await deps.onSweepStep?.('claimed');
   const account = await deps.openAccount(sweep.accountId);
   const tally = new Tally(sweep.counts);
@@ -112,7 +136,7 @@ async function runByMode(run: SweepRun): Promise<Finished> {
 async function postponeFailed(
   deps: SweepDeps,
   failed: Taken & {readonly error: unknown; readonly isShutdown: boolean},
-): Promise<SweepResult> {
+): Promise<Carried> {
   const {sweep, isShutdown} = failed;
   const error = explainDatabaseError(failed.error, deps.databaseUrl);
   if (isShutdown) {
