@@ -23,7 +23,7 @@ import {pushAll} from './changes/push.ts';
 import {type OpenedServer, openServer} from './servers/open-server.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
 import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
-import {type Progress, watchProgress} from './terminal/progress.ts';
+import {type Progress, watchProgress, watchPush} from './terminal/progress.ts';
 import {drawTable, print} from './terminal/report.ts';
 import {type World, withWorld} from './world.ts';
 
@@ -173,7 +173,8 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
     summaries.length > 1 ? `\naccount ${account}\n${drawSummary(lines)}` : `\n${drawSummary(lines)}`,
   );
   // The push comes last, so that changes are compared with the service's present values.
-  const pushed = await pushAll(world, run.active, run.signal);
+  const progress = watchPush(run.json);
+  const pushed = await pushAll(world, run.active, {...run, progress}).finally(() => progress.close());
   const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
   print(run.json, {json: {streams, pushed, unopened: run.unopened}, text: [...drawn, ...told].join('\n')});
   return exitCodeOf(streams) || (pushed.needy.length > 0 ? 1 : 0);

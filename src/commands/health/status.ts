@@ -4,6 +4,7 @@ import {readAccounts} from '../../views/account-status.ts';
 import {findConcerns} from '../../views/concerns/concerns.ts';
 import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
 import {findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
+import {readUnderWay} from '../../views/work/under-way.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
@@ -36,14 +37,15 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
     const {now, accounts} = await readAccounts(pool, chosen);
     const workers = await listWorkers(pool);
     const keyIds = config.keys.map(({id}) => id);
+    const underWay = await readUnderWay(pool, chosen);
     const concerns = [
       ...findConcerns(accounts, now),
       ...findWorkerConcerns(accounts, {workers, keyIds}, now),
       ...findStarConcerns(await readWaitingSince(pool), now),
     ];
     print(options.json, {
-      json: {warehouse: place, now, workers, accounts, concerns},
-      text: drawStatus(accounts, {place, now, workers, concerns}),
+      json: {warehouse: place, now, workers, accounts, underWay, concerns},
+      text: drawStatus(accounts, {place, now, workers, underWay, concerns}),
     });
     return concerns.length > 0 ? 1 : 0;
   });
