@@ -14,7 +14,7 @@ const code = execFileSync('git', ['ls-files', 'src', 'jobs'], {cwd: root, encodi
 
 /** Every call of a logger, up to the end of its facts. */
 const calls = code.flatMap((path) =>
-  [...read(path).matchAll(/\blog(?:\[[^\]]+\]|\.(?:debug|info|warn|error))\(\s*([^;]*?\}|[^;]*)/g)].map(
+  [...read(path).matchAll(/\blog\??(?:\[[^\]]+\]|\.(?:debug|info|warn|error))\(\s*([^;]*?\}|[^;]*)/g)].map(
     ([, facts = '']) => ({path, facts}),
   ),
 );
@@ -23,7 +23,7 @@ const calls = code.flatMap((path) =>
 const written = code.flatMap((path) => {
   const source = read(path);
   if (!/\bevent:/.test(source)) return [];
-  return [...source.matchAll(/'((?:[a-z]+)\.[a-z_]+)'/g)].map(([, event = '']) => event);
+  return [...source.matchAll(/'([a-z]+\.(?!sql)[a-z_]+)'/g)].map(([, event = '']) => event);
 });
 
 test('every line of the log is written with its event', () => {
