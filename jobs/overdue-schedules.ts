@@ -23,7 +23,7 @@ export class OverdueSchedules {
     for (const {scheduleId, name, accountName, waitsSince} of overdue) {
       if (this.#told.has(scheduleId)) continue;
       log.warn(
-        {schedule: name, account: accountName, waitsSince},
+        {event: 'schedule.overdue', account: accountName, schedule: name, waitsSince},
         'a schedule has not run for two intervals',
       );
     }

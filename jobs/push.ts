@@ -1,7 +1,8 @@
 import {z} from 'zod';
 import {pushAccount} from '../src/sync/push/push.ts';
-import type {PushDeps} from '../src/sync/push/push-deps.ts';
+import type {Carried, PushDeps} from '../src/sync/push/push-deps.ts';
 import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
+import {reportChange, reportPush} from './report-outcome.ts';
 
 export const payloadSchema = z.object({accountId: z.string().regex(/^\d+$/)});
 
@@ -12,11 +13,13 @@ const wakeAgainMs = 250;
 
 /** Carries the due changes of one account. Running it twice, or in two places, sends nothing twice. */
 export async function run(deps: PushDeps, accountId: string, signal: AbortSignal): Promise<void> {
-  const counts = await pushAccount(deps, accountId, signal);
-  const carried = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  if (carried === 0) return;
-  const level = counts.rejected + counts.conflict > 0 ? 'warn' : 'info';
-  deps.log[level]({accountId, ...counts}, 'changes were carried');
+  let account = accountId;
+  const onCarried = (carried: Carried) => {
+    account = carried.change.accountName;
+    reportChange(deps.log, carried);
+  };
+  const counts = await pushAccount({...deps, onCarried}, accountId, signal);
+  reportPush(deps.log, account, counts);
 }
 
 /**

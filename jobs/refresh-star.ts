@@ -21,6 +21,9 @@ async function refresh({pool, log}: Pick<SweepDeps, 'pool' | 'log'>): Promise<vo
   try {
     await refreshStar(pool);
   } catch (error) {
-    log.warn({reason: String(error)}, 'the star was not refreshed; it is tried again within seconds');
+    log.warn(
+      {event: 'star.not_refreshed', reason: String(error)},
+      'the star was not refreshed; it is tried again within seconds',
+    );
   }
 }

@@ -51,13 +51,14 @@ export class ServedAccounts {
     for (const {accountId, name, state, stateReason} of await listAccounts(pool)) {
       if (!left.has(accountId)) continue;
       const facts = {account: name, reason: stateReason};
-      if (state === 'stopped') log.error(facts, 'the account is stopped; the others go on');
-      else if (state === 'paused') log.info(facts, 'the account is paused');
+      if (state === 'stopped')
+        log.error({event: 'account.stopped', ...facts}, `account ${name} is stopped; the others go on`);
+      else if (state === 'paused') log.info({event: 'account.paused', ...facts}, `account ${name} is paused`);
       // Neither stopped nor paused: a person sealed its token with another key.
       else
         log.warn(
-          {account: name},
-          'the account is no longer served here: its token is sealed with another key',
+          {event: 'account.unserved', account: name},
+          `account ${name} is no longer served here: its token is sealed with another key`,
         );
     }
   }

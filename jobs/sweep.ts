@@ -16,7 +16,7 @@ const wakeAgainMs = 10_000;
 /** Carries one sweep as far as it goes. Running it twice, or in two places, leaves the same rows. */
 export async function run(deps: SweepDeps, sweepId: string, signal: AbortSignal): Promise<SweepResult> {
   const result = await runSweep(deps, sweepId, signal);
-  reportOutcome(deps.log, sweepId, result);
+  reportOutcome(deps.log, {sweepId}, result);
   await refreshAfter(deps, result);
   return result;
 }

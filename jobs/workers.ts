@@ -103,6 +103,8 @@ export async function startWorkers(
     await stop();
     throw error;
   });
+  const begunAt = performance.now();
+  deps.log.info({event: 'worker.started', queue: backend.kind}, 'the worker is at work');
   if (options.keepsSchedules) listenForChanges(context, backend, options);
   const explain = (error: unknown): never => {
     throw explainDatabaseError(error, deps.databaseUrl);
@@ -122,7 +124,11 @@ export async function startWorkers(
     broken: poll(() => goRound().catch(explain), {outage, signal}),
     // A queue that takes no jobs just now is no reason to end: the next round tries again.
     wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
-    stop,
+    stop: async () => {
+      await stop();
+      const durationMs = Math.round(performance.now() - begunAt);
+      deps.log.info({event: 'worker.stopped', durationMs}, 'the worker has stopped');
+    },
   };
 }
 
@@ -176,7 +182,10 @@ async function handleSweep(context: WorkerContext, payload: unknown): Promise<vo
     if (result.outcome === 'failed' && result.error instanceof AccessError) await accounts.look();
     else await sweep.wake(context.sweeps, await listDueSweeps(deps.pool, [accountId], sweepsPerAccount));
   } catch (error) {
-    deps.log.debug({reason: String(error)}, 'the next sweep of the account is left to the poller');
+    deps.log.debug(
+      {event: 'sweep.not_woken', reason: String(error)},
+      'the next sweep of the account is left to the poller',
+    );
   }
 }
 

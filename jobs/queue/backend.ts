@@ -39,7 +39,7 @@ export async function openQueueBackend(addresses: {
 
 async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
   const {problems} = await inspectRedis(url);
-  for (const problem of problems) log.warn(problem);
+  for (const problem of problems) log.warn({event: 'queue.unsafe'}, problem);
   const outage = new Outage(log);
   const address = parseRedisAddress(url);
   const prefix = prefixAt(address);

@@ -40,7 +40,10 @@ export class Outage {
       return;
     }
     this.#failing = {since: now, lastAt: now, wellAgainAt: null, told: new Set([withoutNumbers(reason)])};
-    this.#log.warn({reason}, 'the queue or the warehouse is out of reach; nothing is lost, trying again');
+    this.#log.warn(
+      {event: 'outage.began', reason},
+      'the queue or the warehouse is out of reach; nothing is lost, trying again',
+    );
   }
 
   /** A whole round of work failed. */
@@ -49,7 +52,7 @@ export class Outage {
     const told = this.#failing?.told;
     if (told === undefined || told.has(withoutNumbers(reason))) return;
     told.add(withoutNumbers(reason));
-    this.#log.warn({reason}, 'the queue or the warehouse is still out of reach');
+    this.#log.warn({event: 'outage.lasts', reason}, 'the queue or the warehouse is still out of reach');
   }
 
   succeeded(): void {
@@ -58,9 +61,12 @@ export class Outage {
     const now = this.#now();
     failing.wellAgainAt ??= now;
     if (now - failing.lastAt < quietMs) return;
-    const seconds = Math.round((failing.wellAgainAt - failing.since) / 1_000);
+    const durationMs = Math.round(failing.wellAgainAt - failing.since);
     this.#failing = null;
-    this.#log.warn({seconds}, 'the queue and the warehouse are within reach again; work goes on');
+    this.#log.warn(
+      {event: 'outage.ended', durationMs},
+      'the queue and the warehouse are within reach again; work goes on',
+    );
   }
 }
 

@@ -10,8 +10,8 @@ import {readVersion} from '../base/package.ts';
 import {tell} from '../base/terminal.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/accounts/begin-account.ts';
+import {describeIdle} from '../views/concerns/idle-account.ts';
 import {formatDuration} from '../views/format.ts';
-import {describeIdle} from '../views/idle-account.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import {listLatestSweeps} from '../warehouse/health/status.ts';
 import {checkSequences} from '../warehouse/postgres/sequences.ts';
@@ -24,7 +24,7 @@ import {pushAll} from './changes/push.ts';
 import {type OpenedServer, openServer} from './servers/open-server.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
 import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
-import {type Progress, watchProgress} from './terminal/progress.ts';
+import {type Progress, watchProgress, watchPush} from './terminal/progress.ts';
 import {drawTable, print} from './terminal/report.ts';
 import {type World, withWorld} from './world.ts';
 
@@ -183,7 +183,8 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
     summaries.length > 1 ? `\naccount ${account}\n${drawSummary(lines)}` : `\n${drawSummary(lines)}`,
   );
   // The push comes last, so that changes are compared with the service's present values.
-  const pushed = await pushAll(world, run.active, run.signal);
+  const progress = watchPush(run.json);
+  const pushed = await pushAll(world, run.active, {...run, progress}).finally(() => progress.close());
   const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
   print(run.json, {json: {streams, pushed, unopened: run.unopened}, text: [...drawn, ...told].join('\n')});
   return exitCodeOf(streams) || (pushed.needy.length > 0 ? 1 : 0);
@@ -203,7 +204,10 @@ async function stay(
 ): Promise<number> {
   void world.passwords.makeReady().catch((error: unknown) => {
     if (!run.signal.aborted)
-      world.log.warn({reason: String(error)}, 'no key was made to seal passwords of employees with');
+      world.log.warn(
+        {event: 'passwords.no_key', reason: String(error)},
+        'no key was made to seal passwords of employees with',
+      );
   });
   await workers.wakeDue();
   const plans: {readonly account: string; readonly schedules: Schedule[]}[] = [];

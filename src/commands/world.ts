@@ -160,7 +160,10 @@ async function openReal(config: Config, access: AccountConfig, {pool, log}: Logg
     if (held !== undefined && error instanceof AccessError) await stopUnserved(pool, held, error);
     // With other accounts to serve, an account that is refused or away holds none of them up.
     if (held === undefined || config.keys.length === 0) throw error;
-    log.error({account: held.name, reason: String(error)}, 'the account of the environment does not answer');
+    log.error(
+      {event: 'account.unreachable', account: held.name, reason: String(error)},
+      'the account of the environment does not answer',
+    );
     return {account: held, access, source: place};
   }
   refuseWrongZone(page, {timeZone, setting: 'config: FIELDMIRROR_TIME_ZONE'});

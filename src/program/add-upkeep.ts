@@ -13,8 +13,7 @@ export function addUpkeep(program: Command, surroundings: Surroundings): void {
 function addStatus(program: Command, {json}: Surroundings): void {
   program
     .command('status')
-    .description('health at a glance: how old what we know can be, and what needs a person')
-    .option('--check', 'exit code 1 when anything needs a person, not only when records were refused')
+    .description('health at a glance: how old what we know can be, and what needs a person (exit code 1)')
     .option('--account <name>', 'only one account')
     .action((given) =>
       finish(async () =>

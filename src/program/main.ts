@@ -5,7 +5,16 @@
 
 import {enableCompileCache} from 'node:module';
 import {fixAllocator} from '../commands/process/allocator.ts';
+import {describeMissingPackage} from '../commands/process/missing-package.ts';
 
 fixAllocator(process.argv.slice(2));
 enableCompileCache();
-await import('./run.ts');
+try {
+  await import('./run.ts');
+} catch (error) {
+  // Without the reader of the command line nothing else of the program can be loaded.
+  const missing = describeMissingPackage(error);
+  if (missing === null) throw error;
+  (await import('../base/terminal.ts')).tellAside(`${missing}\n`);
+  process.exitCode = 2;
+}

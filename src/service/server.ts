@@ -97,7 +97,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await listen(http, {port, host});
     const address = http.server.address();
     const taken = typeof address === 'object' && address !== null ? address.port : port;
-    log?.info({port: taken, host}, 'reference service: listening');
+    log?.info({event: 'service.listening', port: taken, host}, 'the reference service listens');
     return {
       url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}${basePath}`,
       port: taken,

@@ -1,5 +1,5 @@
 import {UsageError} from '../base/errors.ts';
-import {nearest} from '../base/nearest.ts';
+import {nearest} from '../base/spelling/nearest.ts';
 import {customers, customerWrites} from './customers.ts';
 import {jobChargeWrites} from './embedded/job-charges.ts';
 import {customerNoteWrites, jobNoteWrites} from './embedded/notes.ts';

@@ -5,7 +5,7 @@
 // are under way at once.
 
 import {UsageError} from '../base/errors.ts';
-import {nearest} from '../base/nearest.ts';
+import {nearest} from '../base/spelling/nearest.ts';
 import type {Filter, Stream} from './stream.ts';
 
 /** The spans of time that lists of jobs and tasks can be asked for. @see docs/service.md "Filters" */

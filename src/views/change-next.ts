@@ -5,8 +5,8 @@ import type {KeptAlteration} from '../warehouse/changes/alterations.ts';
 import type {Change} from '../warehouse/changes/change.ts';
 import type {FieldConflict} from '../warehouse/changes/change-log.ts';
 import {nameState} from './change-words.ts';
+import {listWaysOn} from './concerns/idle-account.ts';
 import {formatAhead, showSecond} from './format.ts';
-import {listWaysOn} from './idle-account.ts';
 
 /** Facts about a change beside its row. */
 export interface Circumstances {

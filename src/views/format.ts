@@ -18,6 +18,11 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
+/** How long something took, to the tenth of a second where that tells more than a whole one: `2.1 s`. */
+export function formatElapsed(ms: number): string {
+  return ms < 9_950 ? `${formatNumber(ms / 1000)} s` : formatDuration(ms);
+}
+
 /** The largest unit alone, where a column has room for no more: `3 h`. */
 export function formatRoughly(ms: number): string {
   const [number, unit] = formatDuration(Math.max(0, ms)).split(' ');

@@ -125,7 +125,7 @@ test('without a file descriptor left it waits, and goes on when it has some', as
   const {warehouse, env} = await hold(/^nothing/);
   const running = startMain(env);
   await running.prints(/At work/);
-  await running.prints(/the sweep ended[\s\S]*the sweep ended[\s\S]*the sweep ended[\s\S]*the sweep ended/);
+  await running.prints(/sweep\.ended[\s\S]*sweep\.ended[\s\S]*sweep\.ended[\s\S]*sweep\.ended/);
   const limit = (soft: string) => run('prlimit', ['--pid', String(running.process.pid), `--nofile=${soft}:`]);
   await limit('3');
   await warehouse.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);

@@ -55,7 +55,7 @@ describe('start with sealed accounts', () => {
     const running = startCommand(['start'], {...env, FIELDMIRROR_LOG_LEVEL: 'info'});
     await running.prints(/No account is active[\s\S]*At work/);
     await add('late');
-    await running.prints(/(the sweep ended[\s\S]*){4}/);
+    await running.prints(/(sweep\.ended[\s\S]*){4}/);
     running.process.kill('SIGINT');
     const ended = await running.ended;
     expect(ended, ended.stderr).toMatchObject({code: 0});

@@ -19,7 +19,7 @@ test('start goes on when its embedded Postgres is killed with -9, and carries wh
     FIELDMIRROR_LOG_LEVEL: 'info',
   });
   await running.prints(/At work/);
-  await running.prints(/the sweep ended/);
+  await running.prints(/sweep\.ended/);
   const [pid, , , port] = (await readFile(join(home, 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
   process.kill(Number(pid), 'SIGKILL');
   await running.prints(/has ended; starting it anew/);

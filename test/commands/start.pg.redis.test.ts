@@ -67,7 +67,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
       ...place.env,
       FIELDMIRROR_LOG_LEVEL: 'info',
     });
-    await running.prints(/the sweep ended/);
+    await running.prints(/sweep\.ended/);
     await withClient(place.databaseUrl, (client) =>
       client.query(
         'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
@@ -82,7 +82,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     const place = await openPlaceOn(backend);
     const running = startCommand(['start'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
     await running.prints(/jobs nightly[\s\S]*At work/);
-    await running.prints(/"stream":"tasks"|the sweep ended/);
+    await running.prints(/"stream":"tasks"|sweep\.ended/);
     const stopAt = performance.now();
     running.process.kill('SIGINT');
     const ended = await running.ended;

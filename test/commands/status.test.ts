@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {drawStatus} from '../../src/commands/health/draw-status.ts';
 import type {AccountStatus, StreamHealth} from '../../src/views/account-status.ts';
-import {type Concern, findConcerns, isRefusal} from '../../src/views/concerns/concerns.ts';
+import {type Concern, findConcerns} from '../../src/views/concerns/concerns.ts';
 import type {OverdueSchedule, Schedule} from '../../src/warehouse/sweeps/schedules.ts';
 import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
 
@@ -170,25 +170,6 @@ describe('what needs a person', () => {
     expect(concerns).toHaveLength(1);
     expect(concerns[0]).toMatchObject({account: null, kind: 'overdue'});
     expect(concerns[0]?.text).toMatch(/^18 schedules .* 2 days \(acme: schedule 0; .*and 15 more\)$/);
-  });
-
-  test('is told without --check by the exit code only where records or changes were refused', () => {
-    const all: Concern['kind'][] = [
-      'stopped-account',
-      'failed',
-      'approval',
-      'quarantine',
-      'unproven',
-      'overdue',
-      'change-conflict',
-      'change-rejected',
-    ];
-    const concern = {account: null, stream: null, text: '', next: null};
-    expect(all.filter((kind) => isRefusal({...concern, kind}))).toEqual([
-      'failed',
-      'quarantine',
-      'change-rejected',
-    ]);
   });
 });
 

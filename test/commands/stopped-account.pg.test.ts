@@ -53,7 +53,7 @@ test.each([[['sync']], [['start', '--once']]])(
     for (const stream of streams)
       expect(stream).toMatchObject({state: 'failed', error: expect.stringMatching(/401 .*check the token/)});
     expect((await client.query('SELECT 1 FROM sync.sweeps WHERE ended_at IS NULL')).rowCount).toBe(0);
-    const status = await runCommand(['status', '--check', '--json'], env);
+    const status = await runCommand(['status', '--json'], env);
     expect(status).toMatchObject({code: 1, stdout: expect.stringContaining('"stopped-account"')});
   },
 );
@@ -85,11 +85,11 @@ async function isStopped(): Promise<string | null> {
   return rows[0]?.state_reason ?? null;
 }
 
-test('a token that is refused at the start of sync shows in status --check, until one is taken', async () => {
+test('a token that is refused at the start of sync shows in status, until one is taken', async () => {
   expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
   const wrong = await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'});
   expect(wrong).toMatchObject({code: 3, stderr: expect.stringContaining('401')});
-  const status = await runCommand(['status', '--check'], env);
+  const status = await runCommand(['status'], env);
   expect(status).toMatchObject({code: 1, stdout: expect.stringMatching(/FIELDMIRROR_API_TOKEN has it/)});
   expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
   expect(await isStopped()).toBeNull();

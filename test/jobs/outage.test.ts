@@ -2,7 +2,7 @@ import {beforeEach, expect, test} from 'vitest';
 import {Outage} from '../../jobs/queue/outage.ts';
 import {createLogger} from '../../src/base/log.ts';
 
-let lines: {msg: string; reason?: string; seconds?: number}[];
+let lines: {msg: string; reason?: string; durationMs?: number}[];
 let now: number;
 let outage: Outage;
 
@@ -18,7 +18,7 @@ test('half a minute of failures is two lines: when it went, and when it is back,
   for (now = 31_000; now < 60_000; now += 2_000) outage.succeeded();
   expect(lines).toEqual([
     expect.objectContaining({reason: 'connect ECONNREFUSED 0', msg: expect.stringContaining('out of reach')}),
-    expect.objectContaining({seconds: 31, msg: expect.stringContaining('within reach again')}),
+    expect.objectContaining({durationMs: 31_000, msg: expect.stringContaining('within reach again')}),
   ]);
 });
 

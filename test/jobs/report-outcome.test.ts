@@ -1,17 +1,166 @@
-import {expect, test} from 'vitest';
-import {reportOutcome} from '../../jobs/report-outcome.ts';
-import {RetryableError} from '../../src/base/errors.ts';
-import {createLogger} from '../../src/base/log.ts';
+import {describe, expect, test} from 'vitest';
+import {reportChange, reportOutcome, reportPush} from '../../jobs/report-outcome.ts';
+import {AccessError, RetryableError} from '../../src/base/errors.ts';
+import {createLogger, type Logger} from '../../src/base/log.ts';
+import type {Carried} from '../../src/sync/push/push-deps.ts';
+import type {SweepResult} from '../../src/sync/sweep/run-sweep.ts';
+import {type ClaimedSweep, countNames, type SweepCounts} from '../../src/warehouse/sweeps/sweep.ts';
 
-function linesAt(level: string, delayMs: number): string {
-  const lines: string[] = [];
-  const log = createLogger({level, secrets: [], destination: {write: (line) => void lines.push(line)}});
-  reportOutcome(log, '7', {outcome: 'postponed', error: new RetryableError('the reason'), delayMs});
-  return lines.join('');
+interface Line {
+  readonly level: number;
+  readonly msg: string;
+  readonly [fact: string]: unknown;
 }
 
+const levels = {debug: 20, info: 30, warn: 40, error: 50};
+
+function linesOf(write: (log: Logger) => void, level: keyof typeof levels = 'debug'): Line[] {
+  const lines: Line[] = [];
+  const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
+  write(createLogger({level, secrets: [], destination}));
+  return lines;
+}
+
+const none = Object.fromEntries(countNames.map((name) => [name, 0])) as unknown as SweepCounts;
+
+function sweep(own: Partial<ClaimedSweep> = {}): ClaimedSweep {
+  const target = {stream: 'jobs', mode: 'full', windowName: null, recordNumber: null};
+  return {sweepId: '12', accountName: 'acme', ...target, counts: none, ...own} as ClaimedSweep;
+}
+
+function ended(
+  own: Partial<Extract<SweepResult, {outcome: 'ended'}>> = {},
+  counts: Partial<SweepCounts> = {},
+): SweepResult {
+  const end = {state: 'certified', reasons: [], durationMs: 2_130} as const;
+  return {outcome: 'ended', sweep: sweep(), ...end, counts: {...none, ...counts}, ...own};
+}
+
+const report = (result: SweepResult, isWatched = false) =>
+  linesOf((log) => reportOutcome(log, {sweepId: '12', isWatched}, result));
+
+describe('a sweep that ended is one line', () => {
+  test('which a person can read aloud, with its facts beside', () => {
+    expect(report(ended({}, {records: 3_332, updated: 4, pages: 113}))).toEqual([
+      expect.objectContaining({
+        level: levels.info,
+        event: 'sweep.ended',
+        account: 'acme',
+        stream: 'jobs',
+        sweep: '12',
+        mode: 'full',
+        state: 'certified',
+        durationMs: 2_130,
+        records: 3_332,
+        pages: 113,
+        msg: 'sweep 12 of jobs (acme) certified: 3,332 records, 4 changed, in 2.1 s',
+      }),
+    ]);
+  });
+
+  test.each([
+    [
+      {sweep: sweep({mode: 'window', windowName: 'open'}), state: 'refreshed'},
+      {records: 1},
+      'sweep 12 of jobs, open (acme) refreshed: 1 record, nothing changed, in 2.1 s',
+    ],
+    [
+      {sweep: sweep({mode: 'record', recordNumber: '4711'})},
+      {records: 1, inserted: 1},
+      'sweep 12 of jobs 4711 (acme) certified: 1 record, 1 new, in 2.1 s',
+    ],
+    [
+      {durationMs: 75_000},
+      {records: 10, tombstoned: 2, quarantined: 3, revived: 1},
+      'sweep 12 of jobs (acme) certified: 10 records, 1 back, 2 gone, 3 in quarantine, in 1 min 15 s',
+    ],
+  ] as const)('in words that suit it: %#', (own, counts, words) => {
+    expect(report(ended(own, counts))[0]).toMatchObject({msg: words});
+  });
+
+  test('and a warning with the next step where it waits for a person, unless a person watches', () => {
+    const stopped = ended({state: 'stopped', reasons: ['90 rows are gone']});
+    expect(report(stopped)).toMatchObject([
+      {
+        level: levels.warn,
+        reasons: ['90 rows are gone'],
+        msg: expect.stringMatching(/; fieldmirror sweeps show 12$/),
+      },
+    ]);
+    expect(report(stopped, true)).toMatchObject([{level: levels.info}]);
+  });
+
+  test('and an error where it failed, unless a person watches or the account has the error', () => {
+    const failed = (error: Error): SweepResult => ({outcome: 'failed', sweep: sweep(), error, durationMs: 5});
+    const words = 'sweep 12 of jobs (acme) failed: no answer';
+    expect(report(failed(new Error('no answer')))).toMatchObject([
+      {level: levels.error, event: 'sweep.ended', state: 'failed', reason: 'no answer', msg: words},
+    ]);
+    expect(report(failed(new Error('no answer')), true)).toMatchObject([{level: levels.info}]);
+    expect(report(failed(new AccessError('401')))).toMatchObject([{level: levels.info}]);
+  });
+});
+
 test('a sweep that waits after a failure is a warning; one that is put back by a clean stop is none', () => {
-  expect(linesAt('warn', 5_000)).toContain('the reason');
-  expect(linesAt('warn', 0)).toBe('');
-  expect(linesAt('info', 0)).toContain('the reason');
+  const postponed = (delayMs: number): SweepResult => ({
+    outcome: 'postponed',
+    sweep: sweep(),
+    error: new RetryableError('the reason'),
+    delayMs,
+  });
+  expect(report(postponed(5_000))).toMatchObject([
+    {
+      level: levels.warn,
+      event: 'sweep.postponed',
+      msg: 'sweep 12 of jobs (acme) waits 5 s and goes on: the reason',
+    },
+  ]);
+  expect(report(postponed(0))).toMatchObject([{level: levels.info}]);
+});
+
+describe('a change', () => {
+  const change = {
+    ...{changeId: '17', operation: 'update', table: 'customers', number: '12', rowId: '3'},
+    ...{
+      externalKey: 'dana@example.com',
+      fields: {name: 'Dana'},
+      accountName: 'acme',
+      reason: 'Dana is taken',
+    },
+  } as unknown as Carried['change'];
+  const lines = (end: Carried['end'], own: Partial<Carried['change']> = {}) =>
+    linesOf((log) => reportChange(log, {change: {...change, ...own}, end, durationMs: 412}));
+
+  test('that ended is one line at info, without a value of it', () => {
+    const [line, ...others] = lines('done');
+    expect(others).toEqual([]);
+    expect(line).toMatchObject({
+      ...{level: levels.info, event: 'change.ended', account: 'acme', stream: 'customers', change: '17'},
+      ...{state: 'done', durationMs: 412, msg: 'change 17, update customers 12 (acme), done in 0.4 s'},
+    });
+    expect(JSON.stringify(line)).not.toMatch(/Dana|dana/);
+    expect(lines('rejected', {operation: 'create', number: null})[0]).toMatchObject({
+      event: 'change.ended',
+      msg: 'change 17, create customers, row 3 (acme), refused in 0.4 s',
+    });
+  });
+
+  test.each([
+    ['conflict', levels.info, 'change.conflict'],
+    ['in_doubt', levels.debug, 'change.in_doubt'],
+    ['postponed', levels.debug, 'change.postponed'],
+  ] as const)('that is %s has not ended, and says so', (end, level, event) => {
+    expect(lines(end)).toMatchObject([{level, event}]);
+  });
+});
+
+test('changes that need a person are one warning for a push, however many they are', () => {
+  const counts = {done: 9, rejected: 1_200, conflict: 1, postponed: 0, inDoubt: 0};
+  expect(linesOf((log) => reportPush(log, 'acme', counts))).toMatchObject([
+    {
+      ...{level: levels.warn, event: 'push.needs_person', account: 'acme', rejected: 1_200, conflict: 1},
+      msg: 'changes of acme need a person: 1,200 refused, 1 in conflict; fieldmirror changes list',
+    },
+  ]);
+  expect(linesOf((log) => reportPush(log, 'acme', {...counts, rejected: 0, conflict: 0}))).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import type {Agent, Dispatcher} from 'undici';
+import {inSpan} from '../../base/span.ts';
 import type {LearnedConcurrency, Load} from '../pace/learned-concurrency.ts';
 import type {Limiter} from '../pace/limiter.ts';
 import type {EndedRequest, RequestObserver} from '../pace/request-observer.ts';
@@ -39,6 +40,27 @@ const ours: ReadonlySet<EndedRequest['result']> = new Set(['aborted', 'withheld'
  * @throws {ExchangeError | BadCoding}
  */
 export async function sendOnce(
+  shared: Shared,
+  request: Dispatcher.DispatchOptions,
+  attempt: Attempt,
+): Promise<RawAnswer> {
+  return await inSpan('request', attributesOf(request), async (note) => {
+    const answer = await send(shared, request, attempt);
+    note({'http.response.status_code': answer.status, 'http.response.body.size': answer.bodyBytes});
+    return answer;
+  });
+}
+
+/** The query is left out: a filter may hold a value of a record. */
+function attributesOf({origin, path, method}: Dispatcher.DispatchOptions) {
+  return {
+    'http.request.method': method,
+    'server.address': new URL(String(origin)).hostname,
+    'url.path': path.replace(/\?.*$/s, ''),
+  };
+}
+
+async function send(
   {limits, learned, limiter, now, observer}: Shared,
   request: Dispatcher.DispatchOptions,
   {agent, kind, signal, onAttempt, mayStart}: Attempt,

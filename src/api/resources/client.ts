@@ -2,6 +2,7 @@
 // nothing more, so a read that the service does not have (show a charge) cannot be called. Writes are
 // requests of their own: operations.ts.
 
+import {inSpan} from '../../base/span.ts';
 import type {Asking, ReadRequest, Transport} from '../http/transport.ts';
 import type {ElementNames, FieldRecord} from '../xml/record.ts';
 import {queryOf} from './list-query.ts';
@@ -179,7 +180,8 @@ async function listPage(
 }
 
 async function fetchPage(transport: Transport, request: ReadRequest): Promise<RawPage> {
-  const answer = await transport.read(request);
+  const page = {'url.path': request.path, 'fieldmirror.page': Number(request.query?.page ?? 1)};
+  const answer = await inSpan('page', page, () => transport.read(request));
   if (isGone(answer)) throw refuseMissing(transport, request.path, answer);
   const {body, bodyBytes, contentType, dateHeader, ms} = answer;
   return {body, bodyBytes, contentType, dateHeader, ms};

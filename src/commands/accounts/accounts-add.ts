@@ -3,7 +3,7 @@ import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
 import {type SealingKey, seal} from '../../base/seal.ts';
 import type {Secret} from '../../base/secret.ts';
-import {expectTimeZone, isTimeZone} from '../../base/time-zone.ts';
+import {expectTimeZone, isTimeZone} from '../../base/spelling/time-zone.ts';
 import {allStreams} from '../../streams/all.ts';
 import {beginAccount} from '../../sync/accounts/begin-account.ts';
 import {demoName} from '../../views/demo-name.ts';

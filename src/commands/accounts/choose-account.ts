@@ -1,6 +1,6 @@
 import {FatalError, UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/nearest.ts';
-import {describeIdle} from '../../views/idle-account.ts';
+import {nearest} from '../../base/spelling/nearest.ts';
+import {describeIdle} from '../../views/concerns/idle-account.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 

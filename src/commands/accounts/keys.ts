@@ -2,7 +2,7 @@
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/nearest.ts';
+import {nearest} from '../../base/spelling/nearest.ts';
 import {formatAgo} from '../../views/format.ts';
 import {checkKeyName} from '../../views/key-name.ts';
 import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../warehouse/accounts/access/api-keys.ts';

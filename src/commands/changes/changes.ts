@@ -2,7 +2,7 @@
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/nearest.ts';
+import {nearest} from '../../base/spelling/nearest.ts';
 import {allWrites} from '../../streams/all.ts';
 import {readStory} from '../../views/change-story.ts';
 import {maskChange} from '../../views/change-words.ts';

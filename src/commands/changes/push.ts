@@ -1,13 +1,17 @@
 // The verb `push`: carries the due changes here and now; or shows the requests, and sends nothing.
 
+import {reportChange} from '../../../jobs/report-outcome.ts';
 import type {Config} from '../../base/config.ts';
 import {pushAccount} from '../../sync/push/push.ts';
+import type {Carried} from '../../sync/push/push-deps.ts';
 import {maskChange} from '../../views/change-words.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {countChanges} from '../../warehouse/changes/change-health.ts';
 import {listNeedy} from '../../warehouse/changes/change-log.ts';
+import {countMovingChanges} from '../../warehouse/health/under-way.ts';
 import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
 import {describeUnopened, listServed, requireOpened, type Served} from '../accounts/served-accounts.ts';
+import {type PushProgress, watchPush} from '../terminal/progress.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {type World, withWorld} from '../world.ts';
@@ -37,7 +41,8 @@ export async function push(config: Config, options: PushOptions, signal: AbortSi
     });
   return await withWorld(config, async (world) => {
     const {active, unopened} = await listPushed(world, name);
-    const pushed = await pushAll(world, active, signal);
+    const progress = watchPush(json);
+    const pushed = await pushAll(world, active, {signal, progress}).finally(() => progress.close());
     // A key that ends with this process would seal passwords that no other process opens.
     if (world.passwords.isKept) await world.passwords.makeReady();
     const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
@@ -57,17 +62,24 @@ async function listPushed(
   return {active: [account], unopened: []};
 }
 
-/** Carries the due changes of some accounts, one account after the other. */
+/** Carries the due changes of some accounts, one account after the other. @param watch - the progress is left open */
 export async function pushAll(
   world: Pick<World, 'pool' | 'databaseUrl' | 'openAccount' | 'openPassword' | 'log'>,
   accounts: readonly Account[],
-  signal: AbortSignal,
+  {signal, progress}: {readonly signal: AbortSignal; readonly progress?: PushProgress},
 ): Promise<Pushed> {
   const {pool} = world;
   const [clock] = (await pool.query<{now: string}>('SELECT clock_timestamp() AS now')).rows;
   const counted = [];
   for (const {accountId, name} of accounts) {
-    const counts = await pushAccount(world, accountId, signal);
+    const [moving] = await countMovingChanges(pool, [accountId]);
+    progress?.begin(name, moving?.left ?? 0);
+    const onCarried = (carried: Carried) => {
+      reportChange(world.log, carried);
+      // The others come round again.
+      if (carried.end !== 'postponed' && carried.end !== 'in_doubt') progress?.advance();
+    };
+    const counts = await pushAccount({...world, onCarried}, accountId, signal);
     const open = await countChanges(pool, [accountId]);
     counted.push({account: name, ...counts, open: open.map(({state, count}) => ({state, count}))});
   }

@@ -6,6 +6,7 @@ import {nameState} from '../../views/change-words.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import {formatNumber, formatRoughly} from '../../views/format.ts';
+import type {UnderWay} from '../../views/work/under-way.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';
 import type {Worker} from '../../warehouse/health/workers.ts';
 import {drawTable} from '../terminal/report.ts';
@@ -22,10 +23,11 @@ export function drawStatus(
     readonly place: string;
     readonly now: string;
     readonly workers: readonly Worker[];
+    readonly underWay?: readonly UnderWay[];
     readonly concerns: readonly Concern[];
   },
 ): string {
-  const {place, now, workers, concerns} = facts;
+  const {place, now, workers, underWay = [], concerns} = facts;
   if (accounts.length === 0) return `${place}: no account yet; fieldmirror start begins with one`;
   const needy = new Set(concerns.map(({account}) => account));
   const isFew = accounts.length <= fewAccounts;
@@ -34,6 +36,7 @@ export function drawStatus(
     `warehouse ${place}\n${drawWorkers(workers, now)}`,
     ...(isFew ? [] : [drawOverview(accounts, now)]),
     ...detailed.map((account) => drawAccount(account, now)),
+    ...drawUnderWay(underWay),
     ...drawEvents(accounts),
     drawConcerns(concerns),
   ].join('\n\n');
@@ -106,6 +109,13 @@ function describeLastFull({sweeps, lastEnded}: StreamHealth, now: string): strin
 function lastWindow({sweeps}: StreamHealth): string | undefined {
   const ends = sweeps.filter((sweep) => sweep.mode === 'window').flatMap((sweep) => sweep.endedAt ?? []);
   return ends.toSorted().at(-1);
+}
+
+function drawUnderWay(underWay: readonly UnderWay[]): string[] {
+  if (underWay.length === 0) return [];
+  const shown = underWay.slice(0, shownEvents).map(({text}) => wrap(`  ${text}`));
+  const left = underWay.length - shown.length;
+  return [['Under way:', ...shown, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n')];
 }
 
 function drawEvents(accounts: readonly AccountStatus[]): string[] {

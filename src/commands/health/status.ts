@@ -1,9 +1,10 @@
 import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {readAccounts} from '../../views/account-status.ts';
-import {findConcerns, isRefusal} from '../../views/concerns/concerns.ts';
+import {findConcerns} from '../../views/concerns/concerns.ts';
 import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
 import {findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
+import {readUnderWay} from '../../views/work/under-way.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
@@ -14,8 +15,6 @@ import {withWarehouse} from '../warehouse.ts';
 import {drawStatus} from './draw-status.ts';
 
 export interface StatusOptions {
-  /** Whether anything that needs a person makes the exit code 1. */
-  readonly check?: boolean;
   /** Name of the only account to look at. */
   readonly account?: string;
   readonly json: boolean;
@@ -23,8 +22,7 @@ export interface StatusOptions {
 
 /**
  * Health at a glance, from the rows alone: nothing is asked of the service or the queue.
- * @returns the exit code: 1 when a last full sweep failed or records are in quarantine; with `check` when anything
- *   needs a person
+ * @returns the exit code: 1 when anything needs a person, as the words say
  * @throws {UsageError} there is no account of that name
  */
 export async function status(config: Config, options: StatusOptions): Promise<number> {
@@ -39,15 +37,16 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
     const {now, accounts} = await readAccounts(pool, chosen);
     const workers = await listWorkers(pool);
     const keyIds = config.keys.map(({id}) => id);
+    const underWay = await readUnderWay(pool, chosen);
     const concerns = [
       ...findConcerns(accounts, now),
       ...findWorkerConcerns(accounts, {workers, keyIds}, now),
       ...findStarConcerns(await readWaitingSince(pool), now),
     ];
     print(options.json, {
-      json: {warehouse: place, now, workers, accounts, concerns},
-      text: drawStatus(accounts, {place, now, workers, concerns}),
+      json: {warehouse: place, now, workers, accounts, underWay, concerns},
+      text: drawStatus(accounts, {place, now, workers, underWay, concerns}),
     });
-    return concerns.some((concern) => options.check === true || isRefusal(concern)) ? 1 : 0;
+    return concerns.length > 0 ? 1 : 0;
   });
 }

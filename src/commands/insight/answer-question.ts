@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/nearest.ts';
+import {nearest} from '../../base/spelling/nearest.ts';
 import {tieOuts} from '../../insight/check/tie-outs.ts';
 import type {Question} from '../../insight/questions/question.ts';
 import {questions} from '../../insight/questions/questions.ts';

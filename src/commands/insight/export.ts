@@ -2,7 +2,7 @@ import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Config} from '../../base/config.ts';
 import {FatalError, UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/nearest.ts';
+import {nearest} from '../../base/spelling/nearest.ts';
 import {drawDbtSources} from '../../insight/dbt.ts';
 import {questions} from '../../insight/questions/questions.ts';
 import {members} from '../../insight/star/star.ts';

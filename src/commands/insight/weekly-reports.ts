@@ -29,16 +29,20 @@ export async function writeDueReports(
   }: {readonly folder: string; readonly accountIds: readonly string[]; readonly log: Logger},
 ): Promise<void> {
   const dues = await listDue(pool, accountIds).catch((error: unknown) => {
-    log.error({reason: String(error)}, 'the weekly reports could not be looked for; it is tried again');
+    log.error(
+      {event: 'report.failed', reason: String(error)},
+      'the weekly reports could not be looked for; it is tried again',
+    );
     return [];
   });
   for (const due of dues) {
     try {
       const file = await writeReport(pool, due, folder);
-      if (file !== null) log.info({account: due.name, file}, 'the weekly report is there');
+      if (file !== null)
+        log.info({event: 'report.written', account: due.name, file}, 'the weekly report is there');
     } catch (error) {
       log.error(
-        {account: due.name, reason: String(error)},
+        {event: 'report.failed', account: due.name, reason: String(error)},
         'the weekly report could not be made; it is tried again',
       );
     }

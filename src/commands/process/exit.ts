@@ -4,6 +4,7 @@
 import {CommanderError} from 'commander';
 import {FatalError, RetryableError, UsageError} from '../../base/errors.ts';
 import {tellAside} from '../../base/terminal.ts';
+import {describeMissingPackage} from './missing-package.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
 
@@ -22,10 +23,13 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
   if (error instanceof UsageError) return exitCodes.usage;
   if (error instanceof FatalError || error instanceof RetryableError) return exitCodes.dependency;
+  if (describeMissingPackage(error) !== null) return exitCodes.usage;
   return exitCodes.bug;
 }
 
 function describe(error: unknown, exitCode: number): string {
+  const missing = describeMissingPackage(error);
+  if (missing !== null) return missing;
   if (exitCode !== exitCodes.bug) return error instanceof Error ? error.message : String(error);
   const told = error instanceof Error ? error.stack : String(error);
   return `This is a bug in Fieldmirror; please report it.\n${told}`;

@@ -62,7 +62,7 @@ export async function sync(
 export function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
   return async (sweepId) => {
     const result = await runSweep(deps, sweepId, signal);
-    if (result.outcome === 'postponed') reportOutcome(deps.log, sweepId, result);
+    reportOutcome(deps.log, {sweepId, isWatched: true}, result);
     await refreshAfter(deps, result);
   };
 }

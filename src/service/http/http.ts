@@ -195,6 +195,6 @@ function toRefusal(error: unknown, log: Logger | undefined): Refusal {
   if (status === 413) return new Refusal(413, 'The request body is larger than 1 MB.');
   if (status >= 400 && status < 500) return new Refusal(status, 'The request cannot be understood.');
   const message = error instanceof Error ? error.message : String(error);
-  log?.error({message}, 'reference service: a request failed');
+  log?.error({event: 'service.failed', message}, 'reference service: a request failed');
   return new Refusal(500, "We're sorry, but something went wrong.");
 }

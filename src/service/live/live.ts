@@ -72,7 +72,8 @@ export async function startLive(
   const play = async () => {
     const to = toInstant(first + (now() - begun) * speed);
     const written = await playUntil(database, player, to);
-    if (written !== 0) log?.info({to, written}, 'reference service: the business went on');
+    if (written !== 0)
+      log?.info({event: 'service.went_on', to, written}, 'reference service: the business went on');
   };
   await play();
   let underWay: Promise<void> = Promise.resolve();
@@ -81,7 +82,12 @@ export async function startLive(
     if (isBusy) return;
     isBusy = true;
     underWay = play()
-      .catch((error: unknown) => log?.error({err: error}, 'reference service: the business stands still'))
+      .catch((error: unknown) =>
+        log?.error(
+          {event: 'service.stands_still', err: error},
+          'reference service: the business stands still',
+        ),
+      )
       .finally(() => {
         isBusy = false;
       });

@@ -94,7 +94,7 @@ export class Lists {
     listener.end().catch(() => {});
     if (this.#isClosed) return;
     this.#log?.warn(
-      {reason},
+      {event: 'service.notices_lost', reason},
       'reference service: lost the notifications; lists are read anew each time until they are back',
     );
     this.#retry();

@@ -23,7 +23,10 @@ export async function openDatabase(databaseUrl: string, log?: Logger): Promise<p
   });
   // An idle connection that breaks is replaced with the next query; without a listener it would end the process.
   database.on('error', (error) =>
-    log?.warn({message: error.message}, 'reference service: an idle connection broke'),
+    log?.warn(
+      {event: 'service.connection_broke', message: error.message},
+      'reference service: an idle connection broke',
+    ),
   );
   try {
     await installSchema(database);

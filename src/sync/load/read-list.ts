@@ -5,6 +5,7 @@ import type pg from 'pg';
 import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
 import {freeBytes} from '../../base/memory/free-bytes.ts';
 import {NumberSet} from '../../base/memory/number-set.ts';
+import {inSpan} from '../../base/span.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import type {ListEnd, Sample} from '../../warehouse/sweeps/evidence.ts';
 import {insertSightings, readSightings} from '../../warehouse/sweeps/sightings.ts';
@@ -241,13 +242,16 @@ class ListReading {
     const fields = this.#run.fields.take(batch.fields);
     // Reading goes on during the write: the checkpoint saves the counts up to here.
     const soFar = new Tally(tally.counts);
-    const written = await inSweepTransaction(deps.pool, async (client) => {
-      const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
-      await this.#noteSightings(client, sightings, nextPage);
-      await saveCheckpoint(client, sweep, {nextPage, counts: soFar.with(counts)});
-      await pass(this.#run, 'batch-written');
-      return counts;
-    });
+    const differing = {'fieldmirror.records': batch.rowSets.length, 'fieldmirror.next_page': nextPage};
+    const written = await inSpan('batch', differing, () =>
+      inSweepTransaction(deps.pool, async (client) => {
+        const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
+        await this.#noteSightings(client, sightings, nextPage);
+        await saveCheckpoint(client, sweep, {nextPage, counts: soFar.with(counts)});
+        await pass(this.#run, 'batch-written');
+        return counts;
+      }),
+    );
     tally.add(written);
     await pass(this.#run, 'batch-committed');
   }

@@ -19,8 +19,8 @@ import type {ShownRow} from './decide/remote.ts';
 import {backOffMs} from './end/back-off-ms.ts';
 import {end} from './end/end.ts';
 import {plan} from './plan/plan.ts';
-import {defaultSettlePolicy, type PushDeps} from './push-deps.ts';
-import type {PushEnd, PushRun} from './push-run.ts';
+import {defaultSettlePolicy, type PushDeps, type PushEnd} from './push-deps.ts';
+import type {PushRun} from './push-run.ts';
 import {begin} from './send/begin.ts';
 import {judge, send} from './send/send.ts';
 

@@ -1,4 +1,5 @@
 import type {Secret} from '../../base/secret.ts';
+import type {ClaimedChange} from '../../warehouse/changes/claim-changes.ts';
 import type {Clocks} from '../lease.ts';
 import type {SweepDeps} from '../sweep/sweep-deps.ts';
 import type {PushStep} from './push-step.ts';
@@ -24,6 +25,8 @@ export const defaultSettlePolicy: SettlePolicy = {
 export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'openAccount' | 'log'> {
   /** Opens the sealed password of a change; null where this process cannot, or it was dropped. */
   readonly openPassword?: (changeId: string) => Promise<Secret | null>;
+  /** Called for each change that a push has carried as far as it goes now. */
+  readonly onCarried?: (carried: Carried) => void;
   /** Called at each step of a change; a test may end the process there. */
   readonly onStep?: (step: PushStep, changeId: string) => Promise<void>;
   /** How long a change is ours by the database's clock, unless renewed. */
@@ -31,6 +34,18 @@ export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'open
   /** The clocks that measure leases in this process; the machine's unless a test has its own. */
   readonly clocks?: Clocks;
   readonly settle?: Partial<SettlePolicy>;
+}
+
+/** The outcome of a change for now. */
+export type PushEnd = 'done' | 'rejected' | 'conflict' | 'postponed' | 'in_doubt';
+
+/** A change that a push had in hand. */
+export interface Carried {
+  /** As it was taken up. */
+  readonly change: ClaimedChange;
+  readonly end: PushEnd;
+  /** In hand for so long, by the clock of this process. */
+  readonly durationMs: number;
 }
 
 /** The outcomes of the claimed changes, counted. */

@@ -19,6 +19,3 @@ export interface PushRun extends ChangeContext, ChangeFacts {
   /** Kinds of values that were stopped meanwhile. */
   readonly stops: StoppedKinds;
 }
-
-/** The outcome of a change for now. */
-export type PushEnd = 'done' | 'rejected' | 'conflict' | 'postponed' | 'in_doubt';

@@ -1,4 +1,6 @@
 import {AccessError} from '../../base/errors.ts';
+import {inSpan} from '../../base/span.ts';
+import type {ClaimedChange} from '../../warehouse/changes/claim-changes.ts';
 import {readRules} from '../../warehouse/changes/rules/write-rules.ts';
 import {Claims} from './claims.ts';
 import {giveBackFailed} from './end/give-back.ts';
@@ -26,11 +28,16 @@ export async function pushAccount(
   const work = async () => {
     for (let held = await claims.next(); held !== null; held = await claims.next()) {
       const {change} = held;
-      const end = await pushChange(deps, held, together).catch(async (error: unknown) => {
-        if (error instanceof AccessError) stopping.abort();
-        return await giveBackFailed(deps, change, {error, isShutdown: signal.aborted});
+      const end = await inSpan('change', attributesOf(change), async (note) => {
+        const reached = await pushChange(deps, held, together).catch(async (error: unknown) => {
+          if (error instanceof AccessError) stopping.abort();
+          return await giveBackFailed(deps, change, {error, isShutdown: signal.aborted});
+        });
+        note({'fieldmirror.outcome': reached});
+        return reached;
       });
       counts[end === 'in_doubt' ? 'inDoubt' : end]++;
+      deps.onCarried?.({change, end, durationMs: Math.round(performance.now() - held.claimedMs)});
       claims.end(held);
     }
   };
@@ -46,4 +53,13 @@ export async function pushAccount(
   const failed = ends.find((end) => end.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
   return counts;
+}
+
+function attributesOf({accountName, table, operation, changeId}: ClaimedChange) {
+  return {
+    'fieldmirror.account': accountName,
+    'fieldmirror.table': table,
+    'fieldmirror.operation': operation,
+    'fieldmirror.change': changeId,
+  };
 }

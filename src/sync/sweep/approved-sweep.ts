@@ -8,13 +8,13 @@ import {
 import {askNumbers} from '../verify/ask-numbers.ts';
 import {markGone} from '../verify/mark-gone.ts';
 import {endRun} from './end-run.ts';
-import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
+import {type Finished, type SweepRun, scopeOf} from './sweep-run.ts';
 
 /**
  * Carries out a person's approval: each suspect is asked for once more, because it may have come back since.
  * All that are gone are marked deleted, however many they are.
  */
-export async function sweepApproved(run: SweepRun): Promise<Ended> {
+export async function sweepApproved(run: SweepRun): Promise<Finished> {
   const {deps, sweep} = run;
   const suspects = await listTombstones(deps.pool, sweep.sweepId);
   const keep = (client: pg.ClientBase, {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string}) =>

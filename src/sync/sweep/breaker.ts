@@ -5,7 +5,7 @@ import type {NumberSet} from '../../base/memory/number-set.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {keepSuspects} from '../../warehouse/sweeps/tombstones.ts';
 import {endRun} from './end-run.ts';
-import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
+import {type Finished, type SweepRun, scopeOf} from './sweep-run.ts';
 
 const alwaysAllowed = 50;
 const share = 0.02;
@@ -19,7 +19,7 @@ export function tombstoneLimit(liveRows: number): number {
 export async function trip(
   run: SweepRun,
   stopped: {readonly evidence: Evidence; readonly suspects: NumberSet; readonly reason: string},
-): Promise<Ended> {
+): Promise<Finished> {
   const {evidence, suspects, reason} = stopped;
   return await endRun(run, {state: 'stopped', reasons: [reason], evidence}, async (client) => {
     await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});

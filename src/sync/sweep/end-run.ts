@@ -2,7 +2,7 @@ import type pg from 'pg';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import type {SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {endSweep} from '../../warehouse/sweeps/sweeps.ts';
-import {type Ended, pass, type SweepRun} from './sweep-run.ts';
+import {type Ended, type Finished, pass, type SweepRun} from './sweep-run.ts';
 
 /**
  * Writes the end of a sweep, in one transaction with the writes that belong to it.
@@ -12,15 +12,15 @@ export async function endRun(
   run: SweepRun,
   end: Ended,
   conclude: (client: pg.ClientBase) => Promise<Partial<SweepCounts>> = async () => ({}),
-): Promise<Ended> {
+): Promise<Finished> {
   const {deps, sweep, tally} = run;
-  const done = await inSweepTransaction(deps.pool, async (client) => {
+  const {counts, durationMs} = await inSweepTransaction(deps.pool, async (client) => {
     const counts = await conclude(client);
-    await endSweep(client, sweep, {...end, counts: tally.with(counts)});
+    const durationMs = await endSweep(client, sweep, {...end, counts: tally.with(counts)});
     await pass(run, 'end-written');
-    return counts;
+    return {counts, durationMs};
   });
-  tally.add(done);
+  tally.add(counts);
   await pass(run, 'end-committed');
-  return end;
+  return {...end, durationMs};
 }

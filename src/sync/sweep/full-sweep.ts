@@ -15,7 +15,7 @@ import {type Findings, resolveOpenNumbers} from '../verify/resolve-open-numbers.
 import {type SecondPass, verifyList} from '../verify/verify-list.ts';
 import {tombstoneLimit, trip} from './breaker.ts';
 import {endRun} from './end-run.ts';
-import {type Ended, pass, type SweepRun, scopeOf} from './sweep-run.ts';
+import {type Finished, pass, type SweepRun, scopeOf} from './sweep-run.ts';
 
 const noSample = {records: 0, altered: 0, isWhole: false};
 
@@ -23,7 +23,7 @@ const noSample = {records: 0, altered: 0, isWhole: false};
  * Carries a full sweep to its end and writes that end.
  * @throws {RetryableError} the service or the database failed in passing; the checkpoint stays
  */
-export async function sweepFull(run: SweepRun): Promise<Ended> {
+export async function sweepFull(run: SweepRun): Promise<Finished> {
   const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
   const held = await readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
   const limit = tombstoneLimit(held.live.size);
@@ -69,7 +69,7 @@ function describe(first: FirstPass, second: SecondPass): NonNullable<Evidence['s
 async function certify(
   run: SweepRun,
   {evidence, reasons}: {readonly evidence: Evidence; readonly reasons: readonly string[]},
-): Promise<Ended> {
+): Promise<Finished> {
   const state = reasons.length === 0 ? 'certified' : 'uncertified';
   const {known, records} = run.tally.counts;
   return await endRun(run, {state, reasons, evidence}, async (client) => {
@@ -85,14 +85,14 @@ async function certify(
 async function stop(
   run: SweepRun,
   {evidence, findings}: {readonly evidence: Evidence; readonly findings: Findings},
-): Promise<Ended> {
+): Promise<Finished> {
   const {gone, suspects} = findings;
   const reason = `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ${suspects.size} more are not in its list, and one sweep may mark ${evidence.tombstoneLimit} deleted`;
   return await trip(run, {evidence, suspects, reason});
 }
 
 /** A list that is suddenly empty is not believed: its missing records are not even asked for. */
-async function refuseEmpty(run: SweepRun, held: HeldNumbers, evidence: Evidence): Promise<Ended> {
+async function refuseEmpty(run: SweepRun, held: HeldNumbers, evidence: Evidence): Promise<Finished> {
   const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
   return await trip(run, {evidence, suspects: held.live, reason});

@@ -5,14 +5,14 @@ import {keepAnswers} from '../../warehouse/sweeps/tombstones.ts';
 import {type Answers, askNumbers} from '../verify/ask-numbers.ts';
 import {markGone} from '../verify/mark-gone.ts';
 import {endRun} from './end-run.ts';
-import {type Ended, type SweepRun, scopeOf} from './sweep-run.ts';
+import {type Finished, type SweepRun, scopeOf} from './sweep-run.ts';
 
 /**
  * Asks for one record by its number and brings it into the warehouse. A held record that is gone gets its
  * tombstone. "No such record" is an answer too: where no row of it is held, both sides agree already.
  * @throws {RecordError} the record that came cannot be taken, or the answer is not about it
  */
-export async function sweepRecord(run: SweepRun): Promise<Ended> {
+export async function sweepRecord(run: SweepRun): Promise<Finished> {
   const {deps, sweep, stream} = run;
   const number = sweep.recordNumber ?? '';
   const isHeld = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});

@@ -1,9 +1,10 @@
 import {AccessError, NoRoomError, RetryableError} from '../../base/errors.ts';
+import {inSpan} from '../../base/span.ts';
 import {findStream} from '../../streams/all.ts';
 import {stopAccount} from '../../warehouse/accounts/accounts.ts';
 import {inTransaction} from '../../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
-import type {Sweep, SweepCounts} from '../../warehouse/sweeps/sweep.ts';
+import type {ClaimedSweep, Sweep, SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {claimSweep, endSweep, postponeSweep, renewLease} from '../../warehouse/sweeps/sweeps.ts';
 import {judgeAccess} from '../accounts/replaced-token.ts';
 import {Leases, machineClocks} from '../lease.ts';
@@ -12,20 +13,27 @@ import {sweepApproved} from './approved-sweep.ts';
 import {sweepFull} from './full-sweep.ts';
 import {sweepRecord} from './record-sweep.ts';
 import type {SweepDeps} from './sweep-deps.ts';
-import type {Ended, SweepRun} from './sweep-run.ts';
+import type {Finished, SweepRun} from './sweep-run.ts';
 import {Tally} from './tally.ts';
 import {sweepWindow} from './window-sweep.ts';
 
 export type SweepResult =
   | {readonly outcome: 'not-due'}
-  | {
+  | ({
       readonly outcome: 'ended';
-      readonly state: Ended['state'];
-      readonly reasons: readonly string[];
       readonly counts: SweepCounts;
-    }
-  | {readonly outcome: 'postponed'; readonly error: RetryableError; readonly delayMs: number}
-  | {readonly outcome: 'failed'; readonly error: Error};
+    } & Pick<Finished, 'state' | 'reasons' | 'durationMs'> &
+      Taken)
+  | ({readonly outcome: 'postponed'; readonly error: RetryableError; readonly delayMs: number} & Taken)
+  | ({readonly outcome: 'failed'; readonly error: Error; readonly durationMs: number} & Taken);
+
+/** The result of a sweep that was taken up. */
+type Carried = Exclude<SweepResult, {outcome: 'not-due'}>;
+
+interface Taken {
+  /** As it was taken up. */
+  readonly sweep: ClaimedSweep;
+}
 
 /** A sweep is ours for this long by the database's clock; the lease of a killed process expires. */
 const defaultLeaseMs = 15_000;
@@ -47,14 +55,39 @@ export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSi
   const since = machineClocks();
   const sweep = await claimSweep(deps.pool, sweepId, leaseMs);
   if (sweep === null) return {outcome: 'not-due'};
+  return await inSpan('sweep', attributesOf(sweep), async (note) => {
+    const result = await runTaken(deps, sweep, {leaseMs, since, signal});
+    note({'fieldmirror.outcome': result.outcome === 'ended' ? result.state : result.outcome});
+    if (result.outcome === 'ended') note({'fieldmirror.records': result.counts.records});
+    return result;
+  });
+}
+
+function attributesOf({accountName, stream, sweepId, mode}: ClaimedSweep) {
+  return {
+    'fieldmirror.account': accountName,
+    'fieldmirror.stream': stream,
+    'fieldmirror.sweep': sweepId,
+    'fieldmirror.mode': mode,
+  };
+}
+
+interface Hold {
+  readonly leaseMs: number;
+  readonly since: readonly number[];
+  readonly signal: AbortSignal;
+}
+
+async function runTaken(deps: SweepDeps, sweep: ClaimedSweep, hold: Hold): Promise<Carried> {
   try {
-    return await runLeased(deps, sweep, {leaseMs, since, signal});
+    return await runLeased(deps, sweep, hold);
   } catch (error) {
-    return await postponeFailed(deps, {sweep, error, isShutdown: signal.aborted}).catch(
-      (unsettled: unknown): SweepResult => {
+    return await postponeFailed(deps, {sweep, error, isShutdown: hold.signal.aborted}).catch(
+      (unsettled: unknown): Carried => {
         // The failure could not be written, or another worker has the sweep by now: our lease expires.
         const reason = explainDatabaseError(unsettled, deps.databaseUrl).message;
-        return {outcome: 'postponed', error: new RetryableError(reason, {cause: error}), delayMs: leaseMs};
+        const lost = new RetryableError(reason, {cause: error});
+        return {outcome: 'postponed', sweep, error: lost, delayMs: hold.leaseMs};
       },
     );
   }
@@ -63,13 +96,9 @@ export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSi
 /** Does the work of a sweep while its lease is renewed beside it. */
 async function runLeased(
   deps: SweepDeps,
-  sweep: Sweep,
-  {
-    leaseMs,
-    since,
-    signal,
-  }: {readonly leaseMs: number; readonly since: readonly number[]; readonly signal: AbortSignal},
-): Promise<SweepResult> {
+  sweep: ClaimedSweep,
+  {leaseMs, since, signal}: Hold,
+): Promise<Carried> {
   const leases = new Leases<Sweep>({
     leaseMs,
     clocks: machineClocks,
@@ -84,19 +113,19 @@ async function runLeased(
   }
 }
 
-async function runClaimed(deps: SweepDeps, sweep: Sweep, signal: AbortSignal): Promise<SweepResult> {
+async function runClaimed(deps: SweepDeps, sweep: ClaimedSweep, signal: AbortSignal): Promise<Carried> {
   await deps.onSweepStep?.('claimed');
   const account = await deps.openAccount(sweep.accountId);
   const tally = new Tally(sweep.counts);
   const stream = findStream(sweep.stream);
   const run: SweepRun = {deps, sweep, stream, account, tally, fields: new FieldSightings(stream), signal};
-  const {state, reasons} = await runByMode(run).catch(async (error: unknown) => {
+  const {state, reasons, durationMs} = await runByMode(run).catch(async (error: unknown) => {
     throw await judgeAccess(error, account);
   });
-  return {outcome: 'ended', state, reasons, counts: tally.counts};
+  return {outcome: 'ended', sweep, state, reasons, durationMs, counts: tally.counts};
 }
 
-async function runByMode(run: SweepRun): Promise<Ended> {
+async function runByMode(run: SweepRun): Promise<Finished> {
   const {mode, stage} = run.sweep;
   if (mode === 'record') return await sweepRecord(run);
   if (mode === 'window') return await sweepWindow(run);
@@ -106,27 +135,27 @@ async function runByMode(run: SweepRun): Promise<Ended> {
 /** Notes in the sweep's row why it stopped; the row decides when the sweep goes on. */
 async function postponeFailed(
   deps: SweepDeps,
-  failed: {readonly sweep: Sweep; readonly error: unknown; readonly isShutdown: boolean},
-): Promise<SweepResult> {
+  failed: Taken & {readonly error: unknown; readonly isShutdown: boolean},
+): Promise<Carried> {
   const {sweep, isShutdown} = failed;
   const error = explainDatabaseError(failed.error, deps.databaseUrl);
   if (isShutdown) {
     await postponeSweep(deps.pool, sweep, {delayMs: 0, isFailure: false, error: null});
-    return {outcome: 'postponed', error: new RetryableError('the process stops'), delayMs: 0};
+    return {outcome: 'postponed', sweep, error: new RetryableError('the process stops'), delayMs: 0};
   }
   if (error instanceof NoRoomError) {
     await postponeSweep(deps.pool, sweep, {delayMs: noRoomDelayMs, isFailure: false, error: error.message});
-    return {outcome: 'postponed', error, delayMs: noRoomDelayMs};
+    return {outcome: 'postponed', sweep, error, delayMs: noRoomDelayMs};
   }
   if (error instanceof RetryableError && sweep.failures + 1 < maxAttempts) {
     const delayMs = Math.min(error.retryAfterMs ?? firstDelayMs * 2 ** sweep.failures, maxDelayMs);
     await postponeSweep(deps.pool, sweep, {delayMs, isFailure: true, error: error.message});
-    return {outcome: 'postponed', error, delayMs};
+    return {outcome: 'postponed', sweep, error, delayMs};
   }
-  await inTransaction(deps.pool, async (client) => {
+  const durationMs = await inTransaction(deps.pool, async (client) => {
     // Every other request would be refused too: the account is stopped until a person has acted.
     if (error instanceof AccessError) await stopAccount(client, sweep.accountId, error.message);
-    await endSweep(client, sweep, {state: 'failed', error: error.message});
+    return await endSweep(client, sweep, {state: 'failed', error: error.message});
   });
-  return {outcome: 'failed', error};
+  return {outcome: 'failed', sweep, error, durationMs};
 }

@@ -1,6 +1,6 @@
 import type {Stream} from '../../streams/stream.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
-import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
+import type {ClaimedSweep} from '../../warehouse/sweeps/sweep.ts';
 import type {FieldSightings} from '../load/field-sightings.ts';
 import type {AccountApi, SweepDeps} from './sweep-deps.ts';
 import type {SweepStep} from './sweep-step.ts';
@@ -9,7 +9,7 @@ import type {Tally} from './tally.ts';
 /** One sweep under way in this process. */
 export interface SweepRun {
   readonly deps: SweepDeps;
-  readonly sweep: Sweep;
+  readonly sweep: ClaimedSweep;
   readonly stream: Stream;
   readonly account: AccountApi;
   readonly tally: Tally;
@@ -24,6 +24,12 @@ export interface Ended {
   readonly state: 'certified' | 'refreshed' | 'uncertified' | 'stopped';
   readonly reasons: readonly string[];
   readonly evidence: Evidence;
+}
+
+/** The end of a sweep, written. */
+export interface Finished extends Ended {
+  /** From its first claim, by the database's clock. */
+  readonly durationMs: number;
 }
 
 /** The account, stream and id of a sweep: nearly every statement of the warehouse takes them. */

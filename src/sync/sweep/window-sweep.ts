@@ -1,13 +1,13 @@
 import {readFirstPass} from '../load/read-list.ts';
 import {doubtsOfList} from '../verify/list-doubts.ts';
 import {endRun} from './end-run.ts';
-import type {Ended, SweepRun} from './sweep-run.ts';
+import type {Finished, SweepRun} from './sweep-run.ts';
 
 /**
  * Brings the records that a filter lets through. The others are not looked at, so nothing follows from
  * absence, and no window is certified: a window that was read as a whole is refreshed.
  */
-export async function sweepWindow(run: SweepRun): Promise<Ended> {
+export async function sweepWindow(run: SweepRun): Promise<Finished> {
   const first = await readFirstPass(run);
   const {lastPage, endedBy, seen} = first;
   const evidence = {firstPass: {lastPage, endedBy, numbers: seen.size}};

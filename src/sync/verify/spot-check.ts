@@ -114,7 +114,7 @@ export class SpotCheck {
     if (altered[0]?.table === stream.table) tally.add({updated: written[0] ?? 0});
     if (rows > 0)
       deps.log.warn(
-        {account: accountId, stream: stream.name, rows},
+        {event: 'rows.repaired', account: sweep.accountName, stream: stream.name, sweep: sweepId, rows},
         'rows held something else than the service had sent, though nothing had said that they were changed: they hold it again',
       );
   }

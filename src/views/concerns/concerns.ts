@@ -1,7 +1,7 @@
 import type {AccountStatus, StreamHealth} from '../account-status.ts';
 import {formatDuration, formatNumber} from '../format.ts';
-import {listWaysOn} from '../idle-account.ts';
 import {describeLateChanges, type LateChangeKind} from './change-concerns.ts';
+import {listWaysOn} from './idle-account.ts';
 
 /** Something that does not mend itself: a person must look, decide or act. */
 export interface Concern {
@@ -57,13 +57,6 @@ export function findConcerns(accounts: readonly AccountStatus[], now: string): C
     ]),
     ...(overdue === null ? [] : [overdue]),
   ];
-}
-
-/** True where `status` exits with 1 even without `--check`: records or changes were refused. */
-export function isRefusal({kind}: Concern): boolean {
-  return (
-    kind === 'failed' || kind === 'quarantine' || kind === 'change-rejected' || kind === 'change-altered'
-  );
 }
 
 function concernsOfAccount({account}: AccountStatus): Concern[] {

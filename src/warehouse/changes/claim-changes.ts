@@ -6,6 +6,8 @@ import {type Change, changeColumns} from './change.ts';
 
 /** A change that is ours for as long as the lease says. */
 export interface ClaimedChange extends Change {
+  /** Name of the account. */
+  readonly accountName: string;
   /** By the database's clock. */
   readonly claimedAt: string;
   /** Version of the account's row: it differs once the account was written since. */
@@ -66,6 +68,7 @@ export async function claimChanges(
          FROM ready WHERE held.change_id = ready.change_id
     RETURNING held.*)
      SELECT ${changeColumns}, now() AS "claimedAt",
+            (SELECT name FROM sync.accounts WHERE account_id = $1) AS "accountName",
             (SELECT xmin::text FROM sync.accounts WHERE account_id = $1) AS "accountVersion",
             extract(epoch FROM now() - CASE state WHEN 'in_doubt' THEN ${lastRequestEnd('claimed')} ELSE sent_at END)::double precision * 1000
               AS "requestEndedAgoMs",

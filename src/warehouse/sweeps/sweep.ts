@@ -52,6 +52,11 @@ export interface Sweep extends ReadRow<Row, (typeof columns)[number]> {
   readonly counts: SweepCounts;
 }
 
+/** A sweep that was taken up, with the name of its account. */
+export interface ClaimedSweep extends Sweep {
+  readonly accountName: string;
+}
+
 export type SweepMode = Sweep['mode'];
 export type SweepState = Sweep['state'];
 export type SweepStage = Sweep['stage'];

@@ -4,6 +4,7 @@ import type {Queryable} from '../postgres/database.ts';
 import type {Evidence, Sample} from './evidence.ts';
 import {
   type Claim,
+  type ClaimedSweep,
   countNames,
   isLatestOpinion,
   type Sweep,
@@ -45,15 +46,20 @@ export async function requestSweep(db: Queryable, request: SweepRequest): Promis
  * Takes a sweep up, for as long as the lease says by the database's clock, unless it is renewed.
  * @returns null when it is not due, another worker has it, or its account is paused or stopped
  */
-export async function claimSweep(db: Queryable, sweepId: string, leaseMs: number): Promise<Sweep | null> {
-  const {rows} = await db.query<Sweep>(
+export async function claimSweep(
+  db: Queryable,
+  sweepId: string,
+  leaseMs: number,
+): Promise<ClaimedSweep | null> {
+  const {rows} = await db.query<ClaimedSweep>(
     `UPDATE sync.sweeps
         SET state = 'running', fence = fence + 1, started_at = coalesce(started_at, now()),
             lease_until = now() + $2 * interval '1 millisecond'
       WHERE sweep_id = $1 AND ((state = 'due' AND due_at <= now()) OR (state = 'running' AND lease_until < now()))
         AND EXISTS (SELECT FROM sync.accounts AS account
                      WHERE account.account_id = sweeps.account_id AND account.state = 'active')
-  RETURNING ${sweepColumns}`,
+  RETURNING ${sweepColumns},
+            (SELECT name FROM sync.accounts AS account WHERE account.account_id = sweeps.account_id) AS "accountName"`,
     [sweepId, leaseMs],
   );
   return rows[0] ?? null;
@@ -115,18 +121,19 @@ export interface EndedSweep {
 /**
  * Ends a sweep. The row itself demands reasons of one that is uncertified or stopped, an error of a failed one, and
  * neither of one that is certified or refreshed.
+ * @returns how long the sweep took, in milliseconds, from its first claim
  * @throws {RetryableError} the sweep is no longer ours
  */
-export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Promise<void> {
-  const {rowCount} = await db.query(
+export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Promise<number> {
+  const {rows} = await db.query<{durationMs: number}>(
     `WITH ended AS (
        UPDATE sync.sweeps
           SET state = $3, reasons = $4, error = $5, evidence = coalesce($6, evidence), ended_at = now(),
               lease_until = NULL${end.counts === undefined ? '' : `, ${setCounts(7)}`}
         WHERE sweep_id = $1 AND fence = $2 AND state = 'running'
-    RETURNING sweep_id), forgotten AS (
+    RETURNING sweep_id, round(1000 * extract(epoch FROM ended_at - started_at))::double precision AS "durationMs"), forgotten AS (
        DELETE FROM sync.sightings WHERE sweep_id IN (SELECT sweep_id FROM ended))
-     SELECT FROM ended`,
+     SELECT "durationMs" FROM ended`,
     [
       claim.sweepId,
       claim.fence,
@@ -137,7 +144,9 @@ export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Pr
       ...(end.counts === undefined ? [] : countValues(end.counts)),
     ],
   );
-  if (rowCount !== 1) throw lost(claim);
+  const [ended] = rows;
+  if (ended === undefined) throw lost(claim);
+  return ended.durationMs;
 }
 
 function setCounts(first: number): string {

@@ -68,11 +68,8 @@ describe('dates that the service reads the other way round', () => {
     expect(await listLateChanges(place.pool, [place.accountId])).toMatchObject([
       {lateness: 'altered', changeId: '1', reason: 'scheduled_at; further changes of instant are held'},
     ]);
-    const {needy} = await pushAll(
-      place.world(),
-      await listAccounts(place.pool),
-      new AbortController().signal,
-    );
+    const {signal} = new AbortController();
+    const {needy} = await pushAll(place.world(), await listAccounts(place.pool), {signal});
     expect(needy.map(({changeId}) => changeId)).toEqual(['1']);
   });
 

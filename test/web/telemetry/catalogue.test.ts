@@ -3,7 +3,7 @@ import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {catalogue, questions} from '../../../src/web/telemetry/catalogue.ts';
 
-const operating = readFileSync(join(import.meta.dirname, '../../../docs/operating.md'), 'utf8');
+const operating = readFileSync(join(import.meta.dirname, '../../../docs/watching.md'), 'utf8');
 
 test('names have base units, counters alone end in _total, and what is measured in seconds says so', () => {
   for (const {name, type} of catalogue) {
@@ -34,7 +34,7 @@ test('labels are the account, its stream, and words of our own', () => {
   expect([...labels].filter((label) => !['account', 'stream', ...words].includes(label))).toEqual([]);
 });
 
-test('docs/operating.md lists every metric under its question, and no other', () => {
+test('docs/watching.md lists every metric under its question, and no other', () => {
   const [, section = ''] = /^## Metrics$([\s\S]*?)^## /m.exec(operating) ?? [];
   const rows = section.match(/^\| (?!question|-).*$/gm) ?? [];
   const cells = rows.map((row) =>

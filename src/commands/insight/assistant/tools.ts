@@ -5,7 +5,7 @@ import type {CallToolResult} from '@modelcontextprotocol/sdk/types.js';
 import type pg from 'pg';
 import {z} from 'zod';
 import {UsageError} from '../../../base/errors.ts';
-import {nearest} from '../../../base/nearest.ts';
+import {nearest} from '../../../base/spelling/nearest.ts';
 import {questions} from '../../../insight/questions/questions.ts';
 import {members} from '../../../insight/star/star.ts';
 import type {Account} from '../../../warehouse/accounts/accounts.ts';

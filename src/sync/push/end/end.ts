@@ -26,7 +26,8 @@ import {
   type Postponed,
   type Rejected,
 } from '../decide/decision.ts';
-import type {PushEnd, PushRun} from '../push-run.ts';
+import type {PushEnd} from '../push-deps.ts';
+import type {PushRun} from '../push-run.ts';
 import {writeRemote} from './write-remote.ts';
 
 /**

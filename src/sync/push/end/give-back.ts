@@ -7,8 +7,7 @@ import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
 import {giveBackChange} from '../../../warehouse/changes/move-changes.ts';
 import {explainDatabaseError} from '../../../warehouse/postgres/database-errors.ts';
 import {failureDelayMs} from '../decide/postponements.ts';
-import type {PushDeps} from '../push-deps.ts';
-import type {PushEnd} from '../push-run.ts';
+import type {PushDeps, PushEnd} from '../push-deps.ts';
 import {backOffMs} from './back-off-ms.ts';
 
 /** Notes the error in the row. A change that was being sent is in doubt: only an answer makes it certain. */
@@ -28,9 +27,19 @@ export async function giveBackFailed(
     return state === 'in_doubt' ? 'in_doubt' : 'postponed';
   } catch (unsettled) {
     // The error could not be written, or another worker has the change by now: our lease expires.
-    deps.log.debug({change: change.changeId, reason: String(unsettled)}, 'a change is left to its lease');
+    deps.log.debug(
+      {event: 'change.left', ...factsOf(change), reason: String(unsettled)},
+      'a change is left to its lease',
+    );
     return 'postponed';
   } finally {
-    deps.log.debug({change: change.changeId, reason: error.message}, 'a change is given back');
+    deps.log.debug(
+      {event: 'change.given_back', ...factsOf(change), reason: error.message},
+      'a change is given back',
+    );
   }
+}
+
+function factsOf({accountName, changeId}: ClaimedChange) {
+  return {account: accountName, change: changeId};
 }

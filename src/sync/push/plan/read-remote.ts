@@ -50,7 +50,11 @@ export async function readBack(run: ChangeContext, number: string): Promise<Remo
     return isGone(remote) ? null : remote;
   } catch (error) {
     run.signal.throwIfAborted();
-    run.deps.log.debug({change: run.change.changeId, reason: String(error)}, 'could not be read back');
+    const {accountName: account, changeId: change} = run.change;
+    run.deps.log.debug(
+      {event: 'change.unread', account, change, reason: String(error)},
+      'a record that was written could not be read back',
+    );
     return null;
   }
 }

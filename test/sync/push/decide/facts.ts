@@ -40,6 +40,7 @@ const blank: ClaimedChange = {
   looks: 0,
   result: null,
   settledAt: null,
+  accountName: 'acme',
   claimedAt: '2027-03-01T12:00:00Z',
   accountVersion: '1',
   requestEndedAgoMs: null,

@@ -1,4 +1,4 @@
-import type {Account} from '../warehouse/accounts/accounts.ts';
+import type {Account} from '../../warehouse/accounts/accounts.ts';
 
 /** The commands that let an account go on that is paused or stopped, each with what it does; none of an active one. */
 export function listWaysOn({

@@ -1,0 +1,61 @@
+import pg from 'pg';
+import {afterAll, beforeAll, expect, inject, test} from 'vitest';
+import {readUnderWay} from '../../src/views/work/under-way.ts';
+import {runCommand} from '../support/command.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+
+let database: TestDatabase;
+let client: pg.Client;
+let accountId: string;
+
+beforeAll(async () => {
+  database = await createDatabase(inject('warehouseTemplate'));
+  client = new pg.Client({connectionString: database.url});
+  await client.connect();
+  const {rows} = await client.query(
+    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id AS id`,
+  );
+  accountId = rows[0].id;
+  await client.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records)
+     VALUES ($1, 'jobs', 'full', 'schedule', 'certified', now() - interval '2 days', now() - interval '1 day', 3000),
+            ($1, 'tasks', 'full', 'schedule', 'certified', now() - interval '2 days', now() - interval '1 day', 70)`,
+    [accountId],
+  );
+  await client.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, lease_until, records)
+     VALUES ($1, 'jobs', 'full', 'schedule', 'running', now() - interval '100 seconds', now() + interval '1 hour', 1000)`,
+    [accountId],
+  );
+  await client.query(
+    `INSERT INTO warehouse.customers (account_id, name) SELECT $1, 'Made up ' || n FROM generate_series(1, 300) AS n`,
+    [accountId],
+  );
+  await client.query(`SET session_replication_role = replica`);
+  await client.query(
+    `UPDATE sync.changes SET state = 'done', number = change_id, lease_until = NULL, settled_at = now() - CASE WHEN change_id <= 120 THEN interval '1 hour' ELSE interval '10 seconds' END
+      WHERE change_id <= 240`,
+  );
+  await client.query(`SET session_replication_role = origin`);
+});
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+test('sweeps are measured by the last of their kind, changes by what was settled in the last minute', async () => {
+  const told = await readUnderWay(client, [{accountId, name: 'acme'}]);
+  expect(told.map(({text}) => text)).toEqual([
+    expect.stringMatching(
+      /^sweep 3 of jobs \(acme\): 1,000 of about 3,000 records, 10 a second, 3 min 2\d s left$/,
+    ),
+    'acme: 60 changes to carry, 2 a second, 30 s to go',
+  ]);
+});
+
+test('status tells it, and nothing of an account that rests', async () => {
+  const {stdout} = await runCommand(['status'], {DATABASE_URL: database.url});
+  expect(stdout).toMatch(/\nUnder way:\n {2}sweep 3 of jobs \(acme\): 1,000 of about 3,000 records/);
+  expect(await readUnderWay(client, [{accountId: '999', name: 'other'}])).toEqual([]);
+});

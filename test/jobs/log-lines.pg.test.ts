@@ -1,0 +1,81 @@
+// Every line that a real sweep and a real push write, at the lowest level.
+
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import * as push from '../../jobs/push.ts';
+import * as sweep from '../../jobs/sweep.ts';
+import {createLogger} from '../../src/base/log.ts';
+import {allStreams} from '../../src/streams/all.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
+
+interface Line {
+  readonly event: string;
+  readonly msg: string;
+  readonly [fact: string]: unknown;
+}
+
+let service: TestService;
+let world: TestWorld;
+const lines: Line[] = [];
+
+beforeAll(async () => {
+  service = await openService();
+  world = await openWorld(service);
+  const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
+  const log = createLogger({level: 'debug', secrets: [], destination});
+  const {accountId} = world.account;
+  const {signal} = new AbortController();
+  for (const {name: stream} of allStreams) {
+    const asked = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
+    const {sweepId} = await requestSweep(world.pool, asked);
+    await sweep.run({...world, log}, sweepId, signal);
+  }
+  await world.pool.query(
+    `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number WHERE customer_number <= 5`,
+  );
+  await world.pool.query(`INSERT INTO warehouse.customers (name) VALUES ('Kanaria Kanari')`);
+  await push.run({...world, log}, accountId, signal);
+});
+
+afterAll(async () => {
+  await world.close();
+  await service.close();
+});
+
+const linesOf = (event: string) => lines.filter((line) => line.event === event);
+
+test('each sweep that ended is one line, and so is each change', async () => {
+  expect(linesOf('sweep.ended').map(({stream}) => stream)).toEqual(allStreams.map(({name}) => name));
+  for (const {msg} of linesOf('sweep.ended'))
+    expect(msg).toMatch(/^sweep \d+ of \w+ \(test\) certified: [\d,]+ records, [\d,]+ new, in [\d.]+ s$/);
+  const {rows} = await world.pool.query('SELECT change_id AS id FROM sync.changes ORDER BY change_id');
+  const ended = linesOf('change.ended');
+  expect(ended.map(({change}) => String(change)).toSorted()).toEqual(rows.map(({id}) => id).toSorted());
+  expect(ended.length).toBe(6);
+  for (const line of ended) {
+    expect(line).toMatchObject({
+      account: 'test',
+      stream: 'customers',
+      state: 'done',
+      durationMs: expect.any(Number),
+    });
+    expect(line.msg).toMatch(
+      /^change \d+, (update customers \d|create customers, row \d+) \(test\), done in [\d.]+ s$/,
+    );
+  }
+});
+
+test('every line has an event', () => {
+  expect(lines.length).toBeGreaterThan(9);
+  expect(lines.filter(({event}) => !/^[a-z]+\.[a-z_]+$/.test(event ?? ''))).toEqual([]);
+});
+
+test('no line has a value of a record: neither of those read nor of those written', async () => {
+  const {rows} = await world.pool.query<{value: string}>(
+    `SELECT DISTINCT value FROM warehouse.customers AS c, jsonb_each_text(to_jsonb(c))
+      WHERE key IN ('name', 'phone_number', 'email', 'service_address', 'service_city', 'billing_address') AND length(value) > 4`,
+  );
+  expect(rows.length).toBeGreaterThan(50);
+  const written = JSON.stringify(lines);
+  expect(rows.filter(({value}) => written.includes(value))).toEqual([]);
+});

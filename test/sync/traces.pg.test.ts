@@ -1,0 +1,129 @@
+// A real tracer sees a real sweep and a real push.
+
+import {SpanKind} from '@opentelemetry/api';
+import {
+  InMemorySpanExporter,
+  NodeTracerProvider,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-node';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {pushAccount} from '../../src/sync/push/push.ts';
+import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
+
+const exporter = new InMemorySpanExporter();
+const provider = new NodeTracerProvider({spanProcessors: [new SimpleSpanProcessor(exporter)]});
+
+let service: TestService;
+let world: TestWorld;
+
+beforeAll(async () => {
+  provider.register();
+  service = await openService();
+  world = await openWorld(service);
+});
+
+afterAll(async () => {
+  await world.close();
+  await service.close();
+  await provider.shutdown();
+});
+
+/** Does some work. @returns its spans, and each with the names of those above it, the outermost first */
+async function trace(work: () => Promise<unknown>) {
+  exporter.reset();
+  await work();
+  const spans = exporter.getFinishedSpans();
+  const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));
+  const wayTo = (span: ReadableSpan): string => {
+    const parent = byId.get(span.parentSpanContext?.spanId ?? '');
+    return parent === undefined ? span.name : `${wayTo(parent)} > ${span.name}`;
+  };
+  const ways = new Set(spans.map(wayTo));
+  return {
+    spans,
+    ways: [...ways].toSorted(),
+    named: (name: string) => spans.filter((span) => span.name === name),
+  };
+}
+
+describe('a sweep', () => {
+  test('has its pages, their requests, its batches and what it asks by number below it, all in one trace', async () => {
+    const {spans, ways, named} = await trace(() => world.sweep('customers'));
+    expect(ways).toEqual([
+      'sweep',
+      'sweep > batch',
+      'sweep > page',
+      'sweep > page > request',
+      'sweep > request',
+    ]);
+    expect(new Set(spans.map((span) => span.spanContext().traceId)).size).toBe(1);
+    const [sweep, ...others] = named('sweep');
+    expect(others).toEqual([]);
+    expect(sweep?.attributes).toEqual({
+      'fieldmirror.account': 'test',
+      'fieldmirror.stream': 'customers',
+      'fieldmirror.sweep': '1',
+      'fieldmirror.mode': 'full',
+      'fieldmirror.outcome': 'certified',
+      'fieldmirror.records': expect.any(Number),
+    });
+    expect(named('page').length).toBeGreaterThan(2);
+    expect(named('page').map(({attributes}) => attributes['fieldmirror.page'])).toContain(2);
+    const lists = named('request').filter(({attributes}) =>
+      /customers\.xml$/.test(String(attributes['url.path'])),
+    );
+    expect(lists.length).toBe(named('page').length);
+    for (const {attributes, kind} of lists)
+      expect({...attributes, kind}).toMatchObject({
+        ...{'http.request.method': 'GET', 'http.response.status_code': 200},
+        ...{'server.address': '127.0.0.1', kind: SpanKind.CLIENT},
+      });
+  });
+
+  test('that fails is marked so at the request that failed, and at all above it but the sweep, which tells its outcome', async () => {
+    const {url} = service;
+    const {ways, named} = await trace(async () => {
+      const failing = await openWorld({url, token: 'mistyped'});
+      await failing.sweep('customers');
+      await failing.close();
+    });
+    expect(ways).toEqual(['sweep', 'sweep > page', 'sweep > page > request']);
+    expect(named('request')[0]?.attributes).toMatchObject({'http.response.status_code': 401});
+    expect(named('page')[0]).toMatchObject({status: {code: 2}, attributes: {'error.type': 'AccessError'}});
+    expect(named('page')[0]?.status.message).toBeUndefined();
+    expect(named('sweep')[0]?.attributes).toMatchObject({'fieldmirror.outcome': 'failed'});
+  });
+});
+
+test('each change of a push is a trace of its own, with the requests that it needed, however many run beside each other', async () => {
+  await world.sweep('customers');
+  await world.pool.query(
+    `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number WHERE customer_number <= 20`,
+  );
+  const {spans, ways, named} = await trace(() =>
+    pushAccount(world, world.account.accountId, new AbortController().signal),
+  );
+  expect(ways).toEqual(['change', 'change > request']);
+  expect(named('change').length).toBe(20);
+  for (const change of named('change')) {
+    expect(change.attributes).toEqual({
+      'fieldmirror.account': 'test',
+      'fieldmirror.table': 'customers',
+      'fieldmirror.operation': 'update',
+      'fieldmirror.change': expect.stringMatching(/^\d+$/),
+      'fieldmirror.outcome': 'done',
+    });
+    const below = spans.filter((each) => each.parentSpanContext?.spanId === change.spanContext().spanId);
+    // Its record is read, written and read back; each request is about the same record.
+    expect(below.map((each) => each.attributes['http.request.method'])).toEqual(['GET', 'PUT', 'GET']);
+    expect(new Set(below.map((each) => each.attributes['url.path'])).size).toBe(1);
+  }
+});
+
+test('no attribute has a value of a record, or a query', async () => {
+  const {spans} = await trace(() => world.sweep('jobs', {windowName: 'scheduled=this_week'}));
+  expect(spans.length).toBeGreaterThan(0);
+  for (const {attributes} of spans)
+    for (const value of Object.values(attributes)) expect(String(value)).not.toMatch(/[?&=]|Kanari/);
+});
