@@ -1,4 +1,4 @@
-import {readUsual, type UsualSweep} from '../../warehouse/health/usual-sweep.ts';
+import {readUsual, type UsualSweep} from '../../warehouse/health/past-sweeps.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {readSweep} from '../../warehouse/sweeps/sweeps.ts';

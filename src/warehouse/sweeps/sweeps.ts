@@ -261,31 +261,6 @@ export async function listEndedSweeps(db: Queryable, sweepIds: readonly string[]
   return rows;
 }
 
-/** The sweeps to list; null leaves a condition open. */
-export interface SweepFilter {
-  readonly accountIds: readonly string[] | null;
-  readonly stream: string | null;
-  readonly mode?: Sweep['mode'] | null;
-  readonly state?: Sweep['state'] | null;
-  /** Only older ones: the number of the last on the page before. */
-  readonly before?: string | null;
-  readonly limit: number;
-}
-
-/** The latest sweeps, the newest first. */
-export async function listSweeps(db: Queryable, filter: SweepFilter): Promise<Sweep[]> {
-  const {accountIds, stream, mode = null, state = null, before = null, limit} = filter;
-  const {rows} = await db.query<Sweep>(
-    `SELECT ${sweepColumns} FROM sync.sweeps
-      WHERE ($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR stream = $2)
-        AND ($3::text IS NULL OR mode = $3) AND ($4::text IS NULL OR state = $4)
-        AND ($5::bigint IS NULL OR sweep_id < $5)
-      ORDER BY sweep_id DESC LIMIT $6`,
-    [accountIds, stream, mode, state, before, limit],
-  );
-  return rows;
-}
-
 /** The sweep of that number, null when there is none. */
 export async function readSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
   const {rows} = await db.query<Sweep>(`SELECT ${sweepColumns} FROM sync.sweeps WHERE sweep_id = $1`, [

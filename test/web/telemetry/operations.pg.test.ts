@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-const operating = readFileSync(join(import.meta.dirname, '../../../docs/watching.md'), 'utf8');
+const operating = readFileSync(join(import.meta.dirname, '../../../docs/operating.md'), 'utf8');
 const rules = listRules();
 const panels = listPanels();
 const queries: readonly Query[] = [...rules, ...panels];

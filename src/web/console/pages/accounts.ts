@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {listWaysOn} from '../../../views/idle-account.ts';
+import {listWaysOn} from '../../../views/concerns/idle-account.ts';
 import {type ApiKey, listApiKeys} from '../../../warehouse/accounts/access/api-keys.ts';
 import {type AuditEntry, listAudit} from '../../../warehouse/accounts/access/audit.ts';
 import {roles} from '../../../warehouse/accounts/access/roles.ts';

@@ -8,8 +8,8 @@ import {
   tellCounts,
   tellEvidence,
 } from '../../../../views/sweeps/sweep-words.ts';
+import {listSweeps} from '../../../../warehouse/health/past-sweeps.ts';
 import type {Sweep} from '../../../../warehouse/sweeps/sweep.ts';
-import {listSweeps} from '../../../../warehouse/sweeps/sweeps.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawState} from '../../draw/mark.ts';
 import {drawFacts, drawTable} from '../../draw/table.ts';
