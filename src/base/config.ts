@@ -46,6 +46,10 @@ export interface Config {
   readonly home: string;
   /** Folder of the weekly reports; null means: none is made by itself. */
   readonly reports: string | null;
+  /** The server of e-mail for alerts, with its password; null means: a rule brings its own. */
+  readonly smtpUrl: Secret | null;
+  /** How large the database and its tables may grow before a person is told; null means: only a full disk is told. */
+  readonly bounds: string | null;
   /** How many days the demo has lived through when it is first opened. */
   readonly demoNights: number;
   /** Whether plain http to another machine is allowed. */
@@ -87,6 +91,9 @@ const checks = {
   REDIS_URL: checkRedis,
   FIELDMIRROR_HOME: anything,
   FIELDMIRROR_REPORTS: anything,
+  FIELDMIRROR_SMTP_URL: (value) => checkAddress(value, ['smtp:', 'smtps:']),
+  FIELDMIRROR_BOUNDS: (value) =>
+    /^([\w.]+=\d+[MGT]B(,|$))+$/.test(value) ? null : 'expected bounds such as database=50GB,disk=5GB',
   FIELDMIRROR_DEMO_NIGHTS: (value) =>
     /^([0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-5])$/.test(value) ? null : 'expected 0 to 365',
   FIELDMIRROR_ALLOW_HTTP: (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1'),
@@ -149,6 +156,8 @@ export function loadConfig(
     redisUrl: values.REDIS_URL ?? null,
     home: values.FIELDMIRROR_HOME,
     reports: values.FIELDMIRROR_REPORTS ?? null,
+    smtpUrl: values.FIELDMIRROR_SMTP_URL === undefined ? null : new Secret(values.FIELDMIRROR_SMTP_URL),
+    bounds: values.FIELDMIRROR_BOUNDS ?? null,
     demoNights: Number(values.FIELDMIRROR_DEMO_NIGHTS),
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
     logLevel: values.FIELDMIRROR_LOG_LEVEL,

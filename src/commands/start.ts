@@ -21,6 +21,7 @@ import {RequestMetrics} from '../web/telemetry/request-metrics.ts';
 import {describeUnopened, listServed, type Served} from './accounts/served-accounts.ts';
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
+import {AlertRounds} from './health/alerts/alert-rounds.ts';
 import {type OpenedServer, openServer} from './servers/open-server.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
 import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
@@ -78,14 +79,14 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     const deps = {...world, onProgress: progress.advance};
     const server =
       options.once || !options.http ? null : await openConsole(config, world, {...options, ...backend});
+    const alerts = new AlertRounds({...world, config, onSecret: world.keepOut});
     const kept = options.once
       ? {keepsSchedules: false}
-      : {keepsSchedules: true, heart: makeHeart(world, server)};
-    const workers = await startWorkers(deps, backend, {
-      ...{accountIds, directUrl},
-      ...kept,
-      ...(options.once || config.reports === null ? {} : {beside: writesReports(world, config.reports)}),
-    });
+      : {
+          ...{keepsSchedules: true, heart: makeHeart(world, server)},
+          beside: worksBeside(world, config, alerts),
+        };
+    const workers = await startWorkers(deps, backend, {accountIds, directUrl, ...kept});
     try {
       if (!options.once) return await stay(world, workers, {...run, server});
       const code = await runOnce(world, workers, run);
@@ -93,9 +94,22 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     } finally {
       progress.close();
       await server?.close();
-      await workers.stop();
+      await Promise.all([workers.stop(), alerts.stop()]);
     }
   });
+}
+
+/** Work of each round beside the queue: alerts, and weekly reports where there is a folder for them. */
+function worksBeside(
+  world: World,
+  {reports}: Config,
+  alerts: AlertRounds,
+): (accountIds: readonly string[]) => Promise<void> {
+  const write = reports === null ? async () => {} : writesReports(world, reports);
+  return async (accountIds) => {
+    alerts.begin();
+    await write(accountIds);
+  };
 }
 
 /** The weekly reports are looked for once a minute. */

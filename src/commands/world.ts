@@ -46,6 +46,8 @@ export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageR
   readonly reach: Accounts['reach'];
   /** Tells somebody of every request to the service, in order to count them. */
   readonly observeRequests: Accounts['observe'];
+  /** Keeps a secret that was opened out of the log. */
+  readonly keepOut: (secret: Secret) => void;
   /** The source of the data of `own`, for a person. */
   readonly source: string | null;
 }
@@ -90,6 +92,7 @@ export async function withWorld<T>(
     return await use({
       ...warehouse,
       log,
+      keepOut,
       openAccount: (accountId) => accounts.open(accountId),
       openPassword: (changeId) => passwords.open(changeId),
       passwords,

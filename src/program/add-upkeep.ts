@@ -1,11 +1,13 @@
 // The verbs that look after an installation: what is its health, where does a value come from, what must be mended.
 
 import type {Command} from 'commander';
+import {addWord, readSpan} from './arguments.ts';
 import {config, finish, type Surroundings} from './verb.ts';
 
 export function addUpkeep(program: Command, surroundings: Surroundings): void {
   addStatus(program, surroundings);
   addExplain(program, surroundings);
+  addAlerts(program, surroundings);
   addDoctor(program, surroundings);
   addMigrate(program, surroundings);
 }
@@ -37,6 +39,54 @@ function addExplain(program: Command, {json}: Surroundings): void {
           {stream, number, field},
           {...given, ...json()},
         ),
+      ),
+    );
+}
+
+function addAlerts(program: Command, surroundings: Surroundings): void {
+  const alerts = program.command('alerts').description('who is told what is wrong, and what is wrong now');
+  addAlertRule(alerts, surroundings);
+  const load = () => import('../commands/health/alerts/alerts.ts');
+  const {json, signal} = surroundings;
+  alerts
+    .command('list')
+    .description('the rules, whether their messages arrive, and what is open now')
+    .action(() => finish(async () => (await load()).list(await config(), json())));
+  alerts
+    .command('test')
+    .description("send a made-up alert by a rule now, and tell the receiver's answer")
+    .argument('<name>')
+    .action((name) => finish(async () => (await load()).test(await config(), name, {...json(), signal})));
+  alerts
+    .command('remove')
+    .description('tell nothing by a rule any more')
+    .argument('<name>')
+    .action((name) => finish(async () => (await load()).remove(await config(), name, json())));
+}
+
+function addAlertRule(alerts: Command, {json}: Surroundings): void {
+  alerts
+    .command('add')
+    .description('make a rule: who is told, of what, and how')
+    .argument('<name>', 'what the rule is called here')
+    .addHelpText('after', '\nAn address that is given as - is asked for, or read from standard input.')
+    .option('--webhook <url>', 'JSON to an address of yours, signed; the secret is shown this once')
+    .option('--slack <url>', 'an incoming webhook of Slack')
+    .option('--email <address>', 'plain text, through the server of FIELDMIRROR_SMTP_URL or --smtp')
+    .option('--ping <url>', 'a call that comes for as long as nothing is wrong, to a service that misses it')
+    .option('--smtp <url>', 'with --email: smtps://user:password@mail.example.com?from=alerts@example.com')
+    .option('--every <span>', 'with --ping: how often it comes (default: 5m)', readSpan)
+    .option('--cause <name>', 'only what is named, again for each (default: everything)', addWord, [])
+    .option('--account <name>', 'only what is wrong with one account')
+    .option('--quiet <span>', 'how long a thing that was told is not told again (default: 4h)', readSpan)
+    .action((name, {every, quiet, ...given}) =>
+      finish(async () =>
+        (await import('../commands/health/alerts/alerts.ts')).add(await config(), name, {
+          ...given,
+          ...(every === undefined ? {} : {everyMs: every}),
+          ...(quiet === undefined ? {} : {quietMs: quiet}),
+          ...json(),
+        }),
       ),
     );
 }

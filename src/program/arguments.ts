@@ -23,3 +23,12 @@ export function readCount(text: string): number {
   if (/^[1-9]\d{0,7}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('expected a whole number from 1 on');
 }
+
+const unitMs: Readonly<Record<string, number>> = {s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000};
+
+/** `90s`, `5m`, `4h`, `2d` @returns milliseconds */
+export function readSpan(text: string): number {
+  const [, number = '', unit = ''] = /^([1-9]\d{0,4})([smhd])$/.exec(text) ?? [];
+  if (number !== '') return Number(number) * (unitMs[unit] ?? 1);
+  throw new InvalidArgumentError('expected a span such as 30s, 5m, 4h or 2d');
+}

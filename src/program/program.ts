@@ -42,6 +42,7 @@ Settings, from the environment:
   DATABASE_URL   the warehouse           REDIS_URL   the queue
   FIELDMIRROR_HOME   folder of the embedded Postgres (.fieldmirror)
   FIELDMIRROR_ALLOW_HTTP=1   plain http to another machine
+  FIELDMIRROR_SMTP_URL   the server of e-mail for alerts (fieldmirror alerts add)
   FIELDMIRROR_LOG_LEVEL   debug, info, warn (default), error, silent
 
 Exit codes: 0 done · 1 done, but some records or changes were refused · 2 wrong usage or configuration ·

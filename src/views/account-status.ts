@@ -3,11 +3,13 @@ import type {Account} from '../warehouse/accounts/accounts.ts';
 import {
   type ChangeCount,
   countChanges,
+  type LateChange,
   type LateChanges,
   listLateChanges,
+  listLateChangesSingly,
 } from '../warehouse/changes/change-health.ts';
 import {type FieldEvent, readHealth, type WaitingSweep} from '../warehouse/health/health.ts';
-import {readStatus, type StreamStatus} from '../warehouse/health/status.ts';
+import {readStatus, readStreamNotes, type StreamNotes} from '../warehouse/health/status.ts';
 import type {Queryable} from '../warehouse/postgres/database.ts';
 import {
   listOverdueSchedules,
@@ -17,48 +19,108 @@ import {
 } from '../warehouse/sweeps/schedules.ts';
 import type {Sweep} from '../warehouse/sweeps/sweep.ts';
 
-/** One stream of one account. Instants are ISO 8601 in UTC. */
-export interface StreamHealth extends StreamStatus {
+/** What is noted of one stream of one account. Instants are ISO 8601 in UTC. */
+export interface StreamFacts extends StreamNotes {
   /** The last full sweep that came to an end; null before the first. */
   readonly lastEnded: Sweep | null;
   /** When the last certified sweep began: all that lived since is here, and no older. Null: never proven. */
   readonly provenAt: string | null;
+  /** Rows that live, of records that the service has; left out where they were not counted. */
+  readonly rows?: number;
 }
 
-export interface AccountStatus {
+/** One stream of one account, its rows counted. */
+export interface StreamHealth extends StreamFacts {
+  readonly rows: number;
+}
+
+/** What is noted of an account: enough to tell what is wrong with it. */
+export interface AccountFacts {
   readonly account: Account;
-  readonly streams: readonly StreamHealth[];
+  readonly streams: readonly StreamFacts[];
   readonly schedules: readonly Schedule[];
   /** Schedules that have not run for two of their intervals. */
   readonly overdue: readonly OverdueSchedule[];
   /** Sweeps that wait for a person's approval. */
   readonly waiting: readonly WaitingSweep[];
-  /** How many changes made here are not over, by state; those that need a person first. */
-  readonly changes: readonly ChangeCount[];
-  /** The changes that need a person, the most urgent first. */
-  readonly late: readonly LateChanges[];
+  /** The changes that need a person, the most urgent first: those of a kind together, or each by itself. */
+  readonly late: readonly (LateChanges | LateChange)[];
   /** Changes in the fields that the service sends, of the last seven days, the newest first. */
   readonly events: readonly FieldEvent[];
 }
 
-/**
- * Reads how accounts stand, from the rows alone.
- * @returns with `now`, by the clock that wrote the rows
- */
+/** How an account stands, for a person who looks at it. */
+export interface AccountStatus extends AccountFacts {
+  readonly streams: readonly StreamHealth[];
+  /** How many changes made here are not over, by state; those that need a person first. */
+  readonly changes: readonly ChangeCount[];
+}
+
+interface Read<T> {
+  /** By the clock that wrote the rows. */
+  readonly now: string;
+  readonly accounts: readonly T[];
+}
+
+/** Facts whose streams hold what was read of each. */
+interface FactsWith<S extends StreamNotes> extends AccountFacts {
+  readonly streams: readonly (S & StreamFacts)[];
+}
+
+const streamNames = allStreams.map(({name}) => name);
+
+/** Reads how accounts stand, from the rows alone. */
 export async function readAccounts(
   db: Queryable,
   accounts: readonly Account[],
-): Promise<{readonly now: string; readonly accounts: readonly AccountStatus[]}> {
+): Promise<Read<AccountStatus>> {
+  const ids = accounts.map(({accountId}) => accountId);
+  const changes = await countChanges(db, ids);
+  const late = await listLateChanges(db, ids);
+  const {now, accounts: read} = await readEach(db, accounts, {
+    late,
+    readStreams: (accountId) => readStatus(db, accountId, allStreams),
+  });
+  return {
+    now,
+    accounts: read.map((status) => ({
+      ...status,
+      changes: changes.filter(({accountId}) => accountId === status.account.accountId),
+    })),
+  };
+}
+
+/** Reads the same, each late change by itself, without a count of the rows: cheap however large the account is. */
+export async function readAccountFacts(
+  db: Queryable,
+  accounts: readonly Account[],
+): Promise<Read<AccountFacts>> {
+  const ids = accounts.map(({accountId}) => accountId);
+  return await readEach(db, accounts, {
+    late: await listLateChangesSingly(db, ids),
+    readStreams: (accountId) => readStreamNotes(db, accountId, streamNames),
+  });
+}
+
+async function readEach<S extends StreamNotes>(
+  db: Queryable,
+  accounts: readonly Account[],
+  {
+    late,
+    readStreams,
+  }: {
+    readonly late: AccountFacts['late'];
+    readonly readStreams: (accountId: string) => Promise<readonly S[]>;
+  },
+): Promise<Read<FactsWith<S>>> {
   const ids = accounts.map(({accountId}) => accountId);
   const {now, proofs, waiting, events} = await readHealth(db, ids);
   const overdue = await listOverdueSchedules(db, ids);
-  const changes = await countChanges(db, ids);
-  const late = await listLateChanges(db, ids);
-  const read: AccountStatus[] = [];
+  const read: FactsWith<S>[] = [];
   for (const account of accounts) {
     const isOwn = (row: {readonly accountId: string}) => row.accountId === account.accountId;
     const own = proofs.filter(isOwn);
-    const streams = await readStatus(db, account.accountId, allStreams);
+    const streams = await readStreams(account.accountId);
     read.push({
       account,
       streams: streams.map((stream) => {
@@ -68,7 +130,6 @@ export async function readAccounts(
       schedules: await listSchedules(db, account),
       overdue: overdue.filter(isOwn),
       waiting: waiting.filter(isOwn),
-      changes: changes.filter(isOwn),
       late: late.filter(isOwn),
       events: events.filter(isOwn),
     });

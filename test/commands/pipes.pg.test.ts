@@ -45,6 +45,11 @@ const cases: Readonly<Record<string, Case>> = {
   // Exit code 1: records are in quarantine.
   status: {args: [], bytes: megabyte, code: 1},
   explain: {args: ['customers', '1', 'service_address', '--account', 'own'], bytes: megabyte},
+  'alerts add': {args: ['ops', '--email', 'ops@example.com']},
+  'alerts list': {args: [], bytes: megabyte},
+  // No server of e-mail is named.
+  'alerts test': {args: ['rule-1'], code: 2},
+  'alerts remove': {args: ['rule-2']},
   doctor: {args: []},
   migrate: {args: []},
   service: {args: ['--port', '0', '--customers', '5'], stays: true},
@@ -126,6 +131,10 @@ const statements = [
    SELECT 1, n, 1, 'customers' FROM generate_series(1000000, 1008000) AS n`,
   `INSERT INTO sync.api_keys (name, account_id, key_hash, role)
    SELECT 'key-' || n, 1, sha256(n::text::bytea), 'operator' FROM generate_series(1, 5000) AS n`,
+  `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
+   SELECT 'rule-' || n, 'email', 'rule-' || n || '@example.com', 0 FROM generate_series(1, 100) AS n`,
+  `INSERT INTO sync.alerts (cause, subject, since, text)
+   SELECT 'growth', n, now(), ${hostile} || repeat('much too large ', 30) FROM generate_series(1, 3000) AS n`,
 ];
 
 /** Verbs from the program's own help, those of a group with its name before them. */

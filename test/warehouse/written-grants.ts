@@ -204,6 +204,9 @@ export const expected: Readonly<Record<string, Given>> = {
       ...all(
         write,
         'sync.absent_numbers',
+        'sync.alert_deliveries',
+        'sync.alert_rules',
+        'sync.alerts',
         'sync.conflicts',
         'sync.api_requests',
         'sync.known_records',
@@ -217,6 +220,7 @@ export const expected: Readonly<Record<string, Given>> = {
       ...all(
         'INSERT, SELECT, UPDATE',
         'sync.accounts',
+        'sync.alert_looks',
         'sync.alterations',
         'sync.attempts',
         'sync.api_keys',
@@ -242,6 +246,9 @@ export const expected: Readonly<Record<string, Given>> = {
       read,
       ...each('warehouse.*_row_id_seq'),
       'sync.accounts_account_id_seq',
+      'sync.alert_deliveries_delivery_id_seq',
+      'sync.alert_rules_rule_id_seq',
+      'sync.alerts_alert_id_seq',
       'sync.alterations_alteration_id_seq',
       'sync.attempts_attempt_id_seq',
       'sync.audit_audit_id_seq',

@@ -94,7 +94,9 @@ BEGIN
   GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine, sync.fields, sync.attempts,
     sync.alterations, sync.api_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
-    sync.api_requests, sync.workers, sync.login_keys, sync.sessions, sync.sign_in_codes TO fieldmirror_worker;
+    sync.api_requests, sync.workers, sync.login_keys, sync.sessions, sync.sign_in_codes, sync.alert_rules,
+    sync.alerts, sync.alert_deliveries TO fieldmirror_worker;
+  GRANT SELECT, INSERT, UPDATE ON sync.alert_looks TO fieldmirror_worker;
   -- Entries of the audit are added, never changed.
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;

@@ -22,7 +22,7 @@ import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {refuseWrongZone} from './account-zone.ts';
 import {askAccount} from './ask-account.ts';
-import {readToken} from './read-token.ts';
+import {readSecret} from './read-secret.ts';
 
 export interface AddOptions {
   /** Address and zone; an account that is there keeps its own where they are not given. */
@@ -146,7 +146,10 @@ async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'
 async function findToken(config: Config, {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>): Promise<Secret> {
   const isMeant = config.apiUrl === null || placeOf(config.apiUrl) === placeOf(apiUrl);
   if (config.token !== null && isMeant) return config.token;
-  return await readToken(`API token of ${name} (it is not shown): `);
+  return await readSecret(
+    `API token of ${name} (it is not shown): `,
+    'accounts add: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',
+  );
 }
 
 async function keep(

@@ -1,18 +1,15 @@
 import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {readAccounts} from '../../views/account-status.ts';
-import {findConcerns} from '../../views/concerns/concerns.ts';
-import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
-import {findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
+import {findEveryConcern, readInstallation} from '../../views/concerns/every-concern.ts';
 import {readUnderWay} from '../../views/work/under-way.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
-import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {drawStatus} from './draw-status.ts';
+import {toLooker} from './looker.ts';
 
 export interface StatusOptions {
   /** Name of the only account to look at. */
@@ -35,14 +32,10 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
         ? await listAccounts(pool)
         : [await chooseAccount(warehouse, options.account)];
     const {now, accounts} = await readAccounts(pool, chosen);
-    const workers = await listWorkers(pool);
-    const keyIds = config.keys.map(({id}) => id);
     const underWay = await readUnderWay(pool, chosen);
-    const concerns = [
-      ...findConcerns(accounts, now),
-      ...findWorkerConcerns(accounts, {workers, keyIds}, now),
-      ...findStarConcerns(await readWaitingSince(pool), now),
-    ];
+    const installation = await readInstallation(pool, toLooker(config));
+    const {workers} = installation;
+    const concerns = findEveryConcern(accounts, installation, now);
     print(options.json, {
       json: {warehouse: place, now, workers, accounts, underWay, concerns},
       text: drawStatus(accounts, {place, now, workers, underWay, concerns}),

@@ -1,18 +1,22 @@
-import type {LateChanges, Lateness} from '../../warehouse/changes/change-health.ts';
+import type {LateChange, LateChanges, Lateness} from '../../warehouse/changes/change-health.ts';
 import {formatDuration, formatNumber} from '../format.ts';
 
 export type LateChangeKind = `change-${Lateness}`;
 
 interface Matter {
   readonly kind: LateChangeKind;
+  readonly subject: string;
+  readonly since: string;
   readonly text: string;
   readonly next: string;
 }
 
-/** Describes changes that do not come to their end by themselves, one text for each reason. */
-export function describeLateChanges(late: readonly LateChanges[], now: string): Matter[] {
+/** Describes changes that do not come to their end by themselves, one text for each reason or each change. */
+export function describeLateChanges(late: readonly (LateChanges | LateChange)[], now: string): Matter[] {
   return late.map((changes) => ({
     kind: `change-${changes.lateness}`,
+    subject: 'subject' in changes ? changes.subject : '',
+    since: changes.since,
     text: describe(changes, formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since)))),
     next: nextOf(changes),
   }));

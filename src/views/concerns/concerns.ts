@@ -1,6 +1,7 @@
-import type {AccountStatus, StreamHealth} from '../account-status.ts';
+import type {Cause} from '../../warehouse/alerts/causes.ts';
+import type {AccountFacts, StreamFacts} from '../account-status.ts';
 import {formatDuration, formatNumber} from '../format.ts';
-import {describeLateChanges, type LateChangeKind} from './change-concerns.ts';
+import {describeLateChanges} from './change-concerns.ts';
 import {listWaysOn} from './idle-account.ts';
 
 /** Something that does not mend itself: a person must look, decide or act. */
@@ -8,25 +9,22 @@ export interface Concern {
   /** Name of the account; null where it is about the worker. */
   readonly account: string | null;
   readonly stream: string | null;
-  readonly kind:
-    | 'stopped-account'
-    | 'failed'
-    | 'approval'
-    | 'quarantine'
-    | 'unproven'
-    | 'no-room'
-    | 'no-worker'
-    | 'unserved'
-    | 'overdue'
-    | 'star-behind'
-    | LateChangeKind;
+  readonly kind: Cause;
+  /**
+   * Tells it from others of its kind, account and stream: number of a sweep or change, a table, a field. Empty where there is but
+   * one, or where several are told together.
+   */
+  readonly subject: string;
+  /** Since when it is so: ISO 8601; null where that is not known. */
+  readonly since: string | null;
   /** The concern in words. */
   readonly text: string;
   /** The next step: a command, or where to look. Null where the text says it. */
   readonly next: string | null;
 }
 
-type Matter = Pick<Concern, 'kind' | 'text' | 'next'>;
+/** A concern without its place; there is but one of the kind, unless it names its subject. */
+type Matter = Pick<Concern, 'kind' | 'text' | 'next' | 'since'> & Partial<Pick<Concern, 'subject'>>;
 
 const dayMs = 86_400_000;
 /** A nightly sweep that failed once is no alarm yet. */
@@ -47,7 +45,7 @@ const namedSchedules = 3;
  * A paused account was paused by a person: nothing of it is late.
  * @param now - ISO 8601, by the database's clock
  */
-export function findConcerns(accounts: readonly AccountStatus[], now: string): Concern[] {
+export function findConcerns(accounts: readonly AccountFacts[], now: string): Concern[] {
   const overdue = describeOverdue(accounts, now);
   return [
     ...accounts.flatMap((status) => [
@@ -59,20 +57,21 @@ export function findConcerns(accounts: readonly AccountStatus[], now: string): C
   ];
 }
 
-function concernsOfAccount({account}: AccountStatus): Concern[] {
+function concernsOfAccount({account}: AccountFacts): Concern[] {
   if (account.state !== 'stopped') return [];
   const text = `stopped since ${formatMinute(account.stateSince)}: ${account.stateReason}`;
   const next = listWaysOn(account)
     .map(([command, does]) => `fieldmirror ${command} ${does}`)
     .join('; ');
-  return [{account: account.name, stream: null, kind: 'stopped-account', text, next}];
+  const place = {account: account.name, stream: null, subject: ''};
+  return [{...place, kind: 'stopped-account', since: account.stateSince, text, next}];
 }
 
-function concernsOfChanges({account, late}: AccountStatus, now: string): Concern[] {
+function concernsOfChanges({account, late}: AccountFacts, now: string): Concern[] {
   return describeLateChanges(late, now).map((matter) => ({account: account.name, stream: null, ...matter}));
 }
 
-function concernsOfStream(status: AccountStatus, stream: StreamHealth, now: string): Concern[] {
+function concernsOfStream(status: AccountFacts, stream: StreamFacts, now: string): Concern[] {
   const matters = [
     describeFailure(stream),
     describeApproval(status, stream),
@@ -80,45 +79,49 @@ function concernsOfStream(status: AccountStatus, stream: StreamHealth, now: stri
     describeNoRoom(stream),
     describeUnproven(status, stream, now),
   ];
-  const place = {account: status.account.name, stream: stream.stream};
+  const place = {account: status.account.name, stream: stream.stream, subject: ''};
   return matters.flatMap((matter) => (matter === null ? [] : [{...place, ...matter}]));
 }
 
-function describeFailure({lastEnded}: StreamHealth): Matter | null {
+function describeFailure({lastEnded}: StreamFacts): Matter | null {
   if (lastEnded?.state !== 'failed') return null;
-  return {kind: 'failed', text: `the last full sweep failed: ${lastEnded.error}`, next: null};
+  const text = `the last full sweep failed: ${lastEnded.error}`;
+  return {kind: 'failed', since: lastEnded.endedAt, text, next: null};
 }
 
-function describeApproval({waiting}: AccountStatus, {stream, rows}: StreamHealth): Matter | null {
+function describeApproval({waiting}: AccountFacts, {stream, rows}: StreamFacts): Matter | null {
   const sweep = waiting.find((each) => each.stream === stream);
   if (sweep === undefined) return null;
-  const {sweepId} = sweep;
+  const {sweepId, endedAt} = sweep;
+  const all = rows === undefined ? '' : ` of ${formatNumber(rows)}`;
   return {
     kind: 'approval',
-    text: `sweep ${sweepId} waits for approval: ${formatNumber(sweep.rows)} of ${formatNumber(rows)} rows would be marked deleted`,
+    subject: sweepId,
+    since: endedAt,
+    text: `sweep ${sweepId} waits for approval: ${formatNumber(sweep.rows)}${all} rows would be marked deleted`,
     next: `fieldmirror sweeps show ${sweepId}, and to let them through: fieldmirror sweeps approve ${sweepId}`,
   };
 }
 
-function describeQuarantine({quarantined}: StreamHealth): Matter | null {
+function describeQuarantine({quarantined}: StreamFacts): Matter | null {
   if (quarantined === 0) return null;
   const records = quarantined === 1 ? '1 record' : `${formatNumber(quarantined)} records`;
   const next = 'fieldmirror quarantine list tells what is wrong with them';
-  return {kind: 'quarantine', text: `${records} in quarantine`, next};
+  return {kind: 'quarantine', since: null, text: `${records} in quarantine`, next};
 }
 
 /** Among sweeps that wait with an error, only a want of room is not counted as a failure. */
-function describeNoRoom({sweeps}: StreamHealth): Matter | null {
+function describeNoRoom({sweeps}: StreamFacts): Matter | null {
   const waiting = sweeps.find(
     ({state, error, failures}) => state === 'due' && error !== null && failures === 0,
   );
   if (waiting === undefined) return null;
-  return {kind: 'no-room', text: `sweep ${waiting.sweepId} waits: ${waiting.error}`, next: null};
+  return {kind: 'no-room', since: null, text: `sweep ${waiting.sweepId} waits: ${waiting.error}`, next: null};
 }
 
 function describeUnproven(
-  {account, schedules}: AccountStatus,
-  {stream, provenAt, lastEnded}: StreamHealth,
+  {account, schedules}: AccountFacts,
+  {stream, provenAt, lastEnded}: StreamFacts,
   now: string,
 ): Matter | null {
   const schedule = schedules.find((each) => each.stream === stream && each.mode === 'full');
@@ -129,11 +132,11 @@ function describeUnproven(
   const text = provenAt === null ? `never proven complete, in ${since}` : `not proven complete for ${since}`;
   const [reason] = lastEnded?.state === 'uncertified' ? lastEnded.reasons : [];
   const why = reason === undefined ? null : `the last full sweep is uncertified, because ${reason}`;
-  return {kind: 'unproven', text, next: why};
+  return {kind: 'unproven', since: provenAt ?? account.createdAt, text, next: why};
 }
 
 /** One worker serves all accounts: its absence is one concern, not one for each schedule. */
-function describeOverdue(accounts: readonly AccountStatus[], now: string): Concern | null {
+function describeOverdue(accounts: readonly AccountFacts[], now: string): Concern | null {
   const overdue = accounts.flatMap((status) => status.overdue);
   const [oldest] = overdue.toSorted((one, other) => (one.waitsSince < other.waitsSince ? -1 : 1));
   if (oldest === undefined) return null;
@@ -146,6 +149,8 @@ function describeOverdue(accounts: readonly AccountStatus[], now: string): Conce
     account: null,
     stream: null,
     kind: 'overdue',
+    subject: '',
+    since: oldest.waitsSince,
     text: `${what} not run for two intervals, the longest for ${waits} (${names.join('; ')}${more})`,
     next: 'is a worker running? fieldmirror start',
   };

@@ -15,7 +15,7 @@ export function findStarConcerns(waitingSince: string | null, now: string): Conc
   if (ageMs <= lateMs) return [];
   return [
     {
-      ...{account: null, stream: null, kind: 'star-behind'},
+      ...{account: null, stream: null, kind: 'star-behind', subject: '', since: waitingSince},
       text: `the figures of mart lack what changed in the last ${formatDuration(ageMs)}`,
       next: 'a worker writes them: its log says why it does not, and fieldmirror sync does it too',
     },

@@ -1,7 +1,7 @@
 // Concerns from the rows of workers: whether one is alive, and which accounts none of them can serve.
 
 import type {Worker} from '../../warehouse/health/workers.ts';
-import type {AccountStatus} from '../account-status.ts';
+import type {AccountFacts} from '../account-status.ts';
 import {demoName} from '../demo-name.ts';
 import {formatAgo, formatDuration, formatNumber} from '../format.ts';
 import type {Concern} from './concerns.ts';
@@ -16,6 +16,7 @@ export interface Workforce {
 /** A worker looks every two seconds; a schedule that waits for longer has none. */
 const lateMs = 60_000;
 const shownWorkers = 5;
+const unserved = {stream: null, kind: 'unserved', subject: '', since: null} as const;
 
 /**
  * Finds the concerns that need a person:
@@ -24,7 +25,7 @@ const shownWorkers = 5;
  * @param now - ISO 8601, by the database's clock
  */
 export function findWorkerConcerns(
-  accounts: readonly AccountStatus[],
+  accounts: readonly AccountFacts[],
   {workers, keyIds}: Workforce,
   now: string,
 ): Concern[] {
@@ -35,9 +36,7 @@ export function findWorkerConcerns(
     ...(absence === null ? [] : [absence]),
     ...active.flatMap(({account}) => {
       const matter = describeUnserved(account, alive, keyIds);
-      return matter === null
-        ? []
-        : [{account: account.name, stream: null, kind: 'unserved' as const, ...matter}];
+      return matter === null ? [] : [{...unserved, account: account.name, ...matter}];
     }),
   ];
 }
@@ -55,7 +54,7 @@ export function drawWorkers(workers: readonly Worker[], now: string): string {
 }
 
 function describeAbsence(
-  active: readonly AccountStatus[],
+  active: readonly AccountFacts[],
   lost: Worker | undefined,
   now: string,
 ): Concern | null {
@@ -69,7 +68,9 @@ function describeAbsence(
     lost === undefined
       ? `no worker is alive${waiting}`
       : `no worker is alive: ${lost.host}, pid ${lost.pid}, was last heard of ${formatAgo(lost.seenAt, now)}, and did not stop as it should${waiting}`;
-  return {account: null, stream: null, kind: 'no-worker', text, next: 'fieldmirror start'};
+  const place = {account: null, stream: null, subject: ''};
+  const from = lost?.seenAt ?? due[0] ?? null;
+  return {...place, kind: 'no-worker', since: from, text, next: 'fieldmirror start'};
 }
 
 function describeDue(count: number): string {
@@ -81,7 +82,7 @@ function since(instant: string, now: string): string {
 }
 
 function describeUnserved(
-  {accountId, name, keyId}: AccountStatus['account'],
+  {accountId, name, keyId}: AccountFacts['account'],
   alive: readonly Worker[],
   keyIds: readonly string[],
 ): Pick<Concern, 'text' | 'next'> | null {

@@ -35,6 +35,9 @@ const rejectedFor = "interval '7 days'";
 /** A value that the service altered is news for as long; longer where further changes are held for it. */
 const alteredFor = "interval '7 days'";
 
+/** A person who is told of a hundred changes looks at the list. */
+const mostSingly = 100;
+
 const order: readonly Lateness[] = [
   'conflict',
   'altered',
@@ -58,6 +61,32 @@ const isOvertaken = `
   EXISTS (SELECT FROM sync.changes AS later
            WHERE later.row_id = change.row_id AND later.table_name = change.table_name
              AND later.change_id > change.change_id)`;
+
+/** $1: the accounts. */
+const selectLate = `
+       SELECT change_id, account_id, reason,
+              CASE WHEN state IN ('pending', 'sending') THEN CASE WHEN failures > 0 THEN 'failing' ELSE 'untaken' END
+                   WHEN state = 'in_doubt' THEN 'in-doubt' ELSE state END AS lateness,
+              CASE state WHEN 'in_doubt' THEN sent_at WHEN 'sending' THEN lease_until ELSE requested_at END AS since
+         FROM sync.changes AS change
+        WHERE account_id = ANY ($1) AND is_open AND CASE state
+              WHEN 'conflict' THEN true
+              WHEN 'held' THEN requested_at < now() - ${heldAfter}
+              WHEN 'in_doubt' THEN sent_at < now() - ${inDoubtAfter} AND ${isActive}
+              WHEN 'sending' THEN lease_until < now() - ${untakenAfter} AND ${isActive}
+              WHEN 'pending' THEN CASE WHEN failures > 0 THEN requested_at ELSE due_at END < now() - ${untakenAfter}
+                                  AND ${isActive} AND NOT ${waitsRightly} END
+        UNION ALL
+       SELECT change_id, account_id, reason, 'rejected', settled_at
+         FROM sync.changes AS change
+        WHERE account_id = ANY ($1) AND state = 'rejected'
+          AND (settled_at > now() - ${rejectedFor} OR ${isWaitedFor}) AND NOT ${isOvertaken}
+        UNION ALL
+       SELECT change_id, account_id, string_agg(field, ', ') || CASE WHEN bool_or(is_stop) THEN '; further changes of ' || string_agg(kind, ', ') || ' are held' ELSE '' END,
+              'altered', min(found_at)
+         FROM sync.alterations
+        WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at > now() - ${alteredFor})
+        GROUP BY change_id, account_id`;
 
 /** Counts the changes that are not over, by account and state. */
 export async function countChanges(db: Queryable, accountIds: readonly string[]): Promise<ChangeCount[]> {
@@ -88,30 +117,7 @@ export async function countChanges(db: Queryable, accountIds: readonly string[])
  */
 export async function listLateChanges(db: Queryable, accountIds: readonly string[]): Promise<LateChanges[]> {
   const {rows} = await db.query<LateChanges>(
-    `WITH late AS (
-       SELECT change_id, account_id, reason,
-              CASE WHEN state IN ('pending', 'sending') THEN CASE WHEN failures > 0 THEN 'failing' ELSE 'untaken' END
-                   WHEN state = 'in_doubt' THEN 'in-doubt' ELSE state END AS lateness,
-              CASE state WHEN 'in_doubt' THEN sent_at WHEN 'sending' THEN lease_until ELSE requested_at END AS since
-         FROM sync.changes AS change
-        WHERE account_id = ANY ($1) AND is_open AND CASE state
-              WHEN 'conflict' THEN true
-              WHEN 'held' THEN requested_at < now() - ${heldAfter}
-              WHEN 'in_doubt' THEN sent_at < now() - ${inDoubtAfter} AND ${isActive}
-              WHEN 'sending' THEN lease_until < now() - ${untakenAfter} AND ${isActive}
-              WHEN 'pending' THEN CASE WHEN failures > 0 THEN requested_at ELSE due_at END < now() - ${untakenAfter}
-                                  AND ${isActive} AND NOT ${waitsRightly} END
-        UNION ALL
-       SELECT change_id, account_id, reason, 'rejected', settled_at
-         FROM sync.changes AS change
-        WHERE account_id = ANY ($1) AND state = 'rejected'
-          AND (settled_at > now() - ${rejectedFor} OR ${isWaitedFor}) AND NOT ${isOvertaken}
-        UNION ALL
-       SELECT change_id, account_id, string_agg(field, ', ') || CASE WHEN bool_or(is_stop) THEN '; further changes of ' || string_agg(kind, ', ') || ' are held' ELSE '' END,
-              'altered', min(found_at)
-         FROM sync.alterations
-        WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at > now() - ${alteredFor})
-        GROUP BY change_id, account_id)
+    `WITH late AS (${selectLate})
      SELECT DISTINCT ON (account_id, lateness) account_id AS "accountId", lateness,
             (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason
        FROM late
@@ -120,4 +126,29 @@ export async function listLateChanges(db: Queryable, accountIds: readonly string
     [accountIds],
   );
   return rows.toSorted((one, other) => order.indexOf(one.lateness) - order.indexOf(other.lateness));
+}
+
+/** One late change; or all that are left, where there are very many. */
+export interface LateChange extends LateChanges {
+  /** Number of the change; `more` for those that are left. */
+  readonly subject: string;
+}
+
+/**
+ * The same changes one by one, the oldest of each account and reason; those beyond the hundredth are one entry.
+ */
+export async function listLateChangesSingly(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<LateChange[]> {
+  const {rows} = await db.query<LateChange>(
+    `WITH late AS (${selectLate}), ranked AS (
+       SELECT late.*, row_number() OVER (of_a_kind ORDER BY since, change_id) AS rank, count(*) OVER of_a_kind AS total
+         FROM late WINDOW of_a_kind AS (PARTITION BY account_id, lateness))
+     SELECT account_id AS "accountId", lateness, CASE WHEN rank > ${mostSingly} THEN total - ${mostSingly} ELSE 1 END::integer AS count,
+            change_id AS "changeId", since, reason, CASE WHEN rank > ${mostSingly} THEN 'more' ELSE change_id::text END AS subject
+       FROM ranked WHERE rank <= ${mostSingly} + 1 ORDER BY account_id, lateness, rank`,
+    [accountIds],
+  );
+  return rows;
 }

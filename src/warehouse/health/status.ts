@@ -4,15 +4,19 @@ import type {MirrorTable} from '../rows/mirror-table.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import {type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 
-/** The state of one stream, for a person at a glance. */
-export interface StreamStatus {
+/** The state of one stream, from what is noted of it. */
+export interface StreamNotes {
   readonly stream: string;
-  /** Rows that live, of records that the service has. */
-  readonly rows: number;
   /** The last sweep of each mode and window, whatever became of it. */
   readonly sweeps: readonly Sweep[];
   /** Records in quarantine, still open. */
   readonly quarantined: number;
+}
+
+/** The state of one stream, for a person at a glance. */
+export interface StreamStatus extends StreamNotes {
+  /** Rows that live, of records that the service has. */
+  readonly rows: number;
 }
 
 /** Reads how some streams of an account stand, in the order given. */
@@ -21,18 +25,28 @@ export async function readStatus(
   accountId: string,
   streams: readonly {readonly name: string; readonly table: MirrorTable}[],
 ): Promise<StreamStatus[]> {
-  const sweeps = await listLatestSweeps(db, accountId);
-  const quarantined = await countQuarantined(db, accountId);
+  const names = streams.map(({name}) => name);
   const status: StreamStatus[] = [];
-  for (const {name, table} of streams) {
-    status.push({
-      stream: name,
-      rows: await countRows(db, table, accountId),
-      sweeps: sweeps.filter((sweep) => sweep.stream === name),
-      quarantined: quarantined.get(name) ?? 0,
-    });
+  for (const notes of await readStreamNotes(db, accountId, names)) {
+    const table = streams.find(({name}) => name === notes.stream)?.table;
+    if (table !== undefined) status.push({...notes, rows: await countRows(db, table, accountId)});
   }
   return status;
+}
+
+/** Reads the same without a look at the rows of the streams, however many there are. */
+export async function readStreamNotes(
+  db: Queryable,
+  accountId: string,
+  streams: readonly string[],
+): Promise<StreamNotes[]> {
+  const sweeps = await listLatestSweeps(db, accountId);
+  const quarantined = await countQuarantined(db, accountId);
+  return streams.map((stream) => ({
+    stream,
+    sweeps: sweeps.filter((sweep) => sweep.stream === stream),
+    quarantined: quarantined.get(stream) ?? 0,
+  }));
 }
 
 /** Counts the live rows of a table, without those that exist here alone: they have no number. */

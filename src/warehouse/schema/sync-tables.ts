@@ -8,6 +8,7 @@ import {
 } from '../accounts/access/access-tables.ts';
 import {auditTable, sessionsTable, signInCodesTable} from '../accounts/access/console-tables.ts';
 import {accountsTable, sync} from '../accounts/accounts-table.ts';
+import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
 import {alterationsTable, conflictsTable} from '../changes/tables/conflict-tables.ts';
@@ -86,4 +87,8 @@ export const syncTables: readonly CommentedTable[] = [
   staleJobsTable,
   weeklyReportsTable,
   workersTable,
+  alertRulesTable,
+  alertsTable,
+  alertDeliveriesTable,
+  alertLooksTable,
 ];

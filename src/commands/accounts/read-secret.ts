@@ -6,16 +6,15 @@ import {Secret} from '../../base/secret.ts';
 import {tellAside} from '../../base/terminal.ts';
 
 /**
- * Reads a token from standard input: a prompt that shows nothing on a terminal, else all there is. Never an argument:
+ * Reads a secret from standard input: a prompt that shows nothing on a terminal, else all there is. Never an argument:
  * every user of the machine sees those.
+ * @param missing - the message where nothing came
  * @throws {UsageError} nothing came
  */
-export async function readToken(question: string): Promise<Secret> {
+export async function readSecret(question: string, missing: string): Promise<Secret> {
   const typed = (process.stdin.isTTY ? await askHidden(question) : await text(process.stdin)).trim();
   if (typed !== '') return new Secret(typed);
-  throw new UsageError(
-    'accounts add: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',
-  );
+  throw new UsageError(missing);
 }
 
 async function askHidden(question: string): Promise<string> {

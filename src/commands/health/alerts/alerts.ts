@@ -1,0 +1,122 @@
+// The verb `alerts`: who is told what is wrong.
+
+import {randomUUID} from 'node:crypto';
+import type {Config} from '../../../base/config.ts';
+import {UsageError} from '../../../base/errors.ts';
+import {nearest} from '../../../base/nearest.ts';
+import {send} from '../../../sync/alerts/send.ts';
+import {readAlertOverview} from '../../../views/concerns/alert-overview.ts';
+import {
+  type AlertRule,
+  deleteRule,
+  insertRule,
+  listRules,
+  readSealedAccess,
+} from '../../../warehouse/alerts/alert-rules.ts';
+import type {Queryable} from '../../../warehouse/postgres/database.ts';
+import {chooseAccount} from '../../accounts/choose-account.ts';
+import {readSecret} from '../../accounts/read-secret.ts';
+import {print} from '../../terminal/report.ts';
+import {withWarehouse} from '../../warehouse.ts';
+import {drawAlerts} from './draw-alerts.ts';
+import {planRule, type RuleOptions} from './rule-plan.ts';
+
+interface Output {
+  readonly json: boolean;
+}
+
+/**
+ * Makes a rule. A worker tells it within a minute what is wrong already.
+ * @throws {UsageError} a receiver, cause or account that cannot be, no key to seal with, a name that is taken
+ */
+export async function add(
+  config: Config,
+  name: string,
+  {account, json, ...options}: Output & RuleOptions & {readonly account?: string},
+): Promise<number> {
+  const {plan, secret} = planRule(config, name, await withAddress(name, options));
+  return await withWarehouse(config, {migrates: true}, async ({pool}) => {
+    const chosen = account === undefined ? null : await chooseAccount({pool}, account);
+    if (!(await insertRule(pool, {...plan, accountId: chosen?.accountId ?? null})))
+      throw new UsageError(`alerts add: there is a rule ${name} already; fieldmirror alerts remove ${name}`);
+    const {receiver, target} = plan;
+    const lines = [
+      `${name} tells ${target} by ${receiver}; to see whether it arrives: fieldmirror alerts test ${name}`,
+      ...(secret === null
+        ? []
+        : ['', secret, '', 'It signs each message (Standard Webhooks), and is shown this once.']),
+      ...(receiver === 'email' && plan.sealed === null && config.smtpUrl === null
+        ? ['start needs FIELDMIRROR_SMTP_URL to send it']
+        : []),
+    ];
+    print(json, {
+      json: {name, receiver, target, account: chosen?.name ?? null, secret},
+      text: lines.join('\n'),
+    });
+    return 0;
+  });
+}
+
+const addresses = ['webhook', 'slack', 'ping', 'smtp'] as const;
+
+/** An address that was given as `-` is asked for: every user of the machine sees what is typed behind a verb. */
+async function withAddress(name: string, options: RuleOptions): Promise<RuleOptions> {
+  const asked = addresses.find((each) => options[each] === '-');
+  if (asked === undefined) return options;
+  const missing = `alerts add: --${asked}: expected the address on standard input, got nothing`;
+  const address = await readSecret(`--${asked} of ${name} (it is not shown): `, missing);
+  return {...options, [asked]: address.reveal()};
+}
+
+/** The rules and how their messages fare, and what is open now. */
+export async function list(config: Config, {json}: Output): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const overview = await readAlertOverview(pool);
+    print(json, {json: overview, text: drawAlerts(overview)});
+    return 0;
+  });
+}
+
+/**
+ * Sends a made-up alert by a rule now, once, and tells the receiver's answer.
+ * @throws {RetryableError} the receiver does not take it
+ * @throws {UsageError} there is no such rule, or this process has not the key or the server of e-mail
+ */
+export async function test(
+  config: Config,
+  name: string,
+  {json, signal}: Output & {readonly signal: AbortSignal},
+): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const rule = await findRule(pool, name, 'test');
+    const sealed = await readSealedAccess(pool, rule.ruleId);
+    const {keys, smtpUrl, allowsHttp} = config;
+    const begun = performance.now();
+    const answer = await send(
+      {keys, smtpUrl, allowsHttp, onSecret: () => {}, signal},
+      {rule: name, receiver: rule.receiver, target: rule.target, sealed},
+      rule.receiver === 'ping' ? null : {messageId: randomUUID(), kind: 'test', rule: name, news: []},
+    );
+    const ms = Math.round(performance.now() - begun);
+    print(json, {json: {name, answer, ms}, text: `${rule.target} took it: ${answer}, in ${ms} ms`});
+    return 0;
+  });
+}
+
+/** From now on nothing is told by the rule. @throws {UsageError} there is none of that name */
+export async function remove(config: Config, name: string, {json}: Output): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    await findRule(pool, name, 'remove');
+    await deleteRule(pool, name);
+    print(json, {json: {name}, text: `${name} tells nobody any more`});
+    return 0;
+  });
+}
+
+async function findRule(db: Queryable, name: string, verb: string): Promise<AlertRule> {
+  const rules = await listRules(db);
+  const rule = rules.find((each) => each.name === name);
+  if (rule !== undefined) return rule;
+  const names = rules.map((each) => each.name);
+  throw new UsageError(`alerts ${verb}: no rule "${name}"${nearest(name, names)}; fieldmirror alerts list`);
+}

@@ -1,0 +1,43 @@
+import type {AlertOverview, RuleStatus} from '../../../views/concerns/alert-overview.ts';
+import {formatAgo, formatDuration} from '../../../views/format.ts';
+import type {Alert} from '../../../warehouse/alerts/alerts.ts';
+import {drawTable} from '../../terminal/report.ts';
+import {wrap} from '../../terminal/wrap.ts';
+
+/** How `alerts list` looks: a table of rules, then what is open. */
+export function drawAlerts({rules, open}: AlertOverview): string {
+  if (rules.length === 0)
+    return 'nobody is told what is wrong: fieldmirror alerts add NAME --email ADDRESS, or --webhook, --slack, --ping';
+  const head = ['rule', 'tells', 'by', 'of', 'last sent', 'waiting', 'quiet'];
+  const failing = rules.flatMap(({name, failingSince, lastError}) =>
+    failingSince === null
+      ? []
+      : [wrap(`${name} does not arrive, ${formatAgo(failingSince)}: ${lastError ?? 'no worker sends it'}`)],
+  );
+  return [drawTable(head, rules.map(describeRule)), ...failing, '', drawOpen(open)].join('\n');
+}
+
+function describeRule({name, target, receiver, account, causes, ...rule}: RuleStatus): (string | number)[] {
+  const of = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+  return [
+    name,
+    target,
+    rule.everyMs === null ? receiver : `${receiver}, every ${formatDuration(rule.everyMs)}`,
+    of === '' ? 'everything' : of,
+    rule.lastSentAt === null ? 'never' : formatAgo(rule.lastSentAt),
+    rule.waiting,
+    rule.everyMs === null ? formatDuration(rule.quietMs) : '',
+  ];
+}
+
+function drawOpen(open: readonly Alert[]): string {
+  if (open.length === 0) return 'Nothing is wrong that a rule tells of.';
+  const lines = open.flatMap(({account, stream, text, nextStep, openedAt}) => {
+    const place = [account, stream].filter((name) => name !== null).join(', ');
+    return [
+      wrap(`  ${place === '' ? '' : `${place}: `}${text} (found ${formatAgo(openedAt)})`),
+      ...(nextStep === null ? [] : [wrap(`    ${nextStep}`)]),
+    ];
+  });
+  return ['Open now:', ...lines].join('\n');
+}

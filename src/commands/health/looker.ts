@@ -1,0 +1,18 @@
+import {join} from 'node:path';
+import type {Config} from '../../base/config.ts';
+import type {Looker} from '../../views/concerns/every-concern.ts';
+import {readBounds} from '../../views/concerns/growth-concerns.ts';
+
+/** What this process brings along when it looks for what is wrong. */
+export function toLooker({
+  keys,
+  bounds,
+  databaseUrl,
+  home,
+}: Pick<Config, 'keys' | 'bounds' | 'databaseUrl' | 'home'>): Looker {
+  return {
+    keyIds: keys.map(({id}) => id),
+    bounds: readBounds(bounds),
+    home: databaseUrl === null ? join(home, 'postgres') : null,
+  };
+}

@@ -1,0 +1,52 @@
+// One request to a receiver: never redirected, a deadline for the whole, and the body of the answer is not looked at.
+
+import {createAgents} from '../../api/http/agents.ts';
+import {isLoopback} from '../../api/http/base-url.ts';
+import {ExchangeError, exchange} from '../../api/http/exchange.ts';
+import {onlyThisMachine} from '../../api/http/local-lookup.ts';
+import {describeFailure} from '../../api/http/network-failure.ts';
+import {parseRetryAfter} from '../../api/pace/retry-after.ts';
+import {RetryableError} from '../../base/errors.ts';
+
+const limits = {timeoutMs: 10_000, maxBodyBytes: 1_000_000, maxHeaders: 200};
+
+/** A request of JSON; or without a body a GET. */
+export interface Sending {
+  readonly url: URL;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Sends it once.
+ * @returns the answer, for a person: `200`
+ * @throws {RetryableError} anything but 2xx: it names host and status, never the path, which may be a secret
+ */
+export async function sendRequest({url, body, headers = {}, signal}: Sending): Promise<string> {
+  const isLocal = url.protocol === 'http:' && isLoopback(url.hostname);
+  const {reads, writes} = createAgents(isLocal ? {lookup: onlyThisMachine()} : {});
+  try {
+    const request = {
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method: body === undefined ? ('GET' as const) : ('POST' as const),
+      headers: {
+        'user-agent': 'fieldmirror',
+        ...(body === undefined ? {} : {'content-type': 'application/json'}),
+        ...headers,
+      },
+      body: body ?? null,
+    };
+    const {status, headers: got} = await exchange(writes, request, {...limits, signal});
+    if (status >= 200 && status < 300) return String(status);
+    const retryAfter = got['retry-after'];
+    const retryAfterMs = parseRetryAfter(typeof retryAfter === 'string' ? retryAfter : undefined, Date.now());
+    throw new RetryableError(`${url.host}: expected an answer of 2xx, got ${status}`, {retryAfterMs});
+  } catch (error) {
+    if (!(error instanceof ExchangeError)) throw error;
+    throw new RetryableError(`${url.host}: expected an answer, got ${describeFailure(error)}`);
+  } finally {
+    await Promise.all([reads.destroy(), writes.destroy()]);
+  }
+}

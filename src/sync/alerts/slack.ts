@@ -1,0 +1,14 @@
+import {type AlertMessage, linesOf, titleOf} from './message.ts';
+import {sendRequest} from './request.ts';
+
+/** Sends a message to an incoming webhook of Slack. Its last line is the message's id: Slack itself drops no repeat. */
+export async function sendSlack(url: URL, message: AlertMessage, signal?: AbortSignal): Promise<string> {
+  const lines = [`Fieldmirror: ${titleOf(message)}`, ...linesOf(message), `message ${message.messageId}`];
+  const body = JSON.stringify({text: escapeText(lines.join('\n')), mrkdwn: false});
+  return await sendRequest({url, body, signal});
+}
+
+/** `<!channel>` would call everybody, `<https://…|…>` would be a link. @see docs/operating.md "Alerts" */
+function escapeText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,0 +1,46 @@
+import {randomBytes} from 'node:crypto';
+import {Webhook} from 'standardwebhooks';
+import type {Secret} from '../../base/secret.ts';
+import {type AlertMessage, mostNews, titleOf} from './message.ts';
+import {sendRequest} from './request.ts';
+
+const secretBytes = 32;
+
+/** A secret that signs: `whsec_…`, as receivers' libraries take it. */
+export function makeWebhookSecret(): string {
+  return `whsec_${randomBytes(secretBytes).toString('base64')}`;
+}
+
+/**
+ * Sends a message as JSON, signed by the convention of Standard Webhooks.
+ * @see docs/operating.md "Alerts"
+ */
+export async function sendWebhook(
+  {url, secret}: {readonly url: URL; readonly secret: Secret},
+  message: AlertMessage,
+  signal?: AbortSignal,
+): Promise<string> {
+  const id = `msg_${message.messageId}`;
+  const at = new Date();
+  const body = JSON.stringify({
+    type: `alert.${message.kind}`,
+    timestamp: happenedAt(message) ?? at.toISOString(),
+    data: {
+      rule: message.rule,
+      title: titleOf(message),
+      count: message.news.length,
+      alerts: message.news.slice(0, mostNews),
+    },
+  });
+  const headers = {
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret.reveal()).sign(id, at, body),
+  };
+  return await sendRequest({url, body, headers, signal});
+}
+
+function happenedAt({news}: AlertMessage): string | null {
+  const last = news.at(-1);
+  return last?.mendedAt ?? last?.openedAt ?? null;
+}

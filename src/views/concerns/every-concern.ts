@@ -1,0 +1,59 @@
+// Everything that concerns a person, found in one place: `status` draws it, alerts tell it.
+
+import {listRuleHealth, type RuleHealth} from '../../warehouse/alerts/rule-health.ts';
+import {listSizes, readFreeBytes, type Size} from '../../warehouse/health/sizes.ts';
+import {listWorkers} from '../../warehouse/health/workers.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
+import type {AccountFacts} from '../account-status.ts';
+import {findFailingRules} from './alert-concerns.ts';
+import {type Concern, findConcerns} from './concerns.ts';
+import {type Bound, findGrowth} from './growth-concerns.ts';
+import {findStarConcerns} from './star-concerns.ts';
+import {findWorkerConcerns, type Workforce} from './worker-concerns.ts';
+
+/** What stands beside the accounts. */
+export interface Installation extends Workforce {
+  /** See `readWaitingSince`. */
+  readonly starWaitsSince: string | null;
+  readonly rules: readonly RuleHealth[];
+  readonly bounds: readonly Bound[];
+  readonly sizes: readonly Size[];
+}
+
+/** What the process that looks brings along. */
+export interface Looker extends Pick<Workforce, 'keyIds'> {
+  readonly bounds: readonly Bound[];
+  /** Folder of the embedded Postgres; null where Postgres is another one, whose disk is not seen from here. */
+  readonly home: string | null;
+}
+
+/** Reads what stands beside the accounts. No table is counted. */
+export async function readInstallation(db: Queryable, {keyIds, bounds, home}: Looker): Promise<Installation> {
+  const names = bounds.map(({name}) => name).filter((name) => name !== 'disk');
+  const disk = home === null ? [] : [{name: 'disk', bytes: await readFreeBytes(home)}];
+  return {
+    keyIds,
+    bounds,
+    workers: await listWorkers(db),
+    starWaitsSince: await readWaitingSince(db),
+    rules: await listRuleHealth(db),
+    sizes: [...disk, ...(names.length === 0 ? [] : await listSizes(db, names))],
+  };
+}
+
+/** Finds everything that needs a person. @param now - ISO 8601, by the database's clock */
+export function findEveryConcern(
+  accounts: readonly AccountFacts[],
+  installation: Installation,
+  now: string,
+): Concern[] {
+  const {starWaitsSince, rules, bounds, sizes} = installation;
+  return [
+    ...findConcerns(accounts, now),
+    ...findWorkerConcerns(accounts, installation, now),
+    ...findStarConcerns(starWaitsSince, now),
+    ...findGrowth(bounds, sizes),
+    ...findFailingRules(rules, now),
+  ];
+}

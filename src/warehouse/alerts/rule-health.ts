@@ -1,0 +1,48 @@
+import type {Queryable} from '../postgres/database.ts';
+import {isWithheld} from './alert-deliveries.ts';
+
+/** How the messages of one rule fare. Instants are ISO 8601 in UTC. */
+export interface RuleHealth {
+  readonly rule: string;
+  /** When a receiver last took one. */
+  readonly lastSentAt: string | null;
+  /** Messages that are still to be sent. */
+  readonly waiting: number;
+  /** Messages that were given up within the last week, and not followed by one that was taken. */
+  readonly givenUp: number;
+  /** Since when messages do not arrive; null while nothing is wrong with the rule. */
+  readonly failingSince: string | null;
+  /** Why the last try failed; null also where no worker has tried. */
+  readonly lastError: string | null;
+}
+
+/** The first tries may meet a receiver that is just being restarted. */
+const failingAfterTries = 3;
+/** A worker looks every ten seconds. */
+const untakenAfter = "interval '10 minutes'";
+
+/** Nothing that came later was taken either. */
+const isGivenUp = `(
+  due.state = 'failed' AND due.due_at > now() - interval '7 days'
+  AND NOT EXISTS (SELECT FROM sync.alert_deliveries AS later WHERE later.rule_id = due.rule_id AND later.sent_at > due.due_at - interval '1 hour'))`;
+
+const isFailing = `(
+  due.state IN ('due', 'sending') AND NOT ${isWithheld}
+  AND (due.attempts >= ${failingAfterTries} AND due.last_error IS NOT NULL OR coalesce(due.lease_until, due.due_at) < now() - ${untakenAfter})
+  OR ${isGivenUp})`;
+
+/** How each rule fares, by name. What was sent is not counted: of it the last alone matters. */
+export async function listRuleHealth(db: Queryable): Promise<RuleHealth[]> {
+  const {rows} = await db.query<RuleHealth>(
+    `SELECT rule.name AS rule,
+            (SELECT max(sent_at) FROM sync.alert_deliveries AS sent WHERE sent.rule_id = rule.rule_id) AS "lastSentAt",
+            count(*) FILTER (WHERE due.state IN ('due', 'sending') AND due.kind <> 'ping')::integer AS waiting,
+            count(*) FILTER (WHERE ${isGivenUp})::integer AS "givenUp",
+            min(CASE WHEN due.kind = 'ping' THEN coalesce(due.sent_at, due.created_at) ELSE due.created_at END) FILTER (WHERE ${isFailing}) AS "failingSince",
+            (array_agg(due.last_error ORDER BY due.due_at DESC) FILTER (WHERE due.last_error IS NOT NULL AND ${isFailing}))[1] AS "lastError"
+       FROM sync.alert_rules AS rule
+       LEFT JOIN sync.alert_deliveries AS due ON due.rule_id = rule.rule_id AND due.state IN ('due', 'sending', 'failed')
+      GROUP BY rule.rule_id ORDER BY rule.name`,
+  );
+  return rows;
+}

@@ -1,0 +1,120 @@
+// Each cause: told once when it breaks, and once when it is mended.
+
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {causes} from '../../src/warehouse/alerts/causes.ts';
+import {failedSweep} from '../support/alerts-place.ts';
+import {addWorker, ago, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
+
+let place: ToldPlace;
+
+beforeEach(async () => {
+  place = await openToldPlace();
+});
+
+afterEach(() => place.close());
+
+const addSchedule = (dueAt: string) =>
+  `INSERT INTO sync.schedules (account_id, name, stream, mode, every_ms, next_due_at)
+   VALUES (1, 'nightly', 'jobs', 'full', 86400000, ${dueAt})`;
+const addChange = (...steps: readonly string[]) => [
+  `INSERT INTO warehouse.customers (name) VALUES ('New')`,
+  ...steps.map((values) => `UPDATE sync.changes SET ${values}`),
+];
+const addEvent = (kind: string) =>
+  `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id) VALUES (1, 'jobs', 'colour', '${kind}', 'a text', 1)`;
+const addSweep = (values: string) =>
+  `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, reasons, error) VALUES (1, 'jobs', 'full', 'schedule', ${values})`;
+const certified = addSweep(`'certified', now(), now(), '{}', NULL`);
+
+/** One thing that is wrong, and how it is mended. */
+const cases: Readonly<Record<string, readonly [breaks: string | readonly string[], mends: string]>> = {
+  'stopped-account': [
+    `UPDATE sync.accounts SET state = 'stopped', state_reason = '401'`,
+    `UPDATE sync.accounts SET state = 'active', state_reason = NULL`,
+  ],
+  unserved: [addWorker('now()', '{}'), `UPDATE sync.workers SET account_ids = '{1}'`],
+  'no-worker': [addWorker(ago('3 hours')), 'UPDATE sync.workers SET seen_at = now()'],
+  overdue: [addSchedule(ago('2 days')), 'DELETE FROM sync.schedules'],
+  unproven: [
+    [`UPDATE sync.accounts SET created_at = ${ago('90 days')}`, addSchedule(`now() + interval '1 hour'`)],
+    certified,
+  ],
+  failed: [failedSweep.breaks, failedSweep.mends],
+  approval: [addSweep(`'stopped', now(), now(), '{many}', NULL`), certified],
+  'no-room': [
+    addSweep(`'due', NULL, NULL, '{}', 'no room on the disk'`),
+    `UPDATE sync.sweeps SET error = NULL`,
+  ],
+  quarantine: [
+    `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash) VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
+    'UPDATE sync.quarantine SET resolved_at = now()',
+  ],
+  'change-conflict': [addChange(`state = 'conflict', reason = 'both'`), cancelChanges],
+  'change-rejected': [
+    addChange(`state = 'rejected', reason = 'no', settled_at = now()`),
+    `UPDATE sync.changes SET settled_at = ${ago('8 days')}`,
+  ],
+  'change-altered': [
+    [
+      ...addChange(),
+      `INSERT INTO sync.alterations (account_id, change_id, field, kind, sent, got, is_stop) VALUES (1, 1, 'name', 'customers.name', '"a"', '"b"', false)`,
+    ],
+    'UPDATE sync.alterations SET looked_at = now(), looked_by = current_user',
+  ],
+  'change-in-doubt': [
+    addChange(
+      `state = 'sending', sends = 1, sent_at = ${ago('3 hours')}, lease_until = now()`,
+      `state = 'in_doubt', reason = 'no answer', lease_until = NULL`,
+    ),
+    `UPDATE sync.changes SET state = 'pending', reason = NULL`,
+  ],
+  'change-failing': [addChange(`failures = 4, requested_at = ${ago('1 hour')}`), cancelChanges],
+  'change-untaken': [addChange(`due_at = ${ago('1 hour')}`), cancelChanges],
+  'change-held': [addChange(`state = 'held', requested_at = ${ago('8 days')}`), cancelChanges],
+  drift: [addEvent('vanished'), addEvent('returned')],
+  'star-behind': [
+    `INSERT INTO sync.stale_jobs (account_id, job_number, noted_at) VALUES (1, 1, ${ago('1 hour')})`,
+    'DELETE FROM sync.stale_jobs',
+  ],
+};
+
+describe('a thing that is wrong is told once, and once that it is over', () => {
+  test.each(Object.entries(cases))('%s', async (cause, [breaks, mends]) => {
+    await place.addHook('ops');
+    for (const statement of [breaks].flat()) await place.query(statement);
+    await place.rounds(3);
+    expect(place.told()).toEqual([`${cause} opened`]);
+    await place.query(mends);
+    await place.rounds(3);
+    expect(place.told()).toEqual([`${cause} opened`, `${cause} mended`]);
+  });
+
+  test('growth', async () => {
+    await place.addHook('ops');
+    for (const bounds of ['database=1MB', 'database=1MB', 'database=9TB,sync.sweeps=1GB', null])
+      await place.round({bounds});
+    expect(place.told()).toEqual(['growth opened', 'growth mended']);
+    expect(place.alertsOf('ops')[0]).toMatchObject({account: null, subject: 'database'});
+  });
+
+  test('alerts-failing: by every rule but the one that fails', async () => {
+    await place.addHook('ops');
+    await place.addHook('broken', {cause: ['failed', 'alerts-failing']});
+    place.http.manners = ({path}) => (path === '/broken' ? 500 : undefined);
+    await place.query(failedSweep.breaks);
+    for (let at = 0; at < 5; at++) {
+      await place.round();
+      await place.pass('90 minutes');
+    }
+    expect(place.told()).toEqual(['failed opened', 'alerts-failing opened']);
+    expect(place.alertsOf('ops')[1]).toMatchObject({subject: 'broken'});
+    place.http.manners = () => undefined;
+    await place.rounds();
+    expect(place.told()).toEqual(['failed opened', 'alerts-failing opened', 'alerts-failing mended']);
+    expect(new Set(place.told('broken'))).toEqual(new Set(['failed opened']));
+  });
+
+  test('there is a case for each cause', () => {
+    expect([...Object.keys(cases), 'growth', 'alerts-failing'].toSorted()).toEqual([...causes].toSorted());
+  });
+});

@@ -1,0 +1,18 @@
+// One round of a worker's alerts, or with STAYS one after the other, as a process of its own that a test can kill.
+
+import {createLogger} from '../../src/base/log.ts';
+import {parseKeys} from '../../src/base/seal.ts';
+import {Secret} from '../../src/base/secret.ts';
+import {goRound} from '../../src/commands/health/alerts/alert-rounds.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
+
+const {DATABASE_URL: databaseUrl = '', KEY: key = '', SMTP_URL: smtpUrl = ''} = process.env;
+const pool = openPool(databaseUrl, {max: 2, applicationName: 'worker'});
+const config = {
+  ...{keys: parseKeys(key), bounds: null, databaseUrl, home: ''},
+  ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false},
+};
+const deps = {pool, log: createLogger({level: 'silent', secrets: []}), config, onSecret: () => {}};
+do await goRound(deps);
+while (process.env.STAYS === '1');
+await pool.end();
