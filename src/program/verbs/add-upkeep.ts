@@ -1,7 +1,7 @@
 // The verbs that look after an installation: what is its health, where does a value come from, what must be mended.
 
 import type {Command} from 'commander';
-import {config, finish, type Surroundings} from './verb.ts';
+import {config, finish, type Surroundings} from '../verb.ts';
 
 export function addUpkeep(program: Command, surroundings: Surroundings): void {
   addStatus(program, surroundings);
@@ -17,7 +17,7 @@ function addStatus(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'only one account')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/health/status.ts')).status(await config(), {...given, ...json()}),
+        (await import('../../commands/health/status.ts')).status(await config(), {...given, ...json()}),
       ),
     );
 }
@@ -32,7 +32,7 @@ function addExplain(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'which account, where there are several')
     .action((stream, number, field, given) =>
       finish(async () =>
-        (await import('../commands/health/explain.ts')).explain(
+        (await import('../../commands/health/explain.ts')).explain(
           await config(),
           {stream, number, field},
           {...given, ...json()},
@@ -46,7 +46,7 @@ function addDoctor(program: Command, {json}: Surroundings): void {
     .command('doctor')
     .description('check every dependency, and say how to mend what is wrong')
     .action(() =>
-      finish(async () => (await import('../commands/health/doctor.ts')).doctor(await config(), json())),
+      finish(async () => (await import('../../commands/health/doctor.ts')).doctor(await config(), json())),
     );
 }
 
@@ -55,6 +55,6 @@ function addMigrate(program: Command, {json}: Surroundings): void {
     .command('migrate')
     .description("bring the warehouse's schema up to date, and nothing else")
     .action(() =>
-      finish(async () => (await import('../commands/migrate.ts')).migrate(await config(), json())),
+      finish(async () => (await import('../../commands/migrate.ts')).migrate(await config(), json())),
     );
 }
