@@ -55,6 +55,6 @@ function addMigrate(program: Command, {json}: Surroundings): void {
     .command('migrate')
     .description("bring the warehouse's schema up to date, and nothing else")
     .action(() =>
-      finish(async () => (await import('../../commands/migrate.ts')).migrate(await config(), json())),
+      finish(async () => (await import('../../commands/config/migrate.ts')).migrate(await config(), json())),
     );
 }

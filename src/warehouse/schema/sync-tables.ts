@@ -8,6 +8,7 @@ import {
 } from '../accounts/access/access-tables.ts';
 import {auditTable, sessionsTable, signInCodesTable} from '../accounts/access/console-tables.ts';
 import {accountsTable, sync} from '../accounts/accounts-table.ts';
+import {capacityToComeTable, fileSettingsTable} from '../accounts/settings/settings-tables.ts';
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
 import {alterationsTable, conflictsTable} from '../changes/tables/conflict-tables.ts';
@@ -86,4 +87,6 @@ export const syncTables: readonly CommentedTable[] = [
   staleJobsTable,
   weeklyReportsTable,
   workersTable,
+  fileSettingsTable,
+  capacityToComeTable,
 ];
