@@ -3,16 +3,27 @@
 import {Command} from 'commander';
 import {readVersion} from '../base/package.ts';
 import {tell, tellAside} from '../base/terminal.ts';
-import {addAccounts} from './add-accounts.ts';
-import {addChanges} from './add-changes.ts';
-import {addInsight} from './add-insight.ts';
-import {addMirror} from './add-mirror.ts';
-import {addHttp, addService} from './add-servers.ts';
-import {addSweeps} from './add-sweeps.ts';
-import {addUpkeep} from './add-upkeep.ts';
+import {addAccounts} from './verbs/add-accounts.ts';
+import {addChanges} from './verbs/add-changes.ts';
+import {addConfig} from './verbs/add-config.ts';
+import {addInsight} from './verbs/add-insight.ts';
+import {addMirror} from './verbs/add-mirror.ts';
+import {addHttp, addService} from './verbs/add-servers.ts';
+import {addSweeps} from './verbs/add-sweeps.ts';
+import {addUpkeep} from './verbs/add-upkeep.ts';
 
 /** In the order in which help lists them. */
-const groups = [addMirror, addInsight, addUpkeep, addService, addChanges, addSweeps, addAccounts, addHttp];
+const groups = [
+  addMirror,
+  addInsight,
+  addUpkeep,
+  addService,
+  addChanges,
+  addSweeps,
+  addAccounts,
+  addConfig,
+  addHttp,
+];
 
 /** @param signal - ends the verb that runs, when a person stops it */
 export function buildProgram(signal: AbortSignal): Command {

@@ -1,5 +1,6 @@
 // The output of a verb reaches its reader whole, however slow the reader, and with the exit code of the verb.
 
+import {rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import PQueue from 'p-queue';
@@ -28,6 +29,10 @@ const megabyte = 1_000_000;
 /** The size of one write into a pipe, and a little more. */
 const pipeful = 66_000;
 const accounts = 900;
+
+/** Of 900 accounts it names one: a plan tells which it leaves alone. */
+const settingsFile = join(tmpdir(), `fieldmirror-pipes-${process.pid}.yaml`);
+const settings = 'accounts: {account-9: {time_zone: Europe/Berlin}}\ninsight: {}\n';
 
 /** Every verb of the program, by the words that call it. */
 const cases: Readonly<Record<string, Case>> = {
@@ -74,6 +79,10 @@ const cases: Readonly<Record<string, Case>> = {
   'accounts pause': {args: ['account-2']},
   'accounts resume': {args: ['account-3']},
   open: {args: ['--at', 'http://127.0.0.1:8086']},
+  'config export': {args: [], bytes: pipeful},
+  'config plan': {args: [settingsFile]},
+  'config apply': {args: [settingsFile]},
+  'config schema': {args: []},
   'keys add': {args: ['erp', '--account', 'own']},
   'keys list': {args: [], bytes: megabyte},
   'keys revoke': {args: ['key-7']},
@@ -84,6 +93,7 @@ let empty: TestDatabase;
 const ended = new Map<string, Ended>();
 
 beforeAll(async () => {
+  await writeFile(settingsFile, settings);
   place = await openPlace({}, inject('warehouseTemplate'));
   empty = await createDatabase();
   const entries = Object.entries(cases);
@@ -110,6 +120,7 @@ async function run(verb: string, {args, stays}: Case): Promise<Ended> {
 afterAll(async () => {
   await place.close();
   await empty.drop();
+  await rm(settingsFile);
 });
 
 /** A text that the service may send: it begins a sequence, turns a line round, ends it. */

@@ -40,6 +40,8 @@ describe.each(blocks)('$place', (block) => {
     test('runs as printed, and prints what is shown', () => checkCommands(block), 120_000);
   else if (block.language === 'sql')
     test('runs as printed, by the role it is meant for', () => checkStatements(block));
+  else if (block.language === 'yaml')
+    test('is a file of settings that could be applied', () => checkSettings(block), 120_000);
   else if (block.language === 'mermaid')
     test('is a drawing that a test compares with what it draws', () =>
       expect(drawings).toContain(block.heading));
@@ -65,6 +67,11 @@ async function checkCommands(block: Block): Promise<void> {
     block.shown.split('\n').filter((line) => !lines.has(generalise(line))),
     printed,
   ).toEqual([]);
+}
+
+async function checkSettings(block: Block): Promise<void> {
+  const text = `fieldmirror config plan - <<'END'\n${block.text}\nEND`;
+  expect(await reader.type({...block, text})).toMatch(/^would change:$/m);
 }
 
 /** Replaces the parts that differ each time: ports, tokens, counts and times, and the widths that follow. */

@@ -234,9 +234,11 @@ export const expected: Readonly<Record<string, Given>> = {
       'sync.changes': 'SELECT, UPDATE',
       ...all(
         read,
+        'sync.capacity_to_come',
         'sync.captured_tables',
         'sync.change_transitions',
         'sync.employee_logins',
+        'sync.file_settings',
         'sync.migrations',
         'sync.source',
         'sync.write_rules',

@@ -100,7 +100,8 @@ BEGIN
   -- Entries of the audit are added, never changed.
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
-  GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source TO fieldmirror_worker;
+  GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source, sync.file_settings,
+    sync.capacity_to_come TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
   GRANT SELECT, DELETE ON sync.stale_jobs TO fieldmirror_worker;
   -- A worker checks that each sequence is ahead of its table.

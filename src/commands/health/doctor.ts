@@ -4,6 +4,7 @@ import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {allTables} from '../../streams/all-tables.ts';
 import {openToken} from '../../sync/accounts/open-token.ts';
+import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {readAccounts} from '../../views/account-status.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
@@ -17,7 +18,9 @@ import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findZoneMismatch} from '../accounts/account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-account.ts';
-import {drawTable, print} from '../terminal/report.ts';
+import {environmentOf} from '../config/environment.ts';
+import {print} from '../terminal/report.ts';
+import {drawSettings} from './draw-settings.ts';
 
 /** One thing looked at. The words of a flaw say how to mend it. */
 export interface Finding {
@@ -38,24 +41,26 @@ const bad = (what: string, found: string): Finding => ({what, state: 'bad', foun
  * @returns the exit code: 3 when something is bad, 1 when something is risky
  */
 export async function doctor(config: Config, options: {readonly json: boolean}): Promise<number> {
-  const findings = await examine(config);
-  print(options.json, {json: {findings, settings: config.settings}, text: draw(findings, config)});
+  const settings: SettingInForce[] = [];
+  const findings = await examine(config, (inForce) => settings.push(...inForce));
+  const lines = findings.map(({what, state, found}) => `${state.padEnd(8)} ${what}: ${found}`);
+  print(options.json, {
+    json: {findings, settings: [...config.settings, ...settings]},
+    text: [drawSettings(config.settings, settings), '', ...lines].join('\n'),
+  });
   if (findings.some(({state}) => state === 'bad')) return 3;
   return findings.some(({state}) => state === 'warning') ? 1 : 0;
 }
 
-/** Looks at every dependency, each by itself. */
-export async function examine(config: Config): Promise<readonly Finding[]> {
-  return [...(await checkPostgres(config)), ...(await checkRedis(config)), ...(await checkApi(config))];
-}
-
-function draw(findings: readonly Finding[], config: Config): string {
-  const settings = drawTable(
-    ['setting', 'value', 'from'],
-    config.settings.map(({name, value, source}) => [name, value, source]),
-  );
-  const lines = findings.map(({what, state, found}) => `${state.padEnd(8)} ${what}: ${found}`);
-  return [settings, '', ...lines].join('\n');
+/**
+ * Looks at every dependency, each by itself.
+ * @param tell - is told the settings that are rows, where the schema is good
+ */
+export async function examine(
+  config: Config,
+  tell: (settings: readonly SettingInForce[]) => void = () => {},
+): Promise<readonly Finding[]> {
+  return [...(await checkPostgres(config, tell)), ...(await checkRedis(config)), ...(await checkApi(config))];
 }
 
 /** Turns the error of a check into a finding, with a hint where to look. */
@@ -67,7 +72,10 @@ async function look(what: string, check: () => Promise<Finding[]>, mend = ''): P
   }
 }
 
-async function checkPostgres(config: Config): Promise<Finding[]> {
+async function checkPostgres(
+  config: Config,
+  tell: (settings: readonly SettingInForce[]) => void,
+): Promise<Finding[]> {
   return await look('Postgres', async () => {
     const embedded = config.databaseUrl === null ? await openEmbeddedPostgres(config.home) : null;
     const url = config.databaseUrl ?? (await embedded?.url('warehouse')) ?? '';
@@ -84,6 +92,7 @@ async function checkPostgres(config: Config): Promise<Finding[]> {
               ...(await checkSealed(config, pool)),
             ]
           : [];
+      if (schema.state === 'good') tell(await readSettingsInForce(pool, environmentOf(config)));
       return [await checkVersion(pool), ...sessions, schema, await checkDatabaseClock(pool), ...inside];
     } catch (error) {
       throw explainDatabaseError(error, url);

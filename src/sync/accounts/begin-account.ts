@@ -1,13 +1,13 @@
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {listLatestSweeps} from '../../warehouse/health/status.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
-import {insertSchedules} from '../../warehouse/sweeps/schedules.ts';
+import {insertSchedules, listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {requestSweep} from '../../warehouse/sweeps/sweeps.ts';
 import {planSchedules} from './default-schedules.ts';
 
 /**
- * Gives an account the schedules it does not have yet, and asks for a full sweep of each stream that never had one.
- * Done again, it changes nothing.
+ * Gives an account that has no schedule those that every account begins with, and asks for a full sweep of each stream
+ * that never had one. Done again, it changes nothing: a schedule that a person took away stays away.
  * @param streams - names of the streams to sweep
  */
 export async function beginAccount(
@@ -16,7 +16,8 @@ export async function beginAccount(
   streams: readonly string[],
 ): Promise<void> {
   const {accountId, timeZone} = account;
-  await insertSchedules(db, accountId, planSchedules(new Date(), timeZone, accountId));
+  const held = await listSchedules(db, {accountId});
+  if (held.length === 0) await insertSchedules(db, accountId, planSchedules(new Date(), timeZone, accountId));
   const latest = await listLatestSweeps(db, accountId);
   for (const stream of streams) {
     const isSwept = latest.some((sweep) => sweep.stream === stream && sweep.mode === 'full');

@@ -38,23 +38,27 @@ const fields = sync.table(
   ],
 );
 
-export const fieldsTable = commentTable(fields, 'Every field that the service was ever seen to send.', {
-  account_id: 'The account that sent it.',
-  table_name: 'The warehouse table whose records bear it.',
-  field: 'Its name, with underscores.',
-  stream: 'The stream in whose records it came.',
-  types:
-    'The types it was sent with, in order of first appearance; text where it names none, empty while it was always nil.',
-  column_name: 'The column that takes it; null where it is kept in attributes.',
-  filled_share:
-    'Share of the live rows in which it is not empty, 0 to 1; as of the last full sweep that wrote a row.',
-  first_seen_at: 'When it was first seen.',
-  last_seen_at: 'When a record that bears it was last parsed.',
-  last_sweep_id: 'The sweep that saw it then.',
-  vanished_at: 'When it was found that no record bears it any more.',
-  promoted_as:
-    'Name under which the field is a column of the view of its table in mart; set it to promote the field.',
-});
+export const fieldsTable = commentTable(
+  fields,
+  'Every field that the service was ever seen to send, or that was promoted before it came.',
+  {
+    account_id: 'The account that sent it.',
+    table_name: 'The warehouse table whose records bear it.',
+    field: 'Its name, with underscores.',
+    stream: 'The stream in whose records it came.',
+    types:
+      'The types it was sent with, in order of first appearance; text where it names none, empty while it was always nil.',
+    column_name: 'The column that takes it; null where it is kept in attributes.',
+    filled_share:
+      'Share of the live rows in which it is not empty, 0 to 1; as of the last full sweep that wrote a row.',
+    first_seen_at: 'When it was first seen, or promoted before it came.',
+    last_seen_at: 'When a record that bears it was last parsed.',
+    last_sweep_id: 'The sweep that saw it then; 0 where none has seen it yet.',
+    vanished_at: 'When it was found that no record bears it any more.',
+    promoted_as:
+      'Name under which the field is a column of the view of its table in mart; set it to promote the field.',
+  },
+);
 
 const fieldEvents = sync.table(
   'field_events',

@@ -136,7 +136,7 @@ const vanishSql = `
     UPDATE sync.fields AS held SET vanished_at = now()
       FROM sweep
      WHERE held.account_id = $1 AND held.stream = $2 AND held.vanished_at IS NULL
-       AND held.last_seen_at < sweep.started_at
+       AND held.last_seen_at < sweep.started_at AND held.last_sweep_id > 0
        AND EXISTS (
              SELECT FROM sync.fields AS other
               WHERE other.account_id = $1 AND other.stream = $2 AND other.table_name = held.table_name

@@ -136,3 +136,56 @@ async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Pro
   );
   return rows[0] ?? null;
 }
+
+/** A schedule as a file of settings has it. */
+export interface ScheduleSetting extends Pick<Schedule, 'name' | 'stream' | 'windowName' | 'everyMs'> {
+  readonly account: string;
+  /** The time of day at which it is due, in UTC to the second; null where it does not come round in whole days. */
+  readonly at: string | null;
+}
+
+/** The schedules of every account. */
+export async function listScheduleSettings(db: Queryable): Promise<ScheduleSetting[]> {
+  const {rows} = await db.query<ScheduleSetting>(
+    `SELECT account.name AS account, schedule.name, stream, window_name AS "windowName", every_ms::double precision AS "everyMs",
+            CASE WHEN every_ms % 86400000 = 0 THEN to_char(next_due_at AT TIME ZONE 'UTC', 'HH24:MI:SS') END AS at
+       FROM sync.schedules AS schedule JOIN sync.accounts AS account USING (account_id)
+      ORDER BY account.name, schedule_id`,
+  );
+  return rows;
+}
+
+/**
+ * Makes a schedule, or changes the one of that name. With a time of day it is due when that comes next. Without one, a
+ * schedule that is there stays due when it was, unless its new interval ends sooner.
+ */
+export async function writeSchedule(db: Queryable, schedule: ScheduleSetting): Promise<void> {
+  const {account, name, stream, windowName, everyMs, at} = schedule;
+  await db.query(
+    `WITH next AS (
+       SELECT CASE WHEN $6::time IS NULL THEN now() + $5::bigint * interval '1 millisecond'
+                   ELSE (day + $6::time + CASE WHEN day + $6::time <= moment THEN interval '1 day' ELSE interval '0' END) AT TIME ZONE 'UTC'
+              END AS due_at
+         FROM (SELECT now() AT TIME ZONE 'UTC' AS moment, date_trunc('day', now() AT TIME ZONE 'UTC') AS day) AS today
+     )
+     INSERT INTO sync.schedules AS held (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+     SELECT account_id, $2::text, $3::text, CASE WHEN $4::text IS NULL THEN 'full' ELSE 'window' END, $4::text, $5::bigint, due_at
+       FROM sync.accounts, next WHERE accounts.name = $1
+         ON CONFLICT (account_id, name) DO UPDATE
+        SET stream = EXCLUDED.stream, mode = EXCLUDED.mode, window_name = EXCLUDED.window_name, every_ms = EXCLUDED.every_ms,
+            next_due_at = CASE WHEN $6::time IS NULL THEN least(held.next_due_at, EXCLUDED.next_due_at) ELSE EXCLUDED.next_due_at END`,
+    [account, name, stream, windowName, everyMs, at],
+  );
+}
+
+/** Takes a schedule away; a sweep that it has made already goes on. */
+export async function deleteSchedule(
+  db: Queryable,
+  {account, name}: Pick<ScheduleSetting, 'account' | 'name'>,
+): Promise<void> {
+  await db.query(
+    `DELETE FROM sync.schedules AS held USING sync.accounts AS account
+      WHERE account.account_id = held.account_id AND account.name = $1 AND held.name = $2`,
+    [account, name],
+  );
+}

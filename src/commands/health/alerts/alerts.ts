@@ -3,7 +3,7 @@
 import {randomUUID} from 'node:crypto';
 import type {Config} from '../../../base/config.ts';
 import {UsageError} from '../../../base/errors.ts';
-import {nearest} from '../../../base/nearest.ts';
+import {nearest} from '../../../base/spelling/nearest.ts';
 import {send} from '../../../sync/alerts/send.ts';
 import {readAlertOverview} from '../../../views/concerns/alert-overview.ts';
 import {

@@ -2,7 +2,7 @@
 
 import type {Config} from '../../../base/config.ts';
 import {UsageError} from '../../../base/errors.ts';
-import {nearest} from '../../../base/nearest.ts';
+import {nearest} from '../../../base/spelling/nearest.ts';
 import {type Access, sealAccess} from '../../../sync/alerts/access.ts';
 import {parseSmtp, parseTarget} from '../../../sync/alerts/target.ts';
 import {makeWebhookSecret} from '../../../sync/alerts/webhook.ts';

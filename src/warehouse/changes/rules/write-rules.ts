@@ -42,3 +42,15 @@ export async function readRules(db: Queryable): Promise<Map<string, Map<string, 
   }
   return rules;
 }
+
+/** Sets whose value counts where both sides changed a field. */
+export async function setRule(
+  db: Queryable,
+  {table, field, rule}: {readonly table: string; readonly field: string; readonly rule: Rule},
+): Promise<void> {
+  await db.query('UPDATE sync.write_rules SET rule = $3 WHERE table_name = $1 AND field = $2', [
+    table,
+    field,
+    rule,
+  ]);
+}

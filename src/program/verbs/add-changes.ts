@@ -1,6 +1,6 @@
 import {type Command, Option} from 'commander';
-import {readCount} from './arguments.ts';
-import {config, finish, type Surroundings} from './verb.ts';
+import {readCount} from '../arguments.ts';
+import {config, finish, type Surroundings} from '../verb.ts';
 
 const decisions = [
   ['retry', 'try again at once what waits, and send once more what was refused'],
@@ -10,8 +10,8 @@ const decisions = [
   ['accept', 'say that you looked at what the service altered: further changes of that kind go on'],
 ] as const;
 
-const read = () => import('../commands/changes/changes.ts');
-const decide = () => import('../commands/changes/changes-decide.ts');
+const read = () => import('../../commands/changes/changes.ts');
+const decide = () => import('../../commands/changes/changes-decide.ts');
 
 export function addChanges(program: Command, surroundings: Surroundings): void {
   const changes = program.command('changes').description('look after what was changed here');

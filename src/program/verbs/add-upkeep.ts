@@ -1,8 +1,8 @@
 // The verbs that look after an installation: what is its health, where does a value come from, what must be mended.
 
 import type {Command} from 'commander';
-import {addWord, readSpan} from './arguments.ts';
-import {config, finish, type Surroundings} from './verb.ts';
+import {addWord, readSpan} from '../arguments.ts';
+import {config, finish, type Surroundings} from '../verb.ts';
 
 export function addUpkeep(program: Command, surroundings: Surroundings): void {
   addStatus(program, surroundings);
@@ -19,7 +19,7 @@ function addStatus(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'only one account')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/health/status.ts')).status(await config(), {...given, ...json()}),
+        (await import('../../commands/health/status.ts')).status(await config(), {...given, ...json()}),
       ),
     );
 }
@@ -34,7 +34,7 @@ function addExplain(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'which account, where there are several')
     .action((stream, number, field, given) =>
       finish(async () =>
-        (await import('../commands/health/explain.ts')).explain(
+        (await import('../../commands/health/explain.ts')).explain(
           await config(),
           {stream, number, field},
           {...given, ...json()},
@@ -46,7 +46,7 @@ function addExplain(program: Command, {json}: Surroundings): void {
 function addAlerts(program: Command, surroundings: Surroundings): void {
   const alerts = program.command('alerts').description('who is told what is wrong, and what is wrong now');
   addAlertRule(alerts, surroundings);
-  const load = () => import('../commands/health/alerts/alerts.ts');
+  const load = () => import('../../commands/health/alerts/alerts.ts');
   const {json, signal} = surroundings;
   alerts
     .command('list')
@@ -81,7 +81,7 @@ function addAlertRule(alerts: Command, {json}: Surroundings): void {
     .option('--quiet <span>', 'how long a thing that was told is not told again (default: 4h)', readSpan)
     .action((name, {every, quiet, ...given}) =>
       finish(async () =>
-        (await import('../commands/health/alerts/alerts.ts')).add(await config(), name, {
+        (await import('../../commands/health/alerts/alerts.ts')).add(await config(), name, {
           ...given,
           ...(every === undefined ? {} : {everyMs: every}),
           ...(quiet === undefined ? {} : {quietMs: quiet}),
@@ -96,7 +96,7 @@ function addDoctor(program: Command, {json}: Surroundings): void {
     .command('doctor')
     .description('check every dependency, and say how to mend what is wrong')
     .action(() =>
-      finish(async () => (await import('../commands/health/doctor.ts')).doctor(await config(), json())),
+      finish(async () => (await import('../../commands/health/doctor.ts')).doctor(await config(), json())),
     );
 }
 
@@ -105,6 +105,6 @@ function addMigrate(program: Command, {json}: Surroundings): void {
     .command('migrate')
     .description("bring the warehouse's schema up to date, and nothing else")
     .action(() =>
-      finish(async () => (await import('../commands/migrate.ts')).migrate(await config(), json())),
+      finish(async () => (await import('../../commands/config/migrate.ts')).migrate(await config(), json())),
     );
 }

@@ -1,8 +1,8 @@
 // The verbs that stay and answer over HTTP: the warehouse's own API with its keys, and the reference service.
 
 import {type Command, Option} from 'commander';
-import {readBasePath, readCount, readPort} from './arguments.ts';
-import {config, finish, type Surroundings} from './verb.ts';
+import {readBasePath, readCount, readPort} from '../arguments.ts';
+import {config, finish, type Surroundings} from '../verb.ts';
 
 export function addHttp(program: Command, surroundings: Surroundings): void {
   addServer(program, surroundings);
@@ -18,7 +18,7 @@ function addServer(program: Command, {json, signal}: Surroundings): void {
     .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/servers/http.ts')).http(await config(), {...given, ...json()}, signal),
+        (await import('../../commands/servers/http.ts')).http(await config(), {...given, ...json()}, signal),
       ),
     );
 }
@@ -35,14 +35,14 @@ function addOpen(program: Command, {json}: Surroundings): void {
     .option('--at <address>', 'where the console is (default: found out)')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/servers/open.ts')).open(await config(), {...given, ...json()}),
+        (await import('../../commands/servers/open.ts')).open(await config(), {...given, ...json()}),
       ),
     );
 }
 
 function addKeys(program: Command, {json}: Surroundings): void {
   const keys = program.command('keys').description('look after the keys of the HTTP API and the console');
-  const load = () => import('../commands/accounts/keys.ts');
+  const load = () => import('../../commands/accounts/keys.ts');
   keys
     .command('add')
     .description('make a key; it is shown this once')
@@ -99,7 +99,7 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     .option('--database <url>', 'a Postgres database of its own (default: the embedded Postgres)')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/servers/service.ts')).service(
+        (await import('../../commands/servers/service.ts')).service(
           await config(),
           {...given, ...json()},
           signal,

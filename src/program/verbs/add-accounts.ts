@@ -1,7 +1,7 @@
 import type {Command} from 'commander';
-import {config, finish, type Surroundings} from './verb.ts';
+import {config, finish, type Surroundings} from '../verb.ts';
 
-const load = () => import('../commands/accounts/accounts.ts');
+const load = () => import('../../commands/accounts/accounts.ts');
 
 export function addAccounts(program: Command, surroundings: Surroundings): void {
   const accounts = program.command('accounts').description('look after the accounts that are mirrored');
@@ -27,7 +27,7 @@ function addAdd(accounts: Command, {json}: Surroundings): void {
     .option('--time-zone <zone>', "the account's IANA zone: America/New_York")
     .action((name, given) =>
       finish(async () =>
-        (await import('../commands/accounts/accounts-add.ts')).add(await config({isAdding: true}), name, {
+        (await import('../../commands/accounts/accounts-add.ts')).add(await config({isAdding: true}), name, {
           ...given,
           ...json(),
         }),

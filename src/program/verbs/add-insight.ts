@@ -1,12 +1,12 @@
 // The verbs that answer questions about the business.
 
 import type {Command} from 'commander';
-import {readCount} from './arguments.ts';
-import {config, finish, type Surroundings} from './verb.ts';
+import {readCount} from '../arguments.ts';
+import {config, finish, type Surroundings} from '../verb.ts';
 
 const insight = {
-  ask: () => import('../commands/insight/ask.ts'),
-  export: () => import('../commands/insight/export.ts'),
+  ask: () => import('../../commands/insight/ask.ts'),
+  export: () => import('../../commands/insight/export.ts'),
 };
 
 export function addInsight(program: Command, surroundings: Surroundings): void {
@@ -45,7 +45,7 @@ function addCheck(program: Command, {json}: Surroundings): void {
       'whether the figures tie out with the warehouse, and what in them a person may want to look at',
     )
     .action(() =>
-      finish(async () => (await import('../commands/insight/check.ts')).check(await config(), json())),
+      finish(async () => (await import('../../commands/insight/check.ts')).check(await config(), json())),
     );
 }
 
@@ -61,7 +61,7 @@ function addReport(program: Command, {json}: Surroundings): void {
     .option('--force', 'also where the jobs were not proven complete within a day')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/insight/report.ts')).report(await config(), {...given, ...json()}),
+        (await import('../../commands/insight/report.ts')).report(await config(), {...given, ...json()}),
       ),
     );
 }
@@ -104,7 +104,7 @@ function addMcp(program: Command, {signal}: Surroundings): void {
     .option('--personal', 'tell the names of people, too')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/insight/assistant/mcp.ts')).mcp(await config(), given, signal),
+        (await import('../../commands/insight/assistant/mcp.ts')).mcp(await config(), given, signal),
       ),
     );
 }

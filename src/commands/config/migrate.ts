@@ -1,9 +1,9 @@
-import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
-import type {Config} from '../base/config.ts';
-import {definitions} from '../insight/definitions.ts';
-import {migrate as runMigrations} from '../warehouse/schema/migrate.ts';
-import {print} from './terminal/report.ts';
-import {withWarehouse} from './warehouse.ts';
+import {migrateQueue} from '../../../jobs/queue/queue-schema.ts';
+import type {Config} from '../../base/config.ts';
+import {definitions} from '../../insight/definitions.ts';
+import {migrate as runMigrations} from '../../warehouse/schema/migrate.ts';
+import {print} from '../terminal/report.ts';
+import {withWarehouse} from '../warehouse.ts';
 
 /** Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres; nothing else. */
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {

@@ -1,6 +1,6 @@
 import type {Command} from 'commander';
-import {readCount} from './arguments.ts';
-import {config, finish, type Surroundings} from './verb.ts';
+import {readCount} from '../arguments.ts';
+import {config, finish, type Surroundings} from '../verb.ts';
 
 export function addSweeps(program: Command, surroundings: Surroundings): void {
   addPastSweeps(program, surroundings);
@@ -11,7 +11,7 @@ function addPastSweeps(program: Command, {json}: Surroundings): void {
   const sweeps = program
     .command('sweeps')
     .description('past sweeps, what they prove, and what waits for a person');
-  const load = () => import('../commands/sweeps/sweeps.ts');
+  const load = () => import('../../commands/sweeps/sweeps.ts');
   sweeps
     .command('list')
     .description('the latest sweeps')
@@ -35,7 +35,7 @@ function addPastSweeps(program: Command, {json}: Surroundings): void {
 
 function addQuarantine(program: Command, {json, signal}: Surroundings): void {
   const quarantine = program.command('quarantine').description('look after records that could not be read');
-  const load = () => import('../commands/sweeps/quarantine.ts');
+  const load = () => import('../../commands/sweeps/quarantine.ts');
   quarantine
     .command('list')
     .description('the records in quarantine, and what is wrong with each')

@@ -1,8 +1,8 @@
 // The verbs that move data: read the account, and carry changes back.
 
 import type {Command} from 'commander';
-import {addWord, readPort} from './arguments.ts';
-import {config, finish, type Surroundings} from './verb.ts';
+import {addWord, readPort} from '../arguments.ts';
+import {config, finish, type Surroundings} from '../verb.ts';
 
 export function addMirror(program: Command, surroundings: Surroundings): void {
   addStart(program, surroundings);
@@ -24,7 +24,7 @@ function addStart(program: Command, {json, signal}: Surroundings): void {
     .option('--no-http', 'no console and no HTTP API')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/start.ts')).start(
+        (await import('../../commands/start.ts')).start(
           await config(),
           {...given, once: given.once === true, ...json()},
           signal,
@@ -44,7 +44,7 @@ function addSync(program: Command, {json, signal}: Surroundings): void {
     .option('--account <name>', 'which account, where there are several')
     .action((streams, given) =>
       finish(async () =>
-        (await import('../commands/sweeps/sync.ts')).sync(await config(), streams, {
+        (await import('../../commands/sweeps/sync.ts')).sync(await config(), streams, {
           ...given,
           ...json(),
           signal,
@@ -61,7 +61,7 @@ function addPush(program: Command, {json, signal}: Surroundings): void {
     .option('--dry-run', 'print every request that would be sent, and send nothing')
     .action((given) =>
       finish(async () =>
-        (await import('../commands/changes/push.ts')).push(await config(), {...given, ...json()}, signal),
+        (await import('../../commands/changes/push.ts')).push(await config(), {...given, ...json()}, signal),
       ),
     );
 }

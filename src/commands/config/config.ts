@@ -1,0 +1,126 @@
+// Settings as a file: told, compared, applied.
+
+import {access, mkdir, rename, writeFile} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import type {Config} from '../../base/config.ts';
+import {FatalError, UsageError} from '../../base/errors.ts';
+import {allSections} from '../../sync/settings/all-sections.ts';
+import {applySettings} from '../../sync/settings/apply-settings.ts';
+import {toJsonSchema} from '../../sync/settings/file-schema.ts';
+import {planSettings} from '../../sync/settings/plan-settings.ts';
+import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {print} from '../terminal/report.ts';
+import {type Warehouse, withWarehouse} from '../warehouse.ts';
+import {drawFile, type Held, selectShown} from './draw-file.ts';
+import {drawPlan, tellPlan} from './draw-plan.ts';
+import {environmentOf} from './environment.ts';
+import {readSettingsFile} from './read-file.ts';
+
+interface Output {
+  readonly json: boolean;
+}
+
+/** The file that editors read the schema from, where it lies beside the settings. */
+const schemaFile = 'fieldmirror.schema.json';
+
+/**
+ * Tells the settings in force as a file: prints it, or writes it.
+ * @throws {UsageError} the file is there, and is not to be replaced; or cannot be written
+ */
+export async function exportConfig(
+  config: Config,
+  file: string | undefined,
+  {json, force}: Output & {readonly force?: boolean},
+): Promise<number> {
+  if (file !== undefined && force !== true && (await isThere(file)))
+    throw new UsageError(
+      `config export: ${file}: expected no file there, got one: its comments would be lost; --force replaces it`,
+    );
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    await refuseOld(warehouse);
+    const held: Held[] = [];
+    for (const section of allSections) held.push({section, tree: await section.read(warehouse.pool)});
+    const hasSchema = file !== undefined && (await isThere(join(dirname(file), schemaFile)));
+    const text = drawFile(held, hasSchema ? `./${schemaFile}` : null);
+    const settings = Object.fromEntries(held.map((each) => [each.section.name, selectShown(each)]));
+    if (file !== undefined) await write(file, text);
+    const told = file === undefined ? text.trimEnd() : `${file} has the settings in force`;
+    print(json, {json: {file: file ?? null, settings}, text: told});
+    return 0;
+  });
+}
+
+/**
+ * Tells what a file would change, and changes nothing.
+ * @returns the exit code: with `check` 1 when something would change
+ * @throws {UsageError} mistakes in the file, each with its line and column
+ */
+export async function plan(
+  config: Config,
+  file: string,
+  {json, check}: Output & {readonly check?: boolean},
+): Promise<number> {
+  const {patch, refuse} = await readSettingsFile(file);
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    await refuseOld(warehouse);
+    const planned = await planSettings(warehouse.pool, patch, environmentOf(config));
+    refuse(planned.problems);
+    const told = tellPlan(planned);
+    const isSame = told.differences.length === 0;
+    print(json, {json: told, text: drawPlan(told, isSame ? 'nothing would change' : 'would change:')});
+    return check === true && !isSame ? 1 : 0;
+  });
+}
+
+/**
+ * Brings the warehouse in line with a file: all of it, or nothing.
+ * @throws {UsageError} mistakes in the file, each with its line and column
+ */
+export async function apply(config: Config, file: string, {json}: Output): Promise<number> {
+  const {patch, refuse, name} = await readSettingsFile(file);
+  return await withWarehouse(config, {migrates: true}, async ({pool}) => {
+    const applied = await applySettings(pool, {patch, file: name}, environmentOf(config));
+    refuse(applied.problems);
+    const told = tellPlan(applied);
+    print(json, {
+      json: told,
+      text: drawPlan(told, told.differences.length === 0 ? 'nothing to change' : 'changed:'),
+    });
+    return 0;
+  });
+}
+
+/** Tells the JSON Schema of the file: prints it, or writes it. */
+export async function schema(file: string | undefined, {json}: Output): Promise<number> {
+  const shape = toJsonSchema();
+  const text = JSON.stringify(shape, null, 2);
+  if (file !== undefined) await write(file, `${text}\n`);
+  print(json, {json: shape, text: file === undefined ? text : `${file} has the schema`});
+  return 0;
+}
+
+async function refuseOld({pool, place}: Warehouse): Promise<void> {
+  const {problem} = await checkMigrations(pool);
+  if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return await access(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Under another name until it is whole; its folder is made. */
+async function write(file: string, text: string): Promise<void> {
+  const part = `${file}.part`;
+  try {
+    await mkdir(dirname(file), {recursive: true});
+    await writeFile(part, text);
+    await rename(part, file);
+  } catch (error) {
+    throw new UsageError(`${file}: expected a file that can be written, got ${String(error)}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,53 @@
+// Settings as a file.
+
+import type {Command} from 'commander';
+import {config, finish, type Surroundings} from '../verb.ts';
+
+const load = () => import('../../commands/config/config.ts');
+const usual = 'fieldmirror.yaml';
+
+export function addConfig(program: Command, surroundings: Surroundings): void {
+  const verbs = program.command('config').description('settings as a file: told, compared, applied');
+  addExport(verbs, surroundings);
+  addPlan(verbs, surroundings);
+  addApply(verbs, surroundings);
+  addSchema(verbs, surroundings);
+}
+
+function addExport(verbs: Command, {json}: Surroundings): void {
+  verbs
+    .command('export')
+    .description('the settings in force, as a file of YAML; never a token')
+    .argument('[file]', 'where to write it; printed when none is named')
+    .option('--force', 'replace the file, and the comments in it')
+    .action((file, given) =>
+      finish(async () => (await load()).exportConfig(await config(), file, {...given, ...json()})),
+    );
+}
+
+function addPlan(verbs: Command, {json}: Surroundings): void {
+  verbs
+    .command('plan')
+    .description('what a file would change, value by value; nothing is changed')
+    .argument('[file]', 'of settings; - is standard input', usual)
+    .option('--check', 'exit code 1 when anything would change')
+    .action((file, given) =>
+      finish(async () => (await load()).plan(await config(), file, {...given, ...json()})),
+    );
+}
+
+function addApply(verbs: Command, {json}: Surroundings): void {
+  verbs
+    .command('apply')
+    .description('bring the warehouse in line with a file: all of it, or nothing')
+    .argument('[file]', 'of settings; - is standard input', usual)
+    .action((file) => finish(async () => (await load()).apply(await config(), file, json())));
+}
+
+function addSchema(verbs: Command, {json}: Surroundings): void {
+  verbs
+    .command('schema')
+    .description('the JSON Schema of such a file, for editors')
+    .argument('[file]', 'where to write it; printed when none is named')
+    .action((file) => finish(async () => (await load()).schema(file, json())));
+}

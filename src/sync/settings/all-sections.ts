@@ -1,0 +1,21 @@
+import type {Section} from './section.ts';
+import {accountsSection} from './sections/accounts.ts';
+import {capacitySection} from './sections/capacity.ts';
+import {closedDaysSection} from './sections/closed-days.ts';
+import {insightSection} from './sections/insight.ts';
+import {labelsSection} from './sections/labels.ts';
+import {promotedFieldsSection} from './sections/promoted-fields.ts';
+import {schedulesSection} from './sections/schedules.ts';
+import {writeRulesSection} from './sections/write-rules.ts';
+
+/** Every section, in the order of an export and of applying: the accounts come first, for others name them. */
+export const allSections: readonly Section[] = [
+  accountsSection,
+  schedulesSection,
+  writeRulesSection,
+  promotedFieldsSection,
+  insightSection,
+  capacitySection,
+  closedDaysSection,
+  labelsSection,
+];

@@ -1,0 +1,251 @@
+// A person keeps the settings in a file, and applies it: all of it, or nothing.
+
+import {describe, expect, test} from 'vitest';
+import {beginAccount} from '../../src/sync/accounts/begin-account.ts';
+import {accounts, apply, client, config, query, schedules} from './config-place.ts';
+
+describe('config apply', () => {
+  test('makes accounts without a token, and their settings, each account its own', async () => {
+    const ended = await apply(`${accounts}schedules:
+  north: {jobs fast: {stream: jobs, window: today, every: 60s}}
+  south: {jobs fast: {stream: jobs, every: 2d, at: 04:30:00}}
+insight:
+  south: {currency: EUR}
+`);
+    expect(ended, ended.stderr).toMatchObject({code: 0, stdout: expect.stringContaining('changed:')});
+    expect(await query('SELECT name, time_zone, state, key_id FROM sync.accounts ORDER BY name')).toEqual([
+      {name: 'north', time_zone: 'America/Chicago', state: 'active', key_id: null},
+      {name: 'south', time_zone: 'UTC', state: 'active', key_id: null},
+    ]);
+    expect(await schedules()).toEqual([
+      {account: 'north', name: 'jobs fast', every: 60_000},
+      {account: 'south', name: 'jobs fast', every: 172_800_000},
+    ]);
+    expect(
+      await query(`SELECT to_char(next_due_at, 'HH24:MI:SS') AS at, next_due_at > now() AND next_due_at < now() + interval '1 day' AS soon
+                          FROM sync.schedules WHERE every_ms > 60000`),
+    ).toEqual([{at: '04:30:00', soon: true}]);
+    expect(
+      await query('SELECT currency FROM mart.settings JOIN sync.accounts ON account_id = account_key'),
+    ).toEqual([{currency: 'EUR'}]);
+  });
+
+  test('a second time changes nothing, and writes nothing', async () => {
+    const text = `${accounts}closed_days: {north: {2026-12-25: Christmas}}\nwrite_rules: {jobs: {name: service}}\n`;
+    await apply(text);
+    const written = 'SELECT xmin, section, path FROM sync.file_settings ORDER BY section, path';
+    const before = await query(written);
+    expect(await apply(text)).toMatchObject({code: 0, stdout: 'nothing to change\n'});
+    expect(await query(written)).toEqual(before);
+    expect(before.length).toBeGreaterThan(4);
+  });
+
+  test('leaves alone what the file does not name, and says so', async () => {
+    await apply(`${accounts}schedules:
+  north: {one: {stream: jobs, every: 1h}, two: {stream: tasks, every: 1h}}
+labels: {south: {task_type: {1: Call}}}
+write_rules: {customers: {fax: newest}}
+`);
+    const {stdout, code} = await apply(
+      'schedules: {north: {one: {every: 30m}}}\nwrite_rules: {jobs: {name: service}}\n',
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/north \/ one \/ every +│ 1h +│ 30m/);
+    expect(stdout).toContain('does not name it: schedules / north / one / stream, schedules / north / two');
+    expect(await schedules()).toMatchObject([
+      {name: 'one', every: 1_800_000},
+      {name: 'two', every: 3_600_000},
+    ]);
+    expect(await query('SELECT label FROM mart.labels')).toEqual([{label: 'Call'}]);
+    expect(
+      await query(`SELECT field, rule FROM sync.write_rules WHERE rule <> 'ask' ORDER BY field`),
+    ).toEqual([
+      {field: 'fax', rule: 'newest'},
+      {field: 'name', rule: 'service'},
+    ]);
+    expect(await query('SELECT name FROM sync.accounts')).toHaveLength(2);
+  });
+
+  test('takes away what is null, of the account that is named alone', async () => {
+    const both = (text: string) => `{north: ${text}, south: ${text}}`;
+    await apply(`${accounts}schedules: ${both('{one: {stream: jobs, every: 1h}}')}
+labels: ${both('{task_type: {1: Call}}')}
+closed_days: ${both('{2026-12-25: Christmas}')}
+capacity: ${both('{7: [8, 8, 8, 8, 8, 0, 0]}')}
+insight: ${both('{currency: EUR, repeat_visit_days: 7}')}
+promoted_fields: ${both('{jobs: {brand: {name: brand, types: [text]}}}')}
+write_rules: {customers: {fax: newest, name: service}}
+`);
+    const ended = await apply(`schedules: {north: {one: null}}
+labels: {north: {task_type: {1: null}}}
+closed_days: {north: {2026-12-25: null}}
+capacity: {north: {7: null}}
+insight: {north: {currency: null}}
+promoted_fields: {north: {jobs: {brand: null}}}
+write_rules: {customers: {fax: null}}
+`);
+    expect(ended, ended.stderr).toMatchObject({code: 0});
+    const south = {account: 'south', name: 'one'};
+    expect(await schedules()).toMatchObject([south]);
+    for (const table of ['mart.labels', 'mart.closed_days'])
+      expect(
+        await query(
+          `SELECT name FROM ${table} AS held JOIN sync.accounts AS a ON account_id = account_key`.replace(
+            'SELECT name',
+            'SELECT a.name',
+          ),
+        ),
+      ).toEqual([{name: 'south'}]);
+    for (const table of ['sync.capacity_to_come', 'sync.fields'])
+      expect(await query(`SELECT name FROM ${table} JOIN sync.accounts USING (account_id)`)).toEqual([
+        {name: 'south'},
+      ]);
+    expect(
+      await query('SELECT currency, repeat_visit_days AS days FROM mart.settings ORDER BY account_key'),
+    ).toEqual([
+      {currency: null, days: 7},
+      {currency: 'EUR', days: 7},
+    ]);
+    expect(await query(`SELECT field, rule FROM sync.write_rules WHERE rule <> 'ask'`)).toEqual([
+      {field: 'name', rule: 'service'},
+    ]);
+  });
+
+  test('pauses an account with its reason, and lets it go on; a reason without a pause is a mistake', async () => {
+    await apply(accounts);
+    const state = () => query(`SELECT state, state_reason FROM sync.accounts WHERE name = 'north'`);
+    await apply('accounts: {north: {paused: true, paused_because: moves house}}');
+    expect(await state()).toEqual([{state: 'paused', state_reason: 'moves house'}]);
+    await apply('accounts: {north: {paused: null}}');
+    expect(await state()).toEqual([{state: 'active', state_reason: null}]);
+    expect(await apply('accounts: {north: {paused_because: x}}')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('expected it beside paused: true alone'),
+    });
+  });
+
+  test.each([
+    [
+      'an account that is not there',
+      'insight: {nort: {currency: EUR}}',
+      /insight \/ nort: .*did you mean north\?\); there are north, south/,
+    ],
+    [
+      'an address of another service',
+      'accounts: {north: {url: https://app.example.com/west}}',
+      /url: expected app\.example\.com\/north, .*would be mixed/,
+    ],
+    [
+      'the address of another account',
+      'accounts: {west: {url: https://app.example.com/north/, time_zone: UTC}}',
+      /west \/ url: expected another address than that of north/,
+    ],
+    [
+      'a new account without a zone',
+      'accounts: {west: {url: https://app.example.com/west}}',
+      /west: expected time_zone/,
+    ],
+    [
+      'a new schedule without an interval',
+      'schedules: {north: {x: {stream: jobs}}}',
+      /x: expected every, for the schedule is new/,
+    ],
+    [
+      'a nightly schedule without a time',
+      'schedules: {north: {x: {stream: jobs, every: 1d}}}',
+      /x: expected at, a time of day in UTC/,
+    ],
+    [
+      'a time of day of an hourly one',
+      'schedules: {north: {x: {stream: jobs, every: 1h, at: 03:00:00}}}',
+      /at: expected it with whole days alone.* got every: 1h/,
+    ],
+    [
+      'an unknown window',
+      'schedules: {north: {x: {stream: jobs, every: 1h, window: todey}}}',
+      /window: jobs has no window "todey" \(did you mean today\?\)/,
+    ],
+    [
+      'a window of another stream',
+      'schedules: {north: {x: {stream: customers, every: 1h, window: today}}}',
+      /customers has no window/,
+    ],
+    [
+      'the name of a column',
+      'promoted_fields: {north: {jobs: {f: {name: total}}}}',
+      /free, got total, which a column of jobs has/,
+    ],
+    [
+      'a name twice',
+      'promoted_fields: {north: {jobs: {f: {name: x}, g: {name: x}}}}',
+      /g \/ name: expected a name that is free/,
+    ],
+    [
+      'a name that only the database refuses',
+      'promoted_fields: {north: {jobs: {f: {name: row_id}}}}',
+      /'row_id' is a column of jobs already/,
+    ],
+    ['a field without a name', 'promoted_fields: {north: {jobs: {f: {types: [text]}}}}', /f: expected name/],
+  ])('with %s changes nothing at all', async (_, text, words) => {
+    await apply(accounts);
+    const ended = await apply(`write_rules: {customers: {fax: service}}\n${text}`);
+    expect(ended).toMatchObject({code: 2, stdout: '', stderr: expect.stringMatching(words)});
+    expect(await query(`SELECT FROM sync.write_rules WHERE rule <> 'ask'`)).toEqual([]);
+  });
+
+  test('a field or an employee that is not there is a mistake once sweeps have seen the others', async () => {
+    await apply(accounts);
+    await client.query(`
+      INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id) SELECT account_id, 'jobs', 'custom_text1', 'jobs', '{text}', 1 FROM sync.accounts WHERE name = 'north';
+      SET fieldmirror.writer = 'repair';
+      INSERT INTO warehouse.employees (account_id, employee_number, name) SELECT account_id, 7, 'Ann' FROM sync.accounts WHERE name = 'north'`);
+    const wrong = await apply(`capacity: {north: {8: [8, 8, 8, 8, 8, 0, 0]}}
+promoted_fields: {north: {jobs: {custom_txt1: {name: brand}}}}`);
+    expect(wrong.stderr).toMatch(
+      /capacity \/ north \/ 8: expected the number of an employee of north, got 8/,
+    );
+    expect(wrong.stderr).toMatch(/got custom_txt1 \(did you mean custom_text1\?\)/);
+    const right =
+      await apply(`capacity: {north: {7: [8, 8, 8, 8, 8, 0, 0]}, south: {7: [1, 1, 1, 1, 1, 1, 1]}}
+promoted_fields: {north: {jobs: {custom_text1: {name: brand, types: [integer]}}}}`);
+    expect(right, right.stderr).toMatchObject({code: 0});
+    expect(
+      await query(
+        'SELECT employee_number::int AS n, working_hours[1]::int AS h FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key',
+      ),
+    ).toEqual([{n: 7, h: 8}]);
+    expect(await query('SELECT types, promoted_as FROM sync.fields')).toEqual([
+      {types: ['text'], promoted_as: 'brand'},
+    ]);
+  });
+});
+
+test('hours of an employee who is not mirrored yet are its hours from its first row on', async () => {
+  await apply(`${accounts}capacity: {north: {7: [6, 6, 6, 6, 6, 0, 0]}, south: {7: [5, 5, 5, 5, 5, 0, 0]}}`);
+  await client.query(`SET fieldmirror.writer = 'repair';
+    INSERT INTO warehouse.employees (account_id, employee_number, name) SELECT account_id, 7, 'Ann' FROM sync.accounts WHERE name = 'north'`);
+  expect(
+    await query(
+      `SELECT working_hours[1]::int AS hours, name FROM mart.capacity JOIN warehouse.employees ON row_id = employee_key`,
+    ),
+  ).toEqual([{hours: 6, name: 'Ann'}]);
+  expect(await query('SELECT name FROM sync.capacity_to_come JOIN sync.accounts USING (account_id)')).toEqual(
+    [{name: 'south'}],
+  );
+  expect(await config('plan --check', 'capacity: {north: {7: [6, 6, 6, 6, 6, 0, 0]}}')).toMatchObject({
+    code: 0,
+  });
+});
+
+test('a schedule that was taken away stays away when its account begins again', async () => {
+  await apply(accounts);
+  const [north] = await query(
+    `SELECT account_id AS "accountId", time_zone AS "timeZone" FROM sync.accounts WHERE name = 'north'`,
+  );
+  await beginAccount(client, north, []);
+  const all = (await schedules()).length;
+  await apply('schedules: {north: {jobs tomorrow: null}}');
+  await beginAccount(client, north, []);
+  expect(all).toBeGreaterThan(5);
+  expect(await schedules()).toHaveLength(all - 1);
+});

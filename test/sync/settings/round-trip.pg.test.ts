@@ -1,0 +1,196 @@
+// Settings that are told by one installation and applied to an empty one are the same there.
+
+import fc from 'fast-check';
+import type pg from 'pg';
+import {afterAll, beforeAll, expect, inject, test} from 'vitest';
+import {drawFile} from '../../../src/commands/config/draw-file.ts';
+import {parseSettings} from '../../../src/commands/config/read-file.ts';
+import {allTables} from '../../../src/streams/all-tables.ts';
+import {allSections} from '../../../src/sync/settings/all-sections.ts';
+import {applySettings} from '../../../src/sync/settings/apply-settings.ts';
+import {planSettings} from '../../../src/sync/settings/plan-settings.ts';
+import type {Patch} from '../../../src/sync/settings/tree.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
+import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
+
+const environment = {account: null, demo: 'demo'};
+const databases: TestDatabase[] = [];
+const pools: pg.Pool[] = [];
+
+beforeAll(async () => {
+  for (const _ of ['told', 'empty']) {
+    const database = await createDatabase(inject('warehouseTemplate'));
+    databases.push(database);
+    pools.push(openPool(database.url, {max: 2, applicationName: 'test'}));
+  }
+});
+
+afterAll(async () => {
+  for (const pool of pools) await pool.end();
+  for (const database of databases) await database.drop();
+});
+
+const hours = fc.array(
+  fc.integer({min: 0, max: 96}).map((quarters) => quarters / 4),
+  {
+    minLength: 7,
+    maxLength: 7,
+  },
+);
+const text = fc
+  .string({minLength: 1, maxLength: 12, unit: 'grapheme'})
+  .filter((each) => !each.includes('\0'));
+const number = fc.integer({min: 1, max: 2 ** 31}).map(String);
+const day = fc.date({min: new Date('2000-01-01'), max: new Date('2049-12-31'), noInvalidDate: true});
+const rule = fc.constantFrom('service', 'warehouse', 'newest', 'ask');
+const every = fc
+  .tuple(fc.integer({min: 1, max: 90}), fc.constantFrom('ms', 's', 'm', 'h'))
+  .map((each) => each.join(''));
+const time = fc.integer({min: 0, max: 86_399}).map((at) => new Date(at * 1000).toISOString().slice(11, 19));
+const schedule = fc.oneof(
+  fc.record({
+    stream: fc.constantFrom('jobs', 'tasks', 'customers'),
+    every: every.filter((each) => each !== '24h' && each !== '48h' && each !== '72h'),
+  }),
+  fc.record({
+    stream: fc.constantFrom('jobs', 'tasks'),
+    window: fc.constantFrom('today', 'this_week'),
+    every: fc.constant('5m'),
+  }),
+  fc.record({stream: fc.constant('jobs'), every: fc.constantFrom('1d', '48h'), at: time}),
+);
+const names = fc.uniqueArray(fc.constantFrom('north', 'south', '7', 'demo'), {minLength: 1, maxLength: 3});
+const promoted = fc.uniqueArray(
+  fc.tuple(text, fc.stringMatching(/^x_[a-z0-9_]{1,9}$/), fc.constantFrom('text', 'integer', 'dateTime')),
+  {
+    selector: ([, name]) => name,
+    maxLength: 3,
+  },
+);
+
+const settings = names.chain((accounts) => {
+  const by = <T>(arbitrary: fc.Arbitrary<T>) =>
+    fc.record(Object.fromEntries(accounts.map((name) => [name, arbitrary])));
+  return fc.record({
+    accounts: fc.record(
+      Object.fromEntries(
+        accounts.map((name) => [
+          name,
+          fc.record(
+            {
+              url: fc.constant(`https://app.example.com/${name}`),
+              time_zone: fc.constantFrom('UTC', 'America/New_York'),
+              paused: fc.boolean(),
+            },
+            {requiredKeys: ['url', 'time_zone']},
+          ),
+        ]),
+      ),
+    ),
+    schedules: by(fc.dictionary(text, schedule, {maxKeys: 3})),
+    write_rules: fc.record({customers: fc.record({fax: rule, phone_number: rule}, {requiredKeys: []})}),
+    promoted_fields: by(
+      promoted.map((fields) => ({
+        jobs: Object.fromEntries(fields.map(([field, name, type]) => [field, {name, types: [type]}])),
+      })),
+    ),
+    insight: by(
+      fc.record(
+        {
+          currency: fc.constantFrom('EUR', 'USD'),
+          working_hours: hours,
+          repeat_visit_days: fc.integer({min: 1, max: 365}),
+        },
+        {requiredKeys: []},
+      ),
+    ),
+    capacity: by(fc.dictionary(number, hours, {maxKeys: 2})),
+    closed_days: by(
+      fc.dictionary(
+        day.map((each) => each.toISOString().slice(0, 10)),
+        text,
+        {maxKeys: 2},
+      ),
+    ),
+    labels: by(fc.record({task_type: fc.dictionary(number, text, {maxKeys: 2})}, {requiredKeys: []})),
+  });
+});
+
+test('export, then apply on an empty installation: the same rows, and a plan without a difference', async () => {
+  const [told, empty] = pools;
+  if (told === undefined || empty === undefined) throw new Error('expected two warehouses');
+  await fc.assert(
+    fc.asyncProperty(settings, async (made) => {
+      for (const pool of pools) await clear(pool);
+      // Whatever came of it, the file goes the way of a file.
+      expect(await apply(told, JSON.stringify(made))).toEqual([]);
+      const file = await exportOf(told);
+      expect(await apply(empty, file)).toEqual([]);
+      expect(await rowsOf(empty)).toEqual(await rowsOf(told));
+      expect(await exportOf(empty)).toBe(file);
+      const {sections} = await planSettings(empty, parseSettings(file, 'f').patch, environment);
+      expect(sections.flatMap(({differences, unnamed}) => [...differences, ...unnamed])).toEqual([]);
+    }),
+    {numRuns: 12},
+  );
+}, 120_000);
+
+async function apply(pool: pg.Pool, file: string) {
+  const {patch} = parseSettings(file, 'f');
+  return (await applySettings(pool, {patch: patch as Patch, file: 'f'}, environment)).problems;
+}
+
+async function exportOf(pool: pg.Pool): Promise<string> {
+  const held = [];
+  for (const section of allSections) held.push({section, tree: await section.read(pool)});
+  return drawFile(held, null);
+}
+
+/** The rows of each table that a file of settings is about, without numbers and times that are an installation's own. */
+async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (const statement of [
+    'SELECT name, api_url, time_zone, state, state_reason FROM sync.accounts ORDER BY name',
+    `SELECT a.name AS account, s.name, stream, mode, window_name, every_ms,
+            CASE WHEN every_ms % 86400000 = 0 THEN to_char(next_due_at, 'HH24:MI:SS') END AS at
+       FROM sync.schedules AS s JOIN sync.accounts AS a USING (account_id) ORDER BY a.name, s.name`,
+    'SELECT table_name, field, rule FROM sync.write_rules ORDER BY 1, 2',
+    'SELECT a.name, table_name, field, types, promoted_as FROM sync.fields JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2, 3',
+    ...['settings', 'closed_days', 'labels'].map(
+      (table) =>
+        `SELECT a.name AS account, (to_jsonb(t) - 'account_key')::text AS row FROM mart.${table} AS t JOIN sync.accounts AS a ON account_key = account_id ORDER BY 1, 2`,
+    ),
+    'SELECT a.name, employee_number, working_hours FROM sync.capacity_to_come JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2',
+    `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'mart.jobs'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1`,
+  ])
+    found.push((await pool.query(statement)).rows);
+  return found;
+}
+
+async function clear(pool: pg.Pool): Promise<void> {
+  await pool.query('UPDATE sync.fields SET promoted_as = NULL WHERE promoted_as IS NOT NULL');
+  await pool.query(
+    'TRUNCATE mart.settings, mart.capacity, mart.closed_days, mart.labels, sync.file_settings',
+  );
+  await pool.query(`TRUNCATE sync.accounts CASCADE; UPDATE sync.write_rules SET rule = 'ask'`);
+}
+
+test('every table of the warehouse has a place among promoted fields', async () => {
+  const [pool] = pools;
+  if (pool === undefined) throw new Error('expected a warehouse');
+  await clear(pool);
+  const file = {
+    accounts: {north: {url: 'https://app.example.com/n', time_zone: 'UTC'}},
+    promoted_fields: {
+      north: Object.fromEntries(
+        allTables.map(({name}) => [name, {custom: {name: 'x_custom', types: ['integer']}}]),
+      ),
+    },
+  };
+  expect(await apply(pool, JSON.stringify(file))).toEqual([]);
+  const {rows} = await pool.query(
+    `SELECT count(*)::int AS columns, count(DISTINCT format_type(atttypid, atttypmod))::int AS types FROM pg_attribute
+      WHERE attname = 'x_custom' AND attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'mart'::regnamespace)`,
+  );
+  expect(rows).toEqual([{columns: allTables.length, types: 1}]);
+});
