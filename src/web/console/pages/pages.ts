@@ -1,7 +1,8 @@
 import type {Page} from '../page.ts';
 import {health} from './health.ts';
+import {overview} from './overview/overview.ts';
 import {sweepList} from './sweeps/list.ts';
 import {sweepPage} from './sweeps/one.ts';
 
 /** Every page of the console. */
-export const pages: readonly Page[] = [sweepList, sweepPage, health];
+export const pages: readonly Page[] = [overview, sweepList, sweepPage, health];
