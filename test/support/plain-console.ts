@@ -9,6 +9,11 @@ export function plainConsole(directUrl: string): ConsoleOptions {
     publicUrl: null,
     proxy: null,
     directUrl,
-    doings: {examine: async () => [], checkAccount: refuse, tryAccount: refuse},
+    doings: {
+      looker: {keyIds: [], bounds: [], home: null},
+      examine: async () => [],
+      checkAccount: refuse,
+      tryAccount: refuse,
+    },
   };
 }

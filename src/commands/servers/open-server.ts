@@ -6,6 +6,7 @@ import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
 import type {Doings} from '../../web/console/serve/doings.ts';
 import {openPools} from '../../web/pools.ts';
 import {openServer as open, type ServerOptions} from '../../web/server.ts';
+import {toLooker} from '../health/looker.ts';
 import type {Warehouse} from '../warehouse.ts';
 
 export interface Listening {
@@ -64,6 +65,7 @@ export function linkOf(url: string, code: Secret): string {
 
 function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
   return {
+    looker: toLooker(config),
     examine: async () => (await import('../health/doctor.ts')).examine(config),
     checkAccount: async (name) => (await import('../accounts/accounts.ts')).checkAccount(config, pool, name),
     tryAccount: async ({name, url, timeZone, token}) => {

@@ -99,6 +99,7 @@ export const sweeps = sync.table(
         sql`coalesce(record_number, 0)`,
       )
       .where(sql`state IN ('due', 'running')`),
+    index('sweeps_ended_at_idx').on(table.ended_at),
     index('sweeps_latest_idx').on(table.account_id, table.stream, table.mode, table.sweep_id),
   ],
 );

@@ -96,6 +96,7 @@ export const changes = sync.table(
     index('changes_open_idx').on(table.row_id, table.table_name, table.change_id).where(sql`is_open`),
     index('changes_open_number_idx').on(table.number, table.table_name).where(sql`is_open`),
     index('changes_rejected_idx').on(table.account_id, table.settled_at).where(sql`state = 'rejected'`),
+    index('changes_settled_at_idx').on(table.settled_at),
     index('changes_waits_for_idx').on(table.waits_for).where(sql`waits_for IS NOT NULL`),
     index('changes_row_id_idx').on(table.row_id, table.table_name, table.change_id),
     index('changes_sent_again_idx')

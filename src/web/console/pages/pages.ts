@@ -1,8 +1,9 @@
 import type {Page} from '../page.ts';
 import {accountsPage} from './accounts.ts';
 import {health} from './health.ts';
+import {overview} from './overview/overview.ts';
 import {sweepList} from './sweeps/list.ts';
 import {sweepPage} from './sweeps/one.ts';
 
 /** Every page of the console. */
-export const pages: readonly Page[] = [sweepList, sweepPage, accountsPage, health];
+export const pages: readonly Page[] = [overview, sweepList, sweepPage, accountsPage, health];

@@ -1,8 +1,11 @@
+import type {Looker} from '../../../views/concerns/every-concern.ts';
 import type {Account} from '../../../warehouse/accounts/accounts.ts';
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 
 /** What the console lets others do, because it takes more than the warehouse: the service, the key that seals tokens. */
 export interface Doings {
+  /** What this process knows beside the warehouse when it looks for what needs a person. */
+  readonly looker: Looker;
   /** Every dependency checked, live, as `fieldmirror doctor` does. */
   readonly examine: () => Promise<readonly Check[]>;
   /** Asks an account a light question with its token; what was stopped and is answered goes on. @returns a sentence */

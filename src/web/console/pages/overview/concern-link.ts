@@ -1,0 +1,26 @@
+import type {Concern} from '../../../../views/concerns/concerns.ts';
+import {type Look, linkTo} from '../../look.ts';
+
+type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];
+
+const addresses: Partial<Readonly<Record<Concern['kind'], Address>>> = {
+  'stopped-account': ['/accounts'],
+  unserved: ['/accounts'],
+  failed: ['/sweeps', {mode: 'full', state: 'failed'}],
+  approval: ['/sweeps', {mode: 'full', state: 'stopped'}],
+  unproven: ['/sweeps', {mode: 'full'}],
+  'no-room': ['/sweeps', {state: 'due'}],
+  overdue: ['/health'],
+  'no-worker': ['/health'],
+  'star-behind': ['/health'],
+};
+
+/** The page on which a concern is looked after; null where there is none. */
+export function linkOfConcern({kind, stream, account}: Concern, look: Look): string | null {
+  const [, state] = /^change-(.+)$/.exec(kind) ?? [];
+  const [path, filters = {}] =
+    state === undefined ? (addresses[kind] ?? [null]) : (['/changes', {needs: 'a person'}] as const);
+  if (path === null) return null;
+  const of = look.seen.length > 1 ? account : undefined;
+  return linkTo(look, path, {...filters, ...(path === '/sweeps' ? {stream} : {}), account: of});
+}
