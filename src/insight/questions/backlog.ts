@@ -1,4 +1,5 @@
 import {openSpans} from '../star/facts/days.ts';
+import {mondayOf} from '../star/member.ts';
 import {ofAccount, type Question, told} from './question.ts';
 
 /** Counts of the jobs of each age; `age` is in days. */
@@ -11,6 +12,9 @@ const ages = {
   up_to_60: 'Booked 31 to 60 days ago.',
   older: 'Booked longer ago.',
 };
+
+/** The first Sunday that is not before a date. */
+const sundayFrom = (date: string) => `${mondayOf(date)} + 6`;
 
 export const backlog: readonly Question[] = [
   {
@@ -70,9 +74,9 @@ export const backlog: readonly Question[] = [
     columns: told({date: 'The Sunday.', ...ages}),
     from: `FROM (
       SELECT span.account_key, sunday.date, ${agesOf('sunday.date - span.opened')}
-        FROM ${openSpans} AS span
-       CROSS JOIN LATERAL (SELECT date_trunc('week', span.today + 1)::date - 1 - 7 * back AS date FROM generate_series(0, 25) AS back) AS sunday
-       WHERE coalesce(span.closed - 1, span.today) > span.today - 182 AND sunday.date BETWEEN span.opened AND coalesce(span.closed - 1, span.today)
+        FROM (SELECT span.account_key, span.opened, ${sundayFrom('greatest(span.opened, span.today - 181)')} AS first, coalesce(span.closed - 1, span.today) AS last
+                FROM ${openSpans} AS span) AS span
+       CROSS JOIN LATERAL (SELECT span.first + days AS date FROM generate_series(0, span.last - span.first, 7) AS days) AS sunday
        GROUP BY 1, 2
     ) AS answer`,
   },

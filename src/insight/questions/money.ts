@@ -1,3 +1,4 @@
+import {mondayOf} from '../star/member.ts';
 import {ofAccount, type Question, told} from './question.ts';
 
 const owedSince = (days: string) =>
@@ -101,7 +102,7 @@ export const money: readonly Question[] = [
       of_it_dated_by_observation: 'How much of it is dated by when it was seen.',
     }),
     from: `FROM (
-      SELECT step.account_key, date_trunc('week', step.paid_date)::date AS week, sum(step.amount) AS collected,
+      SELECT step.account_key, ${mondayOf('step.paid_date')} AS week, sum(step.amount) AS collected,
              coalesce(sum(step.amount) FILTER (WHERE step.dated_by = 'observed'), 0) AS of_it_dated_by_observation
         FROM mart.fct_payment AS step ${ofAccount('step')}
        WHERE step.observed_at <= {now} AND step.paid_date > account.today - 91 AND step.paid_date <= account.today GROUP BY 1, 2

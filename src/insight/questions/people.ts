@@ -1,3 +1,4 @@
+import {mondayOf} from '../star/member.ts';
 import {daysOfAccounts, ofAccount, type Question, told} from './question.ts';
 
 export const people: readonly Question[] = [
@@ -26,9 +27,9 @@ export const people: readonly Question[] = [
       {name: 'employee_key'},
     ),
     from: `FROM (
-      SELECT day.account_key, day.employee_key, person.name, date_trunc('week', day.date)::date AS week, sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
+      SELECT day.account_key, day.employee_key, person.name, ${mondayOf('day.date')} AS week, sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
              sum(day.capacity_hours) AS capacity_hours, round(100 * sum(day.hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
-        FROM ${daysOfAccounts(`date_trunc('week', account.today)::date - 56`, `date_trunc('week', account.today)::date - 1`)} AS day
+        FROM ${daysOfAccounts(`${mondayOf('account.today')} - 56`, `${mondayOf('account.today')} - 1`)} AS day
         JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
        WHERE day.employee_key <> -1
        GROUP BY 1, 2, 3, 4

@@ -1,12 +1,23 @@
+import {accounts, mondayOf} from '../star/member.ts';
 import {ofAccount, type Question, told} from './question.ts';
 
 const revenueCaveat = 'Before tax, on the day of completion. The running period is not over.';
 
+const revenueBetween = (first: string, last: string) =>
+  `coalesce(sum(job.completed_amount) FILTER (WHERE job.completed_date BETWEEN ${first} AND ${last}), 0)`;
+
 /** The Mondays of the last 78 whole weeks of each account. */
 const wholeWeeks = `(
         SELECT account.account_key, day.date AS week
-          FROM {mart.dim_account} AS account
-          JOIN mart.dim_date AS day ON day.weekday = 1 AND day.date >= date_trunc('week', account.today)::date - 7 * 78 AND day.date < date_trunc('week', account.today)::date)`;
+          FROM ${accounts}
+          JOIN mart.dim_date AS day ON day.weekday = 1 AND day.date >= ${mondayOf('account.today')} - 7 * 78 AND day.date < ${mondayOf('account.today')})`;
+
+/** By how much what is owed for more than 60 days rose and fell, each by the week; what came before the first week stands in it. */
+const owedSteps = `(
+        SELECT job.account_key, greatest(${mondayOf('step.date')}, ${mondayOf('account.today')} - 7 * 78) AS week, step.amount
+          FROM {mart.fct_job} AS job ${ofAccount('job')}
+         CROSS JOIN LATERAL (VALUES (job.invoiced_date + 61, CASE WHEN job.paid_date IS NULL THEN job.receivable ELSE job.total END), (job.paid_date, -job.total)) AS step (date, amount)
+         WHERE job.job_state <> 'cancelled' AND (job.paid_date IS NULL AND job.receivable <> 0 OR job.paid_date > job.invoiced_date + 60) AND step.date IS NOT NULL)`;
 
 export const revenue: readonly Question[] = [
   {
@@ -28,8 +39,8 @@ export const revenue: readonly Question[] = [
     from: `FROM (
       SELECT account.account_key, day.week, count(job.job_key) AS jobs, coalesce(sum(job.completed_amount), 0) AS revenue,
              round(avg(coalesce(sum(job.completed_amount), 0)) OVER (PARTITION BY account.account_key ORDER BY day.week ROWS 3 PRECEDING), 2) AS four_week_mean
-        FROM {mart.dim_account} AS account
-        JOIN mart.dim_date AS day ON day.date >= date_trunc('week', account.today)::date - 91 AND day.date < date_trunc('week', account.today)::date
+        FROM ${accounts}
+        JOIN mart.dim_date AS day ON day.date >= ${mondayOf('account.today')} - 91 AND day.date < ${mondayOf('account.today')}
         LEFT JOIN {mart.fct_job} AS job ON job.account_key = account.account_key AND job.completed_date = day.date
        GROUP BY account.account_key, day.week
     ) AS answer`,
@@ -77,11 +88,15 @@ export const revenue: readonly Question[] = [
     }),
     from: `FROM (
       SELECT account.account_key,
-             coalesce(sum(job.completed_amount) FILTER (WHERE job.completed_date BETWEEN date_trunc('month', account.today) AND account.today), 0) AS month_to_date,
-             coalesce(sum(job.completed_amount) FILTER (WHERE job.completed_date BETWEEN date_trunc('month', account.today - interval '1 year') AND account.today - interval '1 year'), 0) AS same_days_last_year,
-             coalesce(sum(job.completed_amount) FILTER (WHERE job.completed_date BETWEEN date_trunc('year', account.today) AND account.today), 0) AS year_to_date,
-             coalesce(sum(job.completed_amount) FILTER (WHERE job.completed_date BETWEEN date_trunc('year', account.today - interval '1 year') AND account.today - interval '1 year'), 0) AS year_to_date_last_year
-        FROM {mart.dim_account} AS account LEFT JOIN {mart.fct_job} AS job ON job.account_key = account.account_key
+             ${revenueBetween('account.month', 'account.today')} AS month_to_date,
+             ${revenueBetween('account.month_before', 'account.today_before')} AS same_days_last_year,
+             ${revenueBetween('account.year', 'account.today')} AS year_to_date,
+             ${revenueBetween('account.year_before', 'account.today_before')} AS year_to_date_last_year
+        FROM (SELECT known.account_key, known.today, date_trunc('month', known.today)::date AS month, date_trunc('year', known.today)::date AS year,
+                     (known.today - interval '1 year')::date AS today_before, date_trunc('month', known.today - interval '1 year')::date AS month_before,
+                     date_trunc('year', known.today - interval '1 year')::date AS year_before
+                FROM {mart.dim_account} AS known OFFSET 0) AS account
+        LEFT JOIN {mart.fct_job} AS job ON job.account_key = account.account_key AND job.completed_date BETWEEN account.year_before AND account.today
        GROUP BY account.account_key
     ) AS answer`,
   },
@@ -130,7 +145,7 @@ export const revenue: readonly Question[] = [
       cancelled_since: 'How many of them are cancelled by now.',
     }),
     from: `FROM (
-      SELECT job.account_key, date_trunc('week', job.booked_date)::date AS week, count(*) AS booked, sum(job.booked_amount) AS amount_by_now,
+      SELECT job.account_key, ${mondayOf('job.booked_date')} AS week, count(*) AS booked, sum(job.booked_amount) AS amount_by_now,
              count(*) FILTER (WHERE job.job_state = 'cancelled') AS cancelled_since
         FROM {mart.fct_job} AS job ${ofAccount('job')}
        WHERE job.booked_date > account.today - 91 AND job.booked_date <= account.today
@@ -161,13 +176,12 @@ export const revenue: readonly Question[] = [
       SELECT weeks.account_key, weeks.week, coalesce(done.revenue, 0) AS revenue, coalesce(done.completed, 0) AS completed, coalesce(come.booked, 0) AS booked,
              coalesce(owed.owed, 0) AS owed_over_60_days, coalesce(backlog.open_jobs, 0) AS open_jobs
         FROM ${wholeWeeks} AS weeks
-        LEFT JOIN (SELECT job.account_key, date_trunc('week', job.completed_date)::date AS week, sum(job.completed_amount) AS revenue, count(*) AS completed
+        LEFT JOIN (SELECT job.account_key, ${mondayOf('job.completed_date')} AS week, sum(job.completed_amount) AS revenue, count(*) AS completed
                      FROM {mart.fct_job} AS job ${ofAccount('job')} WHERE job.completed_date >= account.today - 7 * 79 GROUP BY 1, 2) AS done ON done.account_key = weeks.account_key AND done.week = weeks.week
-        LEFT JOIN (SELECT job.account_key, date_trunc('week', job.booked_date)::date AS week, sum(job.booked_amount) AS booked
+        LEFT JOIN (SELECT job.account_key, ${mondayOf('job.booked_date')} AS week, sum(job.booked_amount) AS booked
                      FROM {mart.fct_job} AS job ${ofAccount('job')} WHERE job.booked_date >= account.today - 7 * 79 GROUP BY 1, 2) AS come ON come.account_key = weeks.account_key AND come.week = weeks.week
-        LEFT JOIN (SELECT weeks.account_key, weeks.week, sum(CASE WHEN job.paid_date IS NULL THEN job.receivable ELSE job.total END) AS owed
-                     FROM {mart.fct_job} AS job JOIN ${wholeWeeks} AS weeks ON weeks.account_key = job.account_key AND weeks.week + 6 > job.invoiced_date + 60
-                    WHERE job.job_state <> 'cancelled' AND (job.paid_date IS NULL AND job.receivable <> 0 OR job.paid_date > job.invoiced_date + 60 AND job.paid_date > weeks.week + 6)
+        LEFT JOIN (SELECT weeks.account_key, weeks.week, sum(sum(step.amount)) OVER (PARTITION BY weeks.account_key ORDER BY weeks.week) AS owed
+                     FROM ${wholeWeeks} AS weeks LEFT JOIN ${owedSteps} AS step ON step.account_key = weeks.account_key AND step.week = weeks.week
                     GROUP BY 1, 2) AS owed ON owed.account_key = weeks.account_key AND owed.week = weeks.week
         LEFT JOIN {mart.fct_backlog_day} AS backlog ON backlog.account_key = weeks.account_key AND backlog.date = weeks.week + 6
     ) AS answer`,
