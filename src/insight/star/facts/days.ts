@@ -153,17 +153,26 @@ export const repeatVisit: Member = {
     ['days_until', 'visit.repeat_booked_date - visit.completed_date', 'Days between the two.'],
     ['is_mature', 'visit.is_mature', 'True once the days in which a job may follow have passed.'],
   ],
+  // Bookings and completions in one order, from the last to the first: a completion has the latest booking passed. Joined to itself,
+  // of a past moment, the fact would be made anew for each job.
   from: `FROM (
-      SELECT done.job_key, done.account_key, done.completed_date, later.job_key AS repeat_job_key, later.booked_date AS repeat_booked_date,
-             done.completed_date + account.repeat_visit_days < account.today AS is_mature,
-             row_number() OVER (PARTITION BY done.job_key ORDER BY later.booked_at, later.job_key) AS place
-        FROM {mart.fct_job} AS done
-        JOIN ${accounts} ON account.account_key = done.account_key
-        LEFT JOIN {mart.fct_job} AS later
-          ON later.account_key = done.account_key AND later.customer_key = done.customer_key AND later.job_type_key = done.job_type_key
-         AND done.customer_key <> -1 AND NOT later.is_repeated_by_schedule AND later.booked_at > done.completed_at
-         AND later.booked_date <= done.completed_date + account.repeat_visit_days
-       WHERE done.job_state = 'completed' AND done.completed_date IS NOT NULL AND NOT done.is_repeated_by_schedule
+      SELECT event.job_key, event.account_key, event.completed_date, event.is_completion, event.is_mature,
+             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next[2] END AS repeat_job_key,
+             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next_day END AS repeat_booked_date
+        FROM (
+          SELECT passed.*, DATE '2000-01-01' + passed.next[3]::integer AS next_day
+            FROM (
+              SELECT job.job_key, job.account_key, job.customer_key, job.completed_date, moment.is_completion,
+                     job.completed_date + account.repeat_visit_days AS last_day, job.completed_date + account.repeat_visit_days < account.today AS is_mature,
+                     min(ARRAY[(extract(epoch FROM job.booked_at) * 1000000)::bigint, job.job_key, job.booked_date - DATE '2000-01-01'])
+                       FILTER (WHERE NOT moment.is_completion) OVER (PARTITION BY job.account_key, job.customer_key, job.job_type_key
+                                                                     ORDER BY moment.at DESC, moment.is_completion DESC ROWS UNBOUNDED PRECEDING) AS next
+                FROM {mart.fct_job} AS job
+                JOIN ${accounts} ON account.account_key = job.account_key
+               CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed' THEN job.completed_at END, true), (job.booked_at, false)) AS moment (at, is_completion)
+               WHERE NOT job.is_repeated_by_schedule AND moment.at IS NOT NULL
+            ) AS passed
+        ) AS event
     ) AS visit
-   WHERE visit.place = 1`,
+   WHERE visit.is_completion`,
 };
