@@ -40,16 +40,25 @@ export function daysOfAccounts(from: string, to: string): string {
 
 /**
  * Columns of an answer that stand in its subquery under their own names.
- * @param maskedBy - of a column that may name a person: the key that stands for it
+ * @param special - which are money: told with two decimals at least, and all that they have; and of a column that may name a
+ *   person the key that stands for it
  */
 export function told(
   columns: Readonly<Record<string, string>>,
-  maskedBy: Readonly<Record<string, string>> = {},
+  {
+    money = [],
+    maskedBy = {},
+  }: {readonly money?: readonly string[]; readonly maskedBy?: Readonly<Record<string, string>>} = {},
 ): MemberColumn[] {
   return [
     accountColumn,
     ...Object.entries(columns).map(
-      ([name, comment]): MemberColumn => [name, `answer.${name}`, comment, maskedBy[name]],
+      ([name, comment]): MemberColumn => [
+        name,
+        money.includes(name) ? `answer.${name} + 0.00` : `answer.${name}`,
+        comment,
+        maskedBy[name],
+      ],
     ),
   ];
 }

@@ -27,23 +27,27 @@ export const revenue: readonly Question[] = [
       'The subtotals of completed jobs by the week of their completion, for the last thirteen whole weeks.',
     caveats: revenueCaveat,
     tieOuts: ['T1', 'T14'],
-    order: 'week',
+    order: 'week DESC',
     comment: 'One row for each of the last thirteen whole weeks: jobs completed and revenue.',
     key: ['account_key', 'week'],
-    columns: told({
-      week: 'The Monday of the week.',
-      jobs: 'Jobs completed.',
-      revenue: 'Their subtotals.',
-      four_week_mean: 'Mean revenue of this week and the three before.',
-    }),
+    columns: told(
+      {
+        week: 'The Monday of the week.',
+        jobs: 'Jobs completed.',
+        revenue: 'Their subtotals.',
+        four_week_mean: 'Mean revenue of this week and the three before.',
+      },
+      {money: ['revenue']},
+    ),
     from: `FROM (
-      SELECT account.account_key, day.week, count(job.job_key) AS jobs, coalesce(sum(job.completed_amount), 0) AS revenue,
+      SELECT account.account_key, account.today, day.week, count(job.job_key) AS jobs, coalesce(sum(job.completed_amount), 0) AS revenue,
              round(avg(coalesce(sum(job.completed_amount), 0)) OVER (PARTITION BY account.account_key ORDER BY day.week ROWS 3 PRECEDING), 2) AS four_week_mean
         FROM ${accounts}
-        JOIN mart.dim_date AS day ON day.date >= ${mondayOf('account.today')} - 91 AND day.date < ${mondayOf('account.today')}
+        JOIN mart.dim_date AS day ON day.date >= ${mondayOf('account.today')} - 7 * 16 AND day.date < ${mondayOf('account.today')}
         LEFT JOIN {mart.fct_job} AS job ON job.account_key = account.account_key AND job.completed_date = day.date
-       GROUP BY account.account_key, day.week
-    ) AS answer`,
+       GROUP BY account.account_key, account.today, day.week
+    ) AS answer
+   WHERE answer.week >= ${mondayOf('answer.today')} - 7 * 13`,
   },
   {
     name: 'ask_revenue_by_month',
@@ -55,13 +59,16 @@ export const revenue: readonly Question[] = [
     order: 'month DESC',
     comment: 'One row for each month with completed jobs: revenue, and that of the same month a year before.',
     key: ['account_key', 'month'],
-    columns: told({
-      month: 'The first day of the month.',
-      jobs: 'Jobs completed.',
-      revenue: 'Their subtotals.',
-      a_year_before:
-        'Revenue of the same month of the year before; null where the jobs do not reach back so far.',
-    }),
+    columns: told(
+      {
+        month: 'The first day of the month.',
+        jobs: 'Jobs completed.',
+        revenue: 'Their subtotals.',
+        a_year_before:
+          'Revenue of the same month of the year before; null where the jobs do not reach back so far.',
+      },
+      {money: ['revenue', 'a_year_before']},
+    ),
     from: `FROM (
       SELECT month.*, before.revenue AS a_year_before
         FROM (SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month, count(*) AS jobs, sum(job.completed_amount) AS revenue
@@ -80,12 +87,15 @@ export const revenue: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: revenue of this month and year up to today.',
     key: ['account_key'],
-    columns: told({
-      month_to_date: 'Revenue of this month up to today.',
-      same_days_last_year: 'Revenue of the same days of the same month a year ago.',
-      year_to_date: 'Revenue of this year up to today.',
-      year_to_date_last_year: 'Revenue of last year up to the same day.',
-    }),
+    columns: told(
+      {
+        month_to_date: 'Revenue of this month up to today.',
+        same_days_last_year: 'Revenue of the same days of the same month a year ago.',
+        year_to_date: 'Revenue of this year up to today.',
+        year_to_date_last_year: 'Revenue of last year up to the same day.',
+      },
+      {money: ['month_to_date', 'same_days_last_year', 'year_to_date', 'year_to_date_last_year']},
+    ),
     from: `FROM (
       SELECT account.account_key,
              ${revenueBetween('account.month', 'account.today')} AS month_to_date,
@@ -110,15 +120,18 @@ export const revenue: readonly Question[] = [
     order: 'revenue DESC, job_type_key',
     comment: 'One row for each kind of job of the last 365 days: jobs, revenue, and the size of a ticket.',
     key: ['account_key', 'job_type_key'],
-    columns: told({
-      job_type_key: 'The kind of job: dim_job_type.',
-      name: 'Its name.',
-      jobs: 'Jobs completed.',
-      revenue: 'Their subtotals.',
-      percent: 'Their share of all revenue, in percent.',
-      mean_ticket: 'Mean subtotal.',
-      median_ticket: 'Median subtotal.',
-    }),
+    columns: told(
+      {
+        job_type_key: 'The kind of job: dim_job_type.',
+        name: 'Its name.',
+        jobs: 'Jobs completed.',
+        revenue: 'Their subtotals.',
+        percent: 'Their share of all revenue, in percent.',
+        mean_ticket: 'Mean subtotal.',
+        median_ticket: 'Median subtotal.',
+      },
+      {money: ['revenue']},
+    ),
     from: `FROM (
       SELECT job.account_key, job.job_type_key, kind.name, count(*) AS jobs, sum(job.completed_amount) AS revenue,
              round(100 * sum(job.completed_amount) / nullif(sum(sum(job.completed_amount)) OVER (PARTITION BY job.account_key), 0), 1) AS percent,
@@ -132,23 +145,27 @@ export const revenue: readonly Question[] = [
   {
     name: 'ask_bookings',
     question: 'How much work comes in?',
-    definition: 'Jobs booked in each of the last thirteen weeks, with their subtotals.',
+    definition:
+      'Jobs booked in each of the last thirteen whole weeks and in the one that runs, with their subtotals.',
     caveats: 'At the price of today, not of that day. A job that was deleted is not counted.',
     tieOuts: ['T1'],
-    order: 'week',
-    comment: 'One row for each of the last thirteen weeks: jobs booked.',
+    order: 'week DESC',
+    comment: 'One row for each of the last thirteen whole weeks and the one that runs: jobs booked.',
     key: ['account_key', 'week'],
-    columns: told({
-      week: 'The Monday of the week.',
-      booked: 'Jobs booked.',
-      amount_by_now: 'Their subtotals today, without what is cancelled, lost or an estimate.',
-      cancelled_since: 'How many of them are cancelled by now.',
-    }),
+    columns: told(
+      {
+        week: 'The Monday of the week.',
+        booked: 'Jobs booked.',
+        amount_by_now: 'Their subtotals today, without what is cancelled, lost or an estimate.',
+        cancelled_since: 'How many of them are cancelled by now.',
+      },
+      {money: ['amount_by_now']},
+    ),
     from: `FROM (
       SELECT job.account_key, ${mondayOf('job.booked_date')} AS week, count(*) AS booked, sum(job.booked_amount) AS amount_by_now,
              count(*) FILTER (WHERE job.job_state = 'cancelled') AS cancelled_since
         FROM {mart.fct_job} AS job ${ofAccount('job')}
-       WHERE job.booked_date > account.today - 91 AND job.booked_date <= account.today
+       WHERE job.booked_date >= ${mondayOf('account.today')} - 7 * 13 AND job.booked_date <= account.today
        GROUP BY 1, 2
     ) AS answer`,
   },
@@ -160,18 +177,21 @@ export const revenue: readonly Question[] = [
     caveats:
       'Restated by what is known now. What was owed on a past day is told by the dates of the invoices: a bill that was paid in parts counts whole until the day on which it was paid in full.',
     tieOuts: ['T1', 'T8', 'T14'],
-    order: 'week',
+    order: 'week DESC',
     comment:
       'One row for each of the last 78 whole weeks: the figures of an owner. The weekly report is made from it.',
     key: ['account_key', 'week'],
-    columns: told({
-      week: 'The Monday of the week.',
-      revenue: 'Subtotals of the jobs completed in it.',
-      completed: 'Jobs completed in it.',
-      booked: 'Subtotals of the jobs booked in it, without what is cancelled, lost or an estimate.',
-      owed_over_60_days: 'What was owed at its end for more than 60 days, with tax.',
-      open_jobs: 'Jobs open at its end.',
-    }),
+    columns: told(
+      {
+        week: 'The Monday of the week.',
+        revenue: 'Subtotals of the jobs completed in it.',
+        completed: 'Jobs completed in it.',
+        booked: 'Subtotals of the jobs booked in it, without what is cancelled, lost or an estimate.',
+        owed_over_60_days: 'What was owed at its end for more than 60 days, with tax.',
+        open_jobs: 'Jobs open at its end.',
+      },
+      {money: ['revenue', 'booked', 'owed_over_60_days']},
+    ),
     from: `FROM (
       SELECT weeks.account_key, weeks.week, coalesce(done.revenue, 0) AS revenue, coalesce(done.completed, 0) AS completed, coalesce(come.booked, 0) AS booked,
              coalesce(owed.owed, 0) AS owed_over_60_days, coalesce(backlog.open_jobs, 0) AS open_jobs
