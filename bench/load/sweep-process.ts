@@ -1,5 +1,6 @@
 // One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured.
 
+import {refreshAfter} from '../../jobs/refresh-star.ts';
 import {createTransport} from '../../src/api/http/transport.ts';
 import {createClient} from '../../src/api/resources/client.ts';
 import {createLogger} from '../../src/base/log.ts';
@@ -25,20 +26,22 @@ const before = await pool.query(
   'SELECT pg_current_wal_lsn() AS lsn, pg_current_xact_id()::text AS transaction',
 );
 const startedAt = performance.now();
-const result = await runSweep(
-  {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log},
-  sweepId,
-  new AbortController().signal,
-);
+const deps = {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log};
+const result = await runSweep(deps, sweepId, new AbortController().signal);
 const seconds = (performance.now() - startedAt) / 1000;
 const wal = await pool.query('SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int8 AS bytes', [
   before.rows[0].lsn,
 ]);
 
+// As the main job does: after the sweep is done, and before the next one.
+await refreshAfter(deps, result);
+const starSeconds = (performance.now() - startedAt) / 1000;
+
 process.send?.({
   result,
   written: await countWritten(before.rows[0].transaction),
   seconds,
+  starSeconds,
   walBytes: Number(wal.rows[0].bytes),
   // Kilobytes on every platform that Node knows.
   peakMegabytes: process.resourceUsage().maxRSS / 1024,

@@ -10,6 +10,8 @@ import {withClient} from '../../test/support/with-client.ts';
 
 export interface SweepFigures {
   readonly seconds: number;
+  /** With the refresh of the star that follows. */
+  readonly starSeconds: number;
   readonly walBytes: number;
   readonly peakMegabytes: number;
   /** Rows that the sweep wrote. */

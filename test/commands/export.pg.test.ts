@@ -5,6 +5,7 @@ import {join} from 'node:path';
 import {DuckDBInstance} from '@duckdb/node-api';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {writeFile} from '../../src/commands/insight/files.ts';
 import {members} from '../../src/insight/star/star.ts';
 import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
@@ -54,6 +55,25 @@ describe('Parquet', () => {
       );
       expect(read).toEqual(held);
     },
+  );
+});
+
+test('Parquet of several row groups has each row once, in its place', async () => {
+  const rows = `SELECT n, n::bigint * 1000000007 AS large, CASE WHEN n % 7 > 0 THEN n / 4.0 END AS amount, CASE WHEN n % 3 > 0 THEN 'text ' || n % 1000 END AS words
+                  FROM generate_series(1, 300000) AS n`;
+  const file = join(folder, 'groups.parquet');
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN READ ONLY');
+    expect(await writeFile(client, rows, {file, format: 'parquet'})).toBe(300_000);
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+  const digest = `count(*)::text AS rows, sum(n)::text AS n, sum(large)::text AS large, (sum(amount) * 10000)::numeric(30, 0)::text AS amount, sum(n) FILTER (WHERE amount IS NULL)::text AS nulls,
+                  sum(length(words) * n)::text AS words`;
+  expect(await queryDuck(`SELECT ${digest} FROM '${file}'`)).toEqual(
+    await query(`SELECT ${digest} FROM (${rows}) AS written`),
   );
 });
 

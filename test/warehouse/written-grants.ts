@@ -272,6 +272,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.close_change(bigint,text,text)',
         'sync.decider()',
         'sync.drop_logins(text)',
+        'sync.gather_statistics()',
         'sync.read_as_assistant(text,integer,integer)',
         'sync.read_as_reader(text,integer,integer)',
         'sync.refresh_star()',

@@ -110,7 +110,8 @@ BEGIN
     SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
-                       'resolve_change', 'accept_change', 'close_change', 'set_employee_login', 'drop_logins', 'refresh_star', 'decider')
+                       'resolve_change', 'accept_change', 'close_change', 'set_employee_login', 'drop_logins', 'refresh_star', 'gather_statistics',
+                       'decider')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);

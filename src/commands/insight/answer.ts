@@ -48,7 +48,7 @@ export async function readAnswer(client: pg.ClientBase, asked: Asked, limit: num
   const shown = rows.slice(0, limit);
   const isCutOff = rows.length > limit;
   const columns = fields.map(({name}) => name);
-  const kinds = fields.map(({dataTypeID}) => kindOf(dataTypeID));
+  const kinds = fields.map(({name, dataTypeID}) => kindOf(name, dataTypeID));
   const json = shown.map((row) =>
     Object.fromEntries(row.map((value, at) => [columns[at], toJson(value, kinds[at])])),
   );
@@ -57,17 +57,20 @@ export async function readAnswer(client: pg.ClientBase, asked: Asked, limit: num
   );
   const cells = shown.map((row) => row.map((value, at) => show(value, kinds[at], places[at])));
   const head = columns.map((name) => name.replaceAll('_', ' '));
-  const numbers = kinds.flatMap((kind, at) => (kind === 'whole' || kind === 'amount' ? [at] : []));
+  const numbers = kinds.flatMap((kind, at) =>
+    kind === 'whole' || kind === 'number' || kind === 'amount' ? [at] : [],
+  );
   const more = isCutOff ? `\nthe first ${limit}: --limit shows more` : '';
   const table = shown.length === 0 ? 'nothing' : drawTable(head, cells, numbers);
   return {json: {columns, rows: json, isCutOff}, text: `${table}${more}`};
 }
 
-type Kind = 'whole' | 'amount' | 'truth' | 'moment' | 'words';
+type Kind = 'whole' | 'number' | 'amount' | 'truth' | 'moment' | 'words';
 
-function kindOf(typeId: number): Kind {
+/** The number of a job is its name: it is not grouped. */
+function kindOf(name: string, typeId: number): Kind {
   const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, TIMESTAMPTZ} = pg.types.builtins;
-  if ([INT2, INT4, INT8].includes(typeId)) return 'whole';
+  if ([INT2, INT4, INT8].includes(typeId)) return name.endsWith('_number') ? 'number' : 'whole';
   if ([NUMERIC, FLOAT8].includes(typeId)) return 'amount';
   if (typeId === TIMESTAMPTZ) return 'moment';
   return typeId === BOOL ? 'truth' : 'words';
@@ -76,7 +79,7 @@ function kindOf(typeId: number): Kind {
 /** Amounts stay texts, for a number of JSON would not hold them exactly. */
 function toJson(value: string | null, kind: Kind | undefined): unknown {
   if (value === null) return null;
-  if (kind === 'whole') return Number(value);
+  if (kind === 'whole' || kind === 'number') return Number(value);
   return kind === 'truth' ? value === 't' : value;
 }
 

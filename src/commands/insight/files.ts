@@ -39,7 +39,7 @@ export async function writeFile(
 }
 
 async function writeGroups(client: pg.ClientBase, sql: string, out: Writable): Promise<number> {
-  const {writeParquet} = await import('./parquet.ts');
+  const {writeParquet} = await import('./parquet/parquet.ts');
   return await writeParquet(
     client,
     sql,

@@ -1,16 +1,20 @@
 import {openSpans} from '../star/facts/days.ts';
+import {mondayOf} from '../star/member.ts';
 import {ofAccount, type Question, told} from './question.ts';
 
 /** Counts of the jobs of each age; `age` is in days. */
 const agesOf = (age: string) =>
-  `count(*) FILTER (WHERE ${age} <= 7) AS up_to_7, count(*) FILTER (WHERE ${age} BETWEEN 8 AND 30) AS up_to_30,
-             count(*) FILTER (WHERE ${age} BETWEEN 31 AND 60) AS up_to_60, count(*) FILTER (WHERE ${age} > 60) AS older`;
+  `count(*) FILTER (WHERE ${age} <= 7) AS up_to_7_days, count(*) FILTER (WHERE ${age} BETWEEN 8 AND 30) AS up_to_30_days,
+             count(*) FILTER (WHERE ${age} BETWEEN 31 AND 60) AS up_to_60_days, count(*) FILTER (WHERE ${age} > 60) AS older`;
 const ages = {
-  up_to_7: 'Booked within 7 days.',
-  up_to_30: 'Booked 8 to 30 days ago.',
-  up_to_60: 'Booked 31 to 60 days ago.',
+  up_to_7_days: 'Booked within 7 days.',
+  up_to_30_days: 'Booked 8 to 30 days ago.',
+  up_to_60_days: 'Booked 31 to 60 days ago.',
   older: 'Booked longer ago.',
 };
+
+/** The first Sunday that is not before a date. */
+const sundayFrom = (date: string) => `${mondayOf(date)} + 6`;
 
 export const backlog: readonly Question[] = [
   {
@@ -23,14 +27,17 @@ export const backlog: readonly Question[] = [
     order: 'place',
     comment: 'One row for each state of open jobs: how many, how much, and how old.',
     key: ['account_key', 'place'],
-    columns: told({
-      place: 'Its place in the life of a job.',
-      state: 'The state.',
-      jobs: 'Open jobs.',
-      on_hold: 'How many of them are on hold.',
-      amount: 'Their subtotals.',
-      ...ages,
-    }),
+    columns: told(
+      {
+        place: 'Its place in the life of a job.',
+        state: 'The state.',
+        jobs: 'Open jobs.',
+        on_hold: 'How many of them are on hold.',
+        amount: 'Their subtotals.',
+        ...ages,
+      },
+      {money: ['amount']},
+    ),
     from: `FROM (
       SELECT job.account_key, state.place, state.label AS state, count(*) AS jobs, count(*) FILTER (WHERE job.is_on_hold) AS on_hold,
              sum(job.open_amount) AS amount, ${agesOf('account.today - job.booked_date')}
@@ -44,16 +51,19 @@ export const backlog: readonly Question[] = [
     definition: 'The jobs open on the end of each of the last 91 days, and how many came and went.',
     caveats: 'Restated from the times of the jobs, at the prices of today.',
     tieOuts: ['T7', 'T8'],
-    order: 'date',
+    order: 'date DESC',
     comment: 'One row for each of the last 91 days: open jobs, and what came and went.',
     key: ['account_key', 'date'],
-    columns: told({
-      date: 'The day.',
-      open_jobs: 'Jobs open on its end.',
-      open_amount: 'Their subtotals.',
-      came: 'Jobs booked.',
-      went: 'Jobs completed or cancelled.',
-    }),
+    columns: told(
+      {
+        date: 'The day.',
+        open_jobs: 'Jobs open on its end.',
+        open_amount: 'Their subtotals.',
+        came: 'Jobs booked.',
+        went: 'Jobs completed or cancelled.',
+      },
+      {money: ['open_amount']},
+    ),
     from: `FROM (
       SELECT day.* FROM {mart.fct_backlog_day} AS day ${ofAccount('day')} WHERE day.date > account.today - 91
     ) AS answer`,
@@ -64,15 +74,15 @@ export const backlog: readonly Question[] = [
     definition: 'The jobs open on the end of each of the last 26 Sundays, by their age since booking.',
     caveats: 'Restated from the times of the jobs.',
     tieOuts: ['T8'],
-    order: 'date',
+    order: 'date DESC',
     comment: 'One row for each of the last 26 Sundays: open jobs by their age.',
     key: ['account_key', 'date'],
     columns: told({date: 'The Sunday.', ...ages}),
     from: `FROM (
       SELECT span.account_key, sunday.date, ${agesOf('sunday.date - span.opened')}
-        FROM ${openSpans} AS span
-       CROSS JOIN LATERAL (SELECT date_trunc('week', span.today + 1)::date - 1 - 7 * back AS date FROM generate_series(0, 25) AS back) AS sunday
-       WHERE coalesce(span.closed - 1, span.today) > span.today - 182 AND sunday.date BETWEEN span.opened AND coalesce(span.closed - 1, span.today)
+        FROM (SELECT span.account_key, span.opened, ${sundayFrom('greatest(span.opened, span.today - 181)')} AS first, coalesce(span.closed - 1, span.today) AS last
+                FROM ${openSpans} AS span) AS span
+       CROSS JOIN LATERAL (SELECT span.first + days AS date FROM generate_series(0, span.last - span.first, 7) AS days) AS sunday
        GROUP BY 1, 2
     ) AS answer`,
   },
@@ -96,7 +106,7 @@ export const backlog: readonly Question[] = [
         is_on_hold: 'True while it is on hold.',
         custom_status: "Its status of the account's own making.",
       },
-      {customer: 'job_key', job: 'job_key'},
+      {money: ['subtotal'], maskedBy: {customer: 'job_key', job: 'job_key'}},
     ),
     from: `FROM (
       SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, account.today - job.booked_date AS days, job.subtotal,
@@ -122,17 +132,18 @@ export const backlog: readonly Question[] = [
         job_number: 'Its number.',
         customer: 'Its customer.',
         job: 'Its title.',
-        job_state: 'Where it stands.',
+        state: 'Where it stands.',
         scheduled_date: 'When it was to be done.',
         days_late: 'Days since then.',
         subtotal: 'Its price before tax.',
       },
-      {customer: 'job_key', job: 'job_key'},
+      {money: ['subtotal'], maskedBy: {customer: 'job_key', job: 'job_key'}},
     ),
     from: `FROM (
-      SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, job.job_state, job.scheduled_date,
+      SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, state.label AS state, job.scheduled_date,
              account.today - coalesce(job.scheduled_date, job.started_date) AS days_late, job.subtotal
-        FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
+        FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key
+        JOIN mart.dim_job_state AS state ON state.job_state = job.job_state ${ofAccount('job')}
        WHERE job.job_state = 'scheduled' AND job.scheduled_date < account.today
           OR job.job_state = 'in_progress' AND job.started_date < account.today - 1
     ) AS answer`,
@@ -146,11 +157,14 @@ export const backlog: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: completed jobs without an invoice.',
     key: ['account_key'],
-    columns: told({
-      jobs: 'Completed jobs without an invoice.',
-      amount: 'Their totals, with tax.',
-      oldest_days: 'Days since the oldest was completed.',
-    }),
+    columns: told(
+      {
+        jobs: 'Completed jobs without an invoice.',
+        amount: 'Their totals, with tax.',
+        oldest_days: 'Days since the oldest was completed.',
+      },
+      {money: ['amount']},
+    ),
     from: `FROM (
       SELECT job.account_key, count(*) AS jobs, sum(job.unbilled) AS amount, max(account.today - job.completed_date) AS oldest_days
         FROM {mart.fct_job} AS job ${ofAccount('job')}

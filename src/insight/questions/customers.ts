@@ -23,7 +23,7 @@ export const customers: readonly Question[] = [
         percent: 'Share of all revenue, in percent.',
         cumulated: 'Share of all revenue of this customer and those above, in percent.',
       },
-      {name: 'group_key'},
+      {money: ['revenue'], maskedBy: {name: 'group_key'}},
     ),
     from: `FROM (
       SELECT served.*, row_number() OVER places AS place, round(100 * revenue / nullif(sum(revenue) OVER (PARTITION BY account_key), 0), 1) AS percent,
@@ -49,12 +49,15 @@ export const customers: readonly Question[] = [
     comment:
       'One row for each month: customers served for the first time, and revenue of new and of returning ones.',
     key: ['account_key', 'month'],
-    columns: told({
-      month: 'The first day of the month.',
-      new_customers: 'Customers whose first completed job this was.',
-      revenue_new: 'Subtotals of these first jobs.',
-      revenue_repeat: 'Subtotals of all others.',
-    }),
+    columns: told(
+      {
+        month: 'The first day of the month.',
+        new_customers: 'Customers whose first completed job this was.',
+        revenue_new: 'Subtotals of these first jobs.',
+        revenue_repeat: 'Subtotals of all others.',
+      },
+      {money: ['revenue_new', 'revenue_repeat']},
+    ),
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month,
              count(*) FILTER (WHERE job.is_first_completed_of_customer) AS new_customers,
@@ -67,14 +70,14 @@ export const customers: readonly Question[] = [
     name: 'ask_retention',
     question: 'Who was here last year, and came back?',
     definition:
-      'Customers served 366 to 730 days ago, and how many of them were served again in the last 365 days.',
+      'Customers served in the 365 days before the last 365, and how many of them were served again in the last 365 days.',
     caveats: 'One year late by nature.',
     tieOuts: ['T11'],
     order: 'account_key',
     comment: 'One row for each account: customers of last year, and those of them that came back.',
     key: ['account_key'],
     columns: told({
-      served_last_year: 'Customers served 366 to 730 days ago.',
+      served_last_year: 'Customers served in the 365 days before the last 365.',
       came_back: 'How many of them were served again in the last 365 days.',
       percent: 'Their share, in percent.',
     }),
@@ -83,7 +86,7 @@ export const customers: readonly Question[] = [
              round(100.0 * count(*) FILTER (WHERE last_year AND this_year) / nullif(count(*) FILTER (WHERE last_year), 0), 1) AS percent
         FROM (
           SELECT job.account_key, job.customer_key, bool_or(job.completed_date > account.today - 365) AS this_year,
-                 bool_or(job.completed_date BETWEEN account.today - 730 AND account.today - 365) AS last_year
+                 bool_or(job.completed_date BETWEEN account.today - 729 AND account.today - 365) AS last_year
             FROM {mart.fct_job} AS job ${ofAccount('job')}
            WHERE job.completed_date <= account.today AND job.customer_key <> -1 GROUP BY 1, 2
         ) AS served
@@ -93,19 +96,26 @@ export const customers: readonly Question[] = [
   {
     name: 'ask_cohorts',
     question: 'What is a customer worth over time?',
-    definition: 'Revenue by the quarter of the first completed job of a customer, and by quarters after it.',
-    caveats: 'Customers that were merged at the service may still be two here.',
+    definition:
+      'Revenue by the quarter of the first completed job of a customer, and by quarters after it; and all of it up to then, for each of these customers.',
+    caveats:
+      'Customers that were merged at the service may still be two here. In the first quarter that is known everybody is new. The running quarter is not over.',
     tieOuts: ['T1'],
-    order: 'cohort, quarters_after',
+    order: 'cohort DESC, quarters_after',
     comment: 'One row for each quarter of first jobs and each number of quarters after it.',
     key: ['account_key', 'cohort', 'quarters_after'],
-    columns: told({
-      cohort: 'The first day of the quarter in which the customers were first served.',
-      quarters_after: 'Quarters after that one.',
-      customers: 'How many of them were served in that quarter.',
-      revenue: 'Subtotals of their jobs.',
-    }),
+    columns: told(
+      {
+        cohort: 'The first day of the quarter in which the customers were first served.',
+        quarters_after: 'Quarters after that one.',
+        customers: 'How many of them were served in that quarter.',
+        revenue: 'Subtotals of their jobs.',
+        worth: 'Revenue of the quarters up to that one, for each customer first served in the quarter.',
+      },
+      {money: ['revenue']},
+    ),
     from: `FROM (
+      SELECT served.*, round(sum(served.revenue) OVER quarters / nullif(first_value(served.customers) OVER quarters, 0), 2) AS worth FROM (
       SELECT job.account_key, date_trunc('quarter', first.date)::date AS cohort,
              ((extract(year FROM job.completed_date) - extract(year FROM first.date)) * 4
                + extract(quarter FROM job.completed_date) - extract(quarter FROM first.date))::integer AS quarters_after,
@@ -115,12 +125,14 @@ export const customers: readonly Question[] = [
           ON first.customer_key = job.customer_key
        WHERE job.completed_date IS NOT NULL
        GROUP BY 1, 2, 3
+      ) AS served WINDOW quarters AS (PARTITION BY served.account_key, served.cohort ORDER BY served.quarters_after)
     ) AS answer`,
   },
   {
     name: 'ask_lapsed_customers',
     question: 'Whom should we call? Good customers who stayed away a year',
-    definition: 'Customers with at least two completed jobs, the last of them 365 to 730 days ago.',
+    definition:
+      'Customers with at least two completed jobs, the last of them 365 to 730 days ago, who are active and have nothing open.',
     caveats: 'Somebody who moved away looks like somebody who stayed away.',
     tieOuts: ['T11'],
     order: 'revenue DESC, customer_key',
@@ -134,14 +146,14 @@ export const customers: readonly Question[] = [
         jobs: 'How many jobs were completed.',
         revenue: 'Their subtotals.',
       },
-      {name: 'customer_key'},
+      {money: ['revenue'], maskedBy: {name: 'customer_key'}},
     ),
     from: `FROM (
-      SELECT job.account_key, customer.customer_key, customer.name, max(job.completed_date) AS last_completed, count(*) AS jobs, sum(job.completed_amount) AS revenue
+      SELECT job.account_key, customer.customer_key, customer.name, max(job.completed_date) AS last_completed, count(job.completed_date) AS jobs, sum(job.completed_amount) AS revenue
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
-       WHERE job.completed_date IS NOT NULL AND NOT customer.is_deleted AND customer.customer_key <> -1
+       WHERE NOT customer.is_deleted AND customer.is_active IS NOT FALSE AND customer.customer_key <> -1
        GROUP BY job.account_key, customer.customer_key, customer.name, account.today
-      HAVING count(*) >= 2 AND max(job.completed_date) BETWEEN account.today - 730 AND account.today - 365
+      HAVING count(job.completed_date) >= 2 AND NOT bool_or(job.is_open) AND max(job.completed_date) BETWEEN account.today - 730 AND account.today - 365
     ) AS answer`,
   },
 ];

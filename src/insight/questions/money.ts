@@ -1,3 +1,4 @@
+import {mondayOf} from '../star/member.ts';
 import {ofAccount, type Question, told} from './question.ts';
 
 const owedSince = (days: string) =>
@@ -19,16 +20,19 @@ export const money: readonly Question[] = [
         customer_key: 'The customer: dim_customer.',
         name: 'Its name.',
         owed: 'What it owes, with tax.',
-        up_to_30: 'Invoiced within 30 days.',
-        up_to_60: 'Invoiced 31 to 60 days ago.',
-        up_to_90: 'Invoiced 61 to 90 days ago.',
+        up_to_30_days: 'Invoiced within 30 days.',
+        up_to_60_days: 'Invoiced 31 to 60 days ago.',
+        up_to_90_days: 'Invoiced 61 to 90 days ago.',
         older: 'Invoiced longer ago.',
       },
-      {name: 'customer_key'},
+      {
+        money: ['owed', 'up_to_30_days', 'up_to_60_days', 'up_to_90_days', 'older'],
+        maskedBy: {name: 'customer_key'},
+      },
     ),
     from: `FROM (
-      SELECT job.account_key, customer.customer_key, customer.name, sum(job.receivable) AS owed, ${owedSince('<= 30')} AS up_to_30,
-             ${owedSince('BETWEEN 31 AND 60')} AS up_to_60, ${owedSince('BETWEEN 61 AND 90')} AS up_to_90, ${owedSince('> 90')} AS older
+      SELECT job.account_key, customer.customer_key, customer.name, sum(job.receivable) AS owed, ${owedSince('<= 30')} AS up_to_30_days,
+             ${owedSince('BETWEEN 31 AND 60')} AS up_to_60_days, ${owedSince('BETWEEN 61 AND 90')} AS up_to_90_days, ${owedSince('> 90')} AS older
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
        WHERE job.receivable <> 0 GROUP BY job.account_key, customer.customer_key, customer.name
     ) AS answer`,
@@ -47,7 +51,7 @@ export const money: readonly Question[] = [
       month: 'The first day of the month.',
       jobs: 'Jobs completed.',
       booked_to_done: 'Median days from booking to completion.',
-      booked_to_done_p90: 'Days that nine of ten took at most.',
+      nine_of_ten_done_within: 'Days from booking to completion that nine of ten took at most.',
       done_to_invoice: 'Median days from completion to invoice.',
       invoice_to_paid: 'Median days from invoice to payment in full.',
       percent_paid_in_30: 'Share of the invoices that were paid within 30 days, in percent.',
@@ -55,7 +59,7 @@ export const money: readonly Question[] = [
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month, count(*) AS jobs,
              round((percentile_cont(0.5) WITHIN GROUP (ORDER BY job.completed_date - job.booked_date))::numeric, 1) AS booked_to_done,
-             round((percentile_cont(0.9) WITHIN GROUP (ORDER BY job.completed_date - job.booked_date))::numeric, 1) AS booked_to_done_p90,
+             round((percentile_cont(0.9) WITHIN GROUP (ORDER BY job.completed_date - job.booked_date))::numeric, 1) AS nine_of_ten_done_within,
              round((percentile_cont(0.5) WITHIN GROUP (ORDER BY job.invoiced_date - job.completed_date))::numeric, 1) AS done_to_invoice,
              round((percentile_cont(0.5) WITHIN GROUP (ORDER BY job.paid_date - job.invoiced_date))::numeric, 1) AS invoice_to_paid,
              round(100.0 * count(*) FILTER (WHERE job.paid_date - job.invoiced_date <= 30) / nullif(count(job.invoiced_date), 0), 1) AS percent_paid_in_30
@@ -71,11 +75,14 @@ export const money: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: days of sales outstanding.',
     key: ['account_key'],
-    columns: told({
-      owed: 'What is owed.',
-      invoiced: 'What was invoiced in the last 91 days, with tax.',
-      days: 'Days of sales outstanding.',
-    }),
+    columns: told(
+      {
+        owed: 'What is owed.',
+        invoiced: 'What was invoiced in the last 91 days, with tax.',
+        days: 'Days of sales outstanding.',
+      },
+      {money: ['owed', 'invoiced']},
+    ),
     from: `FROM (
       SELECT sums.*, round(sums.owed / nullif(sums.invoiced, 0) * 91, 1) AS days
         FROM (
@@ -88,23 +95,27 @@ export const money: readonly Question[] = [
   {
     name: 'ask_collected',
     question: 'What came in?',
-    definition: 'Payments of the last thirteen weeks, by the week they count on.',
+    definition:
+      'Payments of the last thirteen whole weeks and of the one that runs, by the week they count on.',
     caveats:
       'A part payment has no date at the service: it counts on the day its fall of the balance was seen, and before the mirror on none.',
     tieOuts: ['T6'],
-    order: 'week',
-    comment: 'One row for each of the last thirteen weeks: what was collected.',
+    order: 'week DESC',
+    comment: 'One row for each of the last thirteen whole weeks and the one that runs: what was collected.',
     key: ['account_key', 'week'],
-    columns: told({
-      week: 'The Monday of the week.',
-      collected: 'What was collected, less what was given back.',
-      of_it_dated_by_observation: 'How much of it is dated by when it was seen.',
-    }),
+    columns: told(
+      {
+        week: 'The Monday of the week.',
+        collected: 'What was collected, less what was given back.',
+        dated_by_observation: 'How much of it is dated by when it was seen.',
+      },
+      {money: ['collected', 'dated_by_observation']},
+    ),
     from: `FROM (
-      SELECT step.account_key, date_trunc('week', step.paid_date)::date AS week, sum(step.amount) AS collected,
-             coalesce(sum(step.amount) FILTER (WHERE step.dated_by = 'observed'), 0) AS of_it_dated_by_observation
+      SELECT step.account_key, ${mondayOf('step.paid_date')} AS week, sum(step.amount) AS collected,
+             coalesce(sum(step.amount) FILTER (WHERE step.dated_by = 'observed'), 0) AS dated_by_observation
         FROM mart.fct_payment AS step ${ofAccount('step')}
-       WHERE step.observed_at <= {now} AND step.paid_date > account.today - 91 AND step.paid_date <= account.today GROUP BY 1, 2
+       WHERE step.observed_at <= {now} AND step.paid_date >= ${mondayOf('account.today')} - 7 * 13 AND step.paid_date <= account.today GROUP BY 1, 2
     ) AS answer`,
   },
   {
@@ -116,15 +127,18 @@ export const money: readonly Question[] = [
     order: 'month DESC, name, tax_entity_key',
     comment: 'One row for each month and tax: what was invoiced, and what of it is paid.',
     key: ['account_key', 'month', 'tax_entity_key'],
-    columns: told({
-      month: 'The first day of the month.',
-      tax_entity_key: 'The tax: dim_tax_entity.',
-      name: 'Its name.',
-      tax_rate: 'Its rate.',
-      invoiced_before_tax: 'What was invoiced, before tax.',
-      tax_invoiced: 'The tax on it.',
-      tax_of_paid: 'The tax of what is paid in full.',
-    }),
+    columns: told(
+      {
+        month: 'The first day of the month.',
+        tax_entity_key: 'The tax: dim_tax_entity.',
+        name: 'Its name.',
+        tax_rate: 'Its rate.',
+        invoiced_before_tax: 'What was invoiced, before tax.',
+        tax_invoiced: 'The tax on it.',
+        tax_of_paid: 'The tax of what is paid in full.',
+      },
+      {money: ['invoiced_before_tax', 'tax_invoiced', 'tax_of_paid']},
+    ),
     from: `FROM (
       SELECT job.account_key, date_trunc('month', job.invoiced_date)::date AS month, tax.tax_entity_key, tax.name, tax.tax_rate,
              sum(job.invoiced_amount) AS invoiced_before_tax, sum(job.invoiced_tax) AS tax_invoiced,
@@ -142,17 +156,20 @@ export const money: readonly Question[] = [
     order: 'revenue DESC, item_key',
     comment: 'One row for each item charged in the last 365 days.',
     key: ['account_key', 'item_key'],
-    columns: told({
-      item_key: 'The item: dim_item.',
-      category: 'Its category.',
-      name: 'Its name.',
-      quantity: 'How much of it was charged.',
-      revenue: 'The price of these lines.',
-      jobs: 'On how many jobs.',
-      percent: 'Its share of all lines, in percent.',
-      lowest: 'The lowest price of one.',
-      highest: 'The highest price of one.',
-    }),
+    columns: told(
+      {
+        item_key: 'The item: dim_item.',
+        category: 'Its category.',
+        name: 'Its name.',
+        quantity: 'How much of it was charged.',
+        revenue: 'The price of these lines.',
+        jobs: 'On how many jobs.',
+        percent: 'Its share of all lines, in percent.',
+        lowest: 'The lowest price of one.',
+        highest: 'The highest price of one.',
+      },
+      {money: ['revenue', 'lowest', 'highest']},
+    ),
     from: `FROM (
       SELECT sums.*, item.category, item.name,
              round(100 * sums.revenue / nullif(sum(sums.revenue) OVER (PARTITION BY sums.account_key), 0), 1) AS percent

@@ -1,3 +1,4 @@
+import {mondayOf} from '../star/member.ts';
 import {daysOfAccounts, ofAccount, type Question, told} from './question.ts';
 
 export const people: readonly Question[] = [
@@ -9,7 +10,7 @@ export const people: readonly Question[] = [
     caveats:
       'Hours on jobs only: travel and the office are not known here. More than 100 % is overtime, or hours that overlap.',
     tieOuts: ['T9'],
-    order: 'name, week',
+    order: 'week DESC, name',
     needs: 'working_hours',
     comment: 'One row for each technician and each of the last eight whole weeks: hours and capacity.',
     key: ['account_key', 'employee_key', 'week'],
@@ -23,12 +24,12 @@ export const people: readonly Question[] = [
         capacity_hours: 'Hours that they were to work.',
         percent: 'Hours over capacity, in percent.',
       },
-      {name: 'employee_key'},
+      {maskedBy: {name: 'employee_key'}},
     ),
     from: `FROM (
-      SELECT day.account_key, day.employee_key, person.name, date_trunc('week', day.date)::date AS week, sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
+      SELECT day.account_key, day.employee_key, person.name, ${mondayOf('day.date')} AS week, sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
              sum(day.capacity_hours) AS capacity_hours, round(100 * sum(day.hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
-        FROM ${daysOfAccounts(`date_trunc('week', account.today)::date - 56`, `date_trunc('week', account.today)::date - 1`)} AS day
+        FROM ${daysOfAccounts(`${mondayOf('account.today')} - 56`, `${mondayOf('account.today')} - 1`)} AS day
         JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
        WHERE day.employee_key <> -1
        GROUP BY 1, 2, 3, 4
@@ -40,8 +41,8 @@ export const people: readonly Question[] = [
     definition:
       'Even shares of the subtotals of the jobs completed in the last 91 days, and hours on these jobs.',
     caveats:
-      'An even split: the service does not say who did how much. No ranking without the hours and the repeat visits beside it.',
-    tieOuts: ['T5'],
+      'An even split: the service does not say who did how much. The repeat visits of the last weeks are yet to come.',
+    tieOuts: ['T3', 'T5'],
     order: 'revenue DESC NULLS LAST, employee_key',
     comment: 'One row for each technician with jobs in the last 91 days: revenue and hours.',
     key: ['account_key', 'employee_key'],
@@ -54,15 +55,19 @@ export const people: readonly Question[] = [
         revenue: 'Their share of the subtotals.',
         hours: 'Their hours on these jobs.',
         revenue_an_hour: 'Revenue for each hour.',
+        repeat_visits:
+          'How many of these jobs were followed by another of the same kind, each counted for all who were assigned.',
       },
-      {name: 'employee_key'},
+      {money: ['revenue'], maskedBy: {name: 'employee_key'}},
     ),
     from: `FROM (
       SELECT coalesce(done.account_key, worked.account_key) AS account_key, person.employee_key, person.name, person.is_active, round(done.jobs, 1) AS jobs,
-             done.revenue, worked.hours, round(done.revenue / nullif(worked.hours, 0), 2) AS revenue_an_hour
+             done.revenue, worked.hours, round(done.revenue / nullif(worked.hours, 0), 2) AS revenue_an_hour,
+             coalesce(done.repeat_visits, 0) AS repeat_visits
         FROM (
-          SELECT job.account_key, share.employee_key, sum(share.amount_share) AS revenue, sum(share.job_share) AS jobs
-            FROM {mart.fct_assignment} AS share JOIN {mart.fct_job} AS job ON job.job_key = share.job_key ${ofAccount('job')}
+          SELECT job.account_key, share.employee_key, sum(share.amount_share) AS revenue, sum(share.job_share) AS jobs, count(visit.repeat_job_key) AS repeat_visits
+            FROM {mart.fct_assignment} AS share JOIN {mart.fct_job} AS job ON job.job_key = share.job_key
+            LEFT JOIN {mart.fct_repeat_visit} AS visit ON visit.job_key = job.job_key ${ofAccount('job')}
            WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today GROUP BY 1, 2
         ) AS done
         FULL JOIN (
@@ -144,14 +149,14 @@ export const people: readonly Question[] = [
         name: 'Their name.',
         open: 'Tasks that are not done.',
         overdue: 'How many of them are past their time.',
-        done_this_week: 'Tasks done in the last seven days.',
+        done_in_7_days: 'Tasks done in the last seven days.',
       },
-      {name: 'employee_key'},
+      {maskedBy: {name: 'employee_key'}},
     ),
     from: `FROM (
       SELECT task.account_key, person.employee_key, person.name, count(*) FILTER (WHERE NOT task.is_completed) AS open,
              count(*) FILTER (WHERE NOT task.is_completed AND task.scheduled_at < {now}) AS overdue,
-             count(*) FILTER (WHERE task.completed_date > account.today - 7) AS done_this_week
+             count(*) FILTER (WHERE task.completed_date > account.today - 7) AS done_in_7_days
         FROM {mart.fct_task} AS task JOIN {mart.dim_employee} AS person ON person.employee_key = task.employee_key ${ofAccount('task')}
        GROUP BY 1, 2, 3
     ) AS answer`,

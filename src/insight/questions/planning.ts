@@ -41,7 +41,7 @@ export const planning: readonly Question[] = [
     }),
     from: `FROM (
       SELECT day.account_key, day.date, sum(day.capacity_hours) AS capacity_hours, round(sum(day.planned_hours), 2) AS planned_hours, sum(day.jobs_planned)::bigint AS jobs,
-             round(100 * sum(day.planned_hours) / nullif(sum(day.capacity_hours), 0)) AS percent
+             round(100 * sum(day.planned_hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
         FROM ${daysOfAccounts('account.today', 'account.today + 13')} AS day GROUP BY 1, 2
     ) AS answer`,
   },
@@ -52,19 +52,20 @@ export const planning: readonly Question[] = [
       'Appointments of the last 365 days by weekday and hour of their beginning, in the zone of the account.',
     caveats: 'Midnight may mean that no time was given.',
     tieOuts: ['T1'],
-    order: 'weekday, hour',
+    order: 'jobs DESC, weekday, hour',
     comment: 'One row for each weekday and hour with appointments.',
     key: ['account_key', 'weekday', 'hour'],
     columns: told({
       weekday: 'Monday is 1, Sunday 7.',
+      weekday_name: 'Its name, in English.',
       hour: 'The hour of the day, 0 to 23.',
       jobs: 'Appointments that began in it.',
     }),
     from: `FROM (
-      SELECT job.account_key, extract(isodow FROM job.scheduled_at AT TIME ZONE account.time_zone)::integer AS weekday,
+      SELECT job.account_key, extract(isodow FROM job.scheduled_at AT TIME ZONE account.time_zone)::integer AS weekday, to_char(job.scheduled_at AT TIME ZONE account.time_zone, 'FMDay') AS weekday_name,
              extract(hour FROM job.scheduled_at AT TIME ZONE account.time_zone)::integer AS hour, count(*) AS jobs
         FROM {mart.fct_job} AS job ${ofAccount('job')}
-       WHERE job.scheduled_date > account.today - 365 AND job.scheduled_date <= account.today GROUP BY 1, 2, 3
+       WHERE job.scheduled_date > account.today - 365 AND job.scheduled_date <= account.today GROUP BY 1, 2, 3, 4
     ) AS answer`,
   },
   {
@@ -121,7 +122,7 @@ export const planning: readonly Question[] = [
     definition: 'Moves of appointments by week, and how many came within 24 hours of the appointment.',
     caveats: 'Known since the mirror began. Two moves between two sweeps are seen as one.',
     tieOuts: ['T11'],
-    order: 'week',
+    order: 'week DESC',
     comment: 'One row for each week with moves of appointments.',
     key: ['account_key', 'week'],
     columns: told({

@@ -1,4 +1,4 @@
-import type {Member, MemberColumn} from '../star/member.ts';
+import {accounts, type Member, type MemberColumn} from '../star/member.ts';
 
 /**
  * A question of an owner, a dispatcher or a bookkeeper, and its answer: a view of the schema `mart` like those of the star, with
@@ -25,7 +25,7 @@ export const accountColumn = ['account_key', 'answer.account_key', 'The account:
 
 /** The settings, the zone and the date of the account of a fact. */
 export function ofAccount(alias: string): string {
-  return `JOIN {mart.dim_account} AS account ON account.account_key = ${alias}.account_key`;
+  return `JOIN ${accounts} ON account.account_key = ${alias}.account_key`;
 }
 
 /**
@@ -33,23 +33,32 @@ export function ofAccount(alias: string): string {
  * not let Postgres see.
  */
 export function daysOfAccounts(from: string, to: string): string {
-  return `(SELECT part.* FROM {mart.dim_account} AS account
+  return `(SELECT part.* FROM ${accounts}
            CROSS JOIN LATERAL (SELECT day.* FROM {mart.fct_employee_day} AS day
                                 WHERE day.account_key = account.account_key AND day.date BETWEEN ${from} AND ${to} OFFSET 0) AS part)`;
 }
 
 /**
  * Columns of an answer that stand in its subquery under their own names.
- * @param maskedBy - of a column that may name a person: the key that stands for it
+ * @param special - which are money: told with two decimals at least, and all that they have; and of a column that may name a
+ *   person the key that stands for it
  */
 export function told(
   columns: Readonly<Record<string, string>>,
-  maskedBy: Readonly<Record<string, string>> = {},
+  {
+    money = [],
+    maskedBy = {},
+  }: {readonly money?: readonly string[]; readonly maskedBy?: Readonly<Record<string, string>>} = {},
 ): MemberColumn[] {
   return [
     accountColumn,
     ...Object.entries(columns).map(
-      ([name, comment]): MemberColumn => [name, `answer.${name}`, comment, maskedBy[name]],
+      ([name, comment]): MemberColumn => [
+        name,
+        money.includes(name) ? `answer.${name} + 0.00` : `answer.${name}`,
+        comment,
+        maskedBy[name],
+      ],
     ),
   ];
 }

@@ -60,7 +60,7 @@ function meanUpTo(weeks: readonly WeekValue[], at: number): number | null {
 
 async function readBacklog(client: pg.ClientBase, accountKey: string): Promise<Chart> {
   const {rows} = await client.query<{date: string; ages: number[]}>(
-    `SELECT date::text AS date, ARRAY[up_to_7, up_to_30, up_to_60, older]::integer[] AS ages FROM mart.ask_backlog_age AS day WHERE account_key = $1 ORDER BY day.date`,
+    `SELECT date::text AS date, ARRAY[up_to_7_days, up_to_30_days, up_to_60_days, older]::integer[] AS ages FROM mart.ask_backlog_age AS day WHERE account_key = $1 ORDER BY day.date`,
     [accountKey],
   );
   return {
@@ -79,7 +79,7 @@ async function readBacklog(client: pg.ClientBase, accountKey: string): Promise<C
 
 async function readOwed(client: pg.ClientBase, accountKey: string): Promise<Chart> {
   const {rows} = await client.query<{ages: number[] | null}>(
-    `SELECT ARRAY[sum(up_to_30), sum(up_to_60), sum(up_to_90), sum(older)]::float[] AS ages FROM mart.ask_debtors WHERE account_key = $1 HAVING count(*) > 0`,
+    `SELECT ARRAY[sum(up_to_30_days), sum(up_to_60_days), sum(up_to_90_days), sum(older)]::float[] AS ages FROM mart.ask_debtors WHERE account_key = $1 HAVING count(*) > 0`,
     [accountKey],
   );
   return {

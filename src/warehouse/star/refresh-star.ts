@@ -9,7 +9,7 @@ const settleSeconds = 5;
  * @returns how many jobs were written
  */
 export async function refreshStar(pool: pg.Pool): Promise<number> {
-  return await inTransaction(pool, async (client) => {
+  const written = await inTransaction(pool, async (client) => {
     // One snapshot, so that the notes that are taken are those of the rows that are read; taken after the lock, so that it
     // has what the refresh before has written.
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = 0');
@@ -17,6 +17,8 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
     const {rows} = await client.query<{written: string}>('SELECT sync.refresh_star() AS written');
     return Number(rows[0]?.written ?? 0);
   });
+  if (written > 0) await pool.query('SELECT sync.gather_statistics()');
+  return written;
 }
 
 /** When the oldest change was made that the star does not hold; null where it holds all. */

@@ -10,6 +10,7 @@ import {formatNumber} from '../../../views/format.ts';
 import {type Account, upsertAccount} from '../../../warehouse/accounts/accounts.ts';
 import {tellStep} from '../../terminal/tell-step.ts';
 import type {Opening} from '../../warehouse.ts';
+import {latestNight} from './latest-night.ts';
 import type {PastDeps} from './past.ts';
 
 /** How large the made-up business is at its beginning. */
@@ -25,7 +26,7 @@ export interface Demo {
 export async function openDemo({config, closers, embedded}: Opening, deps: PastDeps): Promise<Demo> {
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
-  const today = Temporal.Now.plainDateISO(timeZone);
+  const today = latestNight(Temporal.Now.zonedDateTimeISO(timeZone));
   // The past is dated back in a warehouse that is ours alone.
   const nights = config.databaseUrl === null ? config.demoNights : 0;
   const begin = today.subtract({days: nights});

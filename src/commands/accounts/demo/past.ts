@@ -19,10 +19,9 @@ import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {refreshStar} from '../../../warehouse/star/refresh-star.ts';
 import {requestSweep} from '../../../warehouse/sweeps/sweeps.ts';
 import {tellStep} from '../../terminal/tell-step.ts';
+import {sweptAt} from './latest-night.ts';
 import {type Night, setBack} from './set-back.ts';
 
-/** The time of a night's sweeps, in the zone of the business. */
-const sweptAt = Temporal.PlainTime.from('02:30');
 /** Its pages are for us alone: fewer, larger and plain ones are read faster. */
 const pages = {pageSize: 500, compress: false, dialect: 'observed'} as const;
 

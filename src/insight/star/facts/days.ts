@@ -1,12 +1,12 @@
 // Facts of days, restated from the times of the records, so that they reach back before the mirror.
 
-import {joinAccount, type Member} from '../member.ts';
+import {accounts, type Member} from '../member.ts';
 
 /** The jobs that are or were to be done, each with the days from which on and until which it was open. */
 export const openSpans = `(
       SELECT job.*, least(job.booked_date, job.closed_date, account.today) AS opened,
              CASE WHEN NOT job.is_open THEN least(job.closed_date, account.today) END AS closed, account.today
-        FROM {mart.fct_job} AS job ${joinAccount('job').replace('job.account_id', 'job.account_key')}
+        FROM {mart.fct_job} AS job JOIN ${accounts} ON account.account_key = job.account_key
        WHERE job.is_open OR job.job_state IN ('completed', 'cancelled') AND job.closed_date IS NOT NULL
     )`;
 
@@ -43,27 +43,31 @@ export const backlogDay: Member = {
   columns: [
     ['account_key', 'day.account_key', 'The account: dim_account.'],
     ['date', 'day.date', 'The day: dim_date.'],
-    ['open_jobs', '(sum(day.came - day.went) OVER days)::bigint', 'Jobs open on the end of the day.'],
-    ['open_amount', 'sum(day.amount) OVER days', 'Subtotals of these, at the prices of today.'],
+    ['open_jobs', 'day.open_jobs::bigint', 'Jobs open on the end of the day.'],
+    ['open_amount', 'day.open_amount', 'Subtotals of these, at the prices of today.'],
     ['came', 'day.came', 'Jobs that were booked.'],
     ['went', 'day.went', 'Jobs that were completed or cancelled.'],
   ],
+  // Sums by day come first, and the days between two of them last: jobs are many, days are few.
   from: `FROM (
-      SELECT calendar.account_key, calendar.date, coalesce(sum(step.came), 0)::bigint AS came, coalesce(sum(step.went), 0)::bigint AS went,
-             coalesce(sum(step.amount), 0) AS amount
+      SELECT step.account_key, step.date + ahead AS date, step.open_jobs, step.open_amount,
+             CASE ahead WHEN 0 THEN step.came ELSE 0 END AS came, CASE ahead WHEN 0 THEN step.went ELSE 0 END AS went
         FROM (
-          SELECT first.account_key, dates.date
-            FROM (SELECT span.account_key, min(span.opened) AS date, max(span.today) AS today FROM ${openSpans} AS span GROUP BY span.account_key) AS first
-            JOIN mart.dim_date AS dates ON dates.date BETWEEN first.date AND first.today
-        ) AS calendar
-        LEFT JOIN (
-          SELECT span.account_key, step.date, step.came, step.went, step.amount
-            FROM ${openSpans} AS span
-           CROSS JOIN LATERAL (VALUES (span.opened, 1, 0, coalesce(span.subtotal, 0)), (span.closed, 0, 1, -coalesce(span.subtotal, 0))) AS step (date, came, went, amount)
-        ) AS step ON step.account_key = calendar.account_key AND step.date = calendar.date
-       GROUP BY calendar.account_key, calendar.date
-    ) AS day
-    WINDOW days AS (PARTITION BY day.account_key ORDER BY day.date)`,
+          SELECT moved.account_key, moved.date, sum(moved.came)::bigint AS came, sum(moved.went)::bigint AS went,
+                 sum(sum(moved.came - moved.went)) OVER days AS open_jobs, sum(sum(moved.amount)) OVER days AS open_amount, lead(moved.date) OVER days AS next
+            FROM (
+              SELECT span.account_key, span.opened AS date, count(*) AS came, 0 AS went, sum(coalesce(span.subtotal, 0)) AS amount
+                FROM ${openSpans} AS span GROUP BY span.account_key, span.opened
+               UNION ALL
+              SELECT span.account_key, span.closed, 0, count(*), -sum(coalesce(span.subtotal, 0))
+                FROM ${openSpans} AS span WHERE span.closed IS NOT NULL GROUP BY span.account_key, span.closed
+            ) AS moved
+           GROUP BY moved.account_key, moved.date
+          WINDOW days AS (PARTITION BY moved.account_key ORDER BY moved.date)
+        ) AS step
+        JOIN ${accounts} ON account.account_key = step.account_key
+       CROSS JOIN LATERAL generate_series(0, coalesce(step.next - 1, account.today) - step.date) AS ahead
+    ) AS day`,
   key: ['account_key', 'date'],
 };
 
@@ -74,8 +78,8 @@ export const backlogDay: Member = {
 const capacityDays = `(
             SELECT account.account_key, employee.employee_key, day.date,
                    CASE WHEN closed.date IS NULL THEN (coalesce(own.working_hours, account.working_hours))[day.weekday] ELSE 0 END AS hours
-              FROM {mart.dim_employee} AS employee
-              JOIN {mart.dim_account} AS account ON account.account_key = employee.account_key
+              FROM (SELECT * FROM {mart.dim_employee} AS known OFFSET 0) AS employee
+              JOIN ${accounts} ON account.account_key = employee.account_key
               LEFT JOIN mart.capacity AS own ON own.employee_key = employee.employee_key
               LEFT JOIN (
                 SELECT entry.employee_key, min(entry.work_date) AS first, max(entry.work_date) AS last
@@ -110,24 +114,26 @@ export const employeeDay: Member = {
     ['jobs_worked', 'day.jobs_worked', 'Jobs with hours that day.'],
     ['mileage', 'day.mileage', 'Distance driven.'],
   ],
+  // A part is null in what it does not tell, which a sum passes over at no cost.
   from: `FROM (
       SELECT part.account_key, part.employee_key, part.date, sum(part.capacity_hours) AS capacity_hours,
-             sum(part.planned_hours) AS planned_hours, sum(part.jobs_planned)::bigint AS jobs_planned, sum(part.hours) AS hours,
-             sum(part.billable_hours) AS billable_hours, sum(part.jobs_worked)::bigint AS jobs_worked, sum(part.mileage) AS mileage
+             coalesce(sum(part.planned_hours), 0) AS planned_hours, coalesce(sum(part.jobs_planned), 0)::bigint AS jobs_planned,
+             coalesce(sum(part.hours), 0) AS hours, coalesce(sum(part.billable_hours), 0) AS billable_hours,
+             coalesce(sum(part.jobs_worked), 0)::bigint AS jobs_worked, coalesce(sum(part.mileage), 0) AS mileage
         FROM (
-          SELECT entry.account_key, entry.employee_key, entry.work_date AS date, NULL::numeric AS capacity_hours, 0::numeric AS planned_hours,
-                 0 AS jobs_planned, coalesce(sum(entry.hours), 0) AS hours, coalesce(sum(entry.billable_hours), 0) AS billable_hours,
-                 1 AS jobs_worked, coalesce(sum(entry.mileage), 0) AS mileage
+          SELECT entry.account_key, entry.employee_key, entry.work_date AS date, NULL::numeric AS capacity_hours, NULL::numeric AS planned_hours,
+                 NULL::bigint AS jobs_planned, sum(entry.hours) AS hours, sum(entry.billable_hours) AS billable_hours,
+                 count(DISTINCT entry.job_key) AS jobs_worked, sum(entry.mileage) AS mileage
             FROM {mart.fct_time_entry} AS entry WHERE entry.work_date IS NOT NULL
-           GROUP BY entry.account_key, entry.employee_key, entry.work_date, entry.job_key
+           GROUP BY entry.account_key, entry.employee_key, entry.work_date
            UNION ALL
-          SELECT job.account_key, held.employee_key, job.scheduled_date, NULL, coalesce(sum(job.planned_minutes), 0) / 60, count(*), 0, 0, 0, 0
+          SELECT job.account_key, held.employee_key, job.scheduled_date, NULL, sum(job.planned_minutes) / 60, count(*), NULL, NULL, NULL, NULL
             FROM {mart.fct_assignment} AS held JOIN {mart.fct_job} AS job ON job.job_key = held.job_key
-            JOIN {mart.dim_account} AS account ON account.account_key = job.account_key
+            JOIN ${accounts} ON account.account_key = job.account_key
            WHERE job.job_state NOT IN ('cancelled', 'lost', 'estimate') AND job.scheduled_date <= account.today + 28
            GROUP BY job.account_key, held.employee_key, job.scheduled_date
            UNION ALL
-          SELECT able.account_key, able.employee_key, able.date, able.hours, 0, 0, 0, 0, 0, 0 FROM ${capacityDays} AS able
+          SELECT able.account_key, able.employee_key, able.date, able.hours, NULL, NULL, NULL, NULL, NULL, NULL FROM ${capacityDays} AS able
         ) AS part
        GROUP BY part.account_key, part.employee_key, part.date
     ) AS day`,
@@ -147,17 +153,26 @@ export const repeatVisit: Member = {
     ['days_until', 'visit.repeat_booked_date - visit.completed_date', 'Days between the two.'],
     ['is_mature', 'visit.is_mature', 'True once the days in which a job may follow have passed.'],
   ],
+  // Bookings and completions in one order, from the last to the first: a completion has the latest booking passed. Joined to itself,
+  // of a past moment, the fact would be made anew for each job.
   from: `FROM (
-      SELECT done.job_key, done.account_key, done.completed_date, later.job_key AS repeat_job_key, later.booked_date AS repeat_booked_date,
-             done.completed_date + account.repeat_visit_days < account.today AS is_mature,
-             row_number() OVER (PARTITION BY done.job_key ORDER BY later.booked_at, later.job_key) AS place
-        FROM {mart.fct_job} AS done
-        JOIN {mart.dim_account} AS account ON account.account_key = done.account_key
-        LEFT JOIN {mart.fct_job} AS later
-          ON later.account_key = done.account_key AND later.customer_key = done.customer_key AND later.job_type_key = done.job_type_key
-         AND done.customer_key <> -1 AND NOT later.is_repeated_by_schedule AND later.booked_at > done.completed_at
-         AND later.booked_date <= done.completed_date + account.repeat_visit_days
-       WHERE done.job_state = 'completed' AND done.completed_date IS NOT NULL AND NOT done.is_repeated_by_schedule
+      SELECT event.job_key, event.account_key, event.completed_date, event.is_completion, event.is_mature,
+             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next[2] END AS repeat_job_key,
+             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next_day END AS repeat_booked_date
+        FROM (
+          SELECT passed.*, DATE '2000-01-01' + passed.next[3]::integer AS next_day
+            FROM (
+              SELECT job.job_key, job.account_key, job.customer_key, job.completed_date, moment.is_completion,
+                     job.completed_date + account.repeat_visit_days AS last_day, job.completed_date + account.repeat_visit_days < account.today AS is_mature,
+                     min(ARRAY[(extract(epoch FROM job.booked_at) * 1000000)::bigint, job.job_key, job.booked_date - DATE '2000-01-01'])
+                       FILTER (WHERE NOT moment.is_completion) OVER (PARTITION BY job.account_key, job.customer_key, job.job_type_key
+                                                                     ORDER BY moment.at DESC, moment.is_completion DESC ROWS UNBOUNDED PRECEDING) AS next
+                FROM {mart.fct_job} AS job
+                JOIN ${accounts} ON account.account_key = job.account_key
+               CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed' THEN job.completed_at END, true), (job.booked_at, false)) AS moment (at, is_completion)
+               WHERE NOT job.is_repeated_by_schedule AND moment.at IS NOT NULL
+            ) AS passed
+        ) AS event
     ) AS visit
-   WHERE visit.place = 1`,
+   WHERE visit.is_completion`,
 };

@@ -3,24 +3,25 @@
 import type {SchemaElement} from 'hyparquet';
 import {ByteWriter, ParquetWriter} from 'hyparquet-writer';
 import pg from 'pg';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../../base/errors.ts';
+import {type HeldValues, holdSmall, holdTexts, holdWhole} from './held-values.ts';
 
-/** Takes bytes in their order. */
+/** Takes bytes in their order, and is done with them when it has resolved: their memory is used again. */
 export type Sink = (bytes: Uint8Array) => Promise<void>;
 
 /** Decimals of an amount: the service sends at most four. */
 const places = 4;
 const digits = 18;
-/** Values that are held at once, whatever the width of a row. */
-const heldValues = 100_000;
-const fetchedRows = 1_000;
+/** Values of a row group, whatever the width of a row. The writer keeps a kilobyte for each group and column until the end. */
+const groupValues = 500_000;
+const fetchedRows = 500;
 
 interface Column {
   readonly name: string;
   readonly element: SchemaElement;
-  /** The column in SQL, in a form that `read` understands. */
+  /** The column in SQL, in a form that `values` understand. */
   readonly sql: string;
-  readonly read: (text: string) => unknown;
+  readonly values: HeldValues;
 }
 
 /**
@@ -29,88 +30,93 @@ interface Column {
  * @throws {UsageError} an amount has more decimals, or more digits, than the file can hold exactly
  */
 export async function writeParquet(client: pg.ClientBase, sql: string, sink: Sink): Promise<number> {
-  const columns = await describe(client, sql);
-  const writer = new SinkWriter(sink);
+  const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
+  const groupRows = Math.max(fetchedRows, Math.floor(groupValues / fields.length));
+  const columns = fields.map(({name, dataTypeID}) => columnOf(name, dataTypeID, groupRows));
   const file = new ParquetWriter({
-    writer,
+    writer: new SinkWriter(sink),
     schema: [{name: 'root', num_children: columns.length}, ...columns.map(({element}) => element)],
     createdBy: 'fieldmirror',
   });
   const list = columns.map((column) => column.sql).join(', ');
   await client.query(`DECLARE exported NO SCROLL CURSOR FOR SELECT ${list} FROM (${sql}) AS exported`);
-  const groupRows = Math.max(fetchedRows, Math.floor(heldValues / columns.length));
   let written = 0;
-  for (
-    let group = await readGroup(client, columns, groupRows);
-    ;
-    group = await readGroup(client, columns, groupRows)
-  ) {
-    const count = group[0]?.length ?? 0;
-    if (count === 0) break;
-    const columnData = columns.map(({name}, at) => ({name, data: group[at] ?? [], offsetIndex: false}));
-    await file.write({columnData, rowGroupSize: count});
-    written += count;
+  for (let count = groupRows; count === groupRows; written += count) {
+    count = await readGroup(client, columns, groupRows);
+    if (count > 0)
+      await file.write({columnData: columns.map((column) => sourceOf(column, count)), rowGroupSize: count});
   }
   await client.query('CLOSE exported');
   await file.finish();
   return written;
 }
 
-/** Values by column. */
-async function readGroup(
-  client: pg.ClientBase,
-  columns: readonly Column[],
-  most: number,
-): Promise<unknown[][]> {
-  const held: unknown[][] = columns.map(() => []);
-  for (let rows = 0; rows < most; rows += fetchedRows) {
-    const fetched = await client.query<(string | null)[]>({
-      text: `FETCH ${fetchedRows} FROM exported`,
+/** The writer reads one column after the other: there are never the values of two. */
+function sourceOf({name, values}: Column, count: number) {
+  return {
+    name,
+    offsetIndex: false,
+    get data() {
+      return values.take(count);
+    },
+  };
+}
+
+/** @returns how many rows were left, up to so many */
+async function readGroup(client: pg.ClientBase, columns: readonly Column[], most: number): Promise<number> {
+  let count = 0;
+  while (count < most) {
+    const wanted = Math.min(fetchedRows, most - count);
+    const {rows} = await client.query<(string | null)[]>({
+      text: `FETCH ${wanted} FROM exported`,
       rowMode: 'array',
       types: {getTypeParser: () => (value: string) => value},
     } as pg.QueryArrayConfig);
-    for (const row of fetched.rows)
-      for (const [at, {read}] of columns.entries()) {
-        const text = row[at] ?? null;
-        held[at]?.push(text === null ? null : read(text));
-      }
-    if (fetched.rows.length < fetchedRows) break;
+    for (const row of rows) {
+      for (const [at, {values}] of columns.entries()) values.set(count, row[at] ?? null);
+      count++;
+    }
+    if (rows.length < wanted) break;
   }
-  return held;
+  return count;
 }
 
-async function describe(client: pg.ClientBase, sql: string): Promise<Column[]> {
-  const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
-  return fields.map(({name, dataTypeID}) => columnOf(name, dataTypeID));
-}
-
-function columnOf(name: string, typeId: number): Column {
+function columnOf(name: string, typeId: number, rows: number): Column {
   const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, DATE, TIMESTAMPTZ} = pg.types.builtins;
   const own = pg.escapeIdentifier(name);
   const optional = {name, repetition_type: 'OPTIONAL'} as const;
   switch (typeId) {
     case INT2:
     case INT4:
-      return {name, sql: own, element: {...optional, type: 'INT32'}, read: Number};
+      return {name, sql: own, element: {...optional, type: 'INT32'}, values: holdSmall(Number)};
     case INT8:
-      return {name, sql: own, element: {...optional, type: 'INT64'}, read: BigInt};
+      return {name, sql: own, element: {...optional, type: 'INT64'}, values: holdWhole(rows, BigInt)};
     case NUMERIC:
       return {
-        ...{name, sql: own, read: (text) => readDecimal(text, name)},
+        ...{name, sql: own, values: holdWhole(rows, (text) => readDecimal(text, name))},
         element: {...optional, type: 'INT64', converted_type: 'DECIMAL', scale: places, precision: digits},
       };
     case FLOAT8:
-      return {name, sql: own, element: {...optional, type: 'DOUBLE'}, read: Number};
+      return {name, sql: own, element: {...optional, type: 'DOUBLE'}, values: holdSmall(Number)};
     case BOOL:
-      return {name, sql: own, element: {...optional, type: 'BOOLEAN'}, read: (text) => text === 't'};
+      return {
+        name,
+        sql: own,
+        element: {...optional, type: 'BOOLEAN'},
+        values: holdSmall((text) => text === 't'),
+      };
     case DATE:
       return {
-        ...{name, sql: `${own} - DATE '1970-01-01' AS ${own}`, read: Number},
+        ...{name, sql: `${own} - DATE '1970-01-01' AS ${own}`, values: holdSmall(Number)},
         element: {...optional, type: 'INT32', converted_type: 'DATE'},
       };
     case TIMESTAMPTZ:
       return {
-        ...{name, sql: `(extract(epoch FROM ${own}) * 1000000)::bigint AS ${own}`, read: BigInt},
+        ...{
+          name,
+          sql: `(extract(epoch FROM ${own}) * 1000000)::bigint AS ${own}`,
+          values: holdWhole(rows, BigInt),
+        },
         element: {
           ...{...optional, type: 'INT64', converted_type: 'TIMESTAMP_MICROS'},
           logical_type: {type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS'},
@@ -118,7 +124,7 @@ function columnOf(name: string, typeId: number): Column {
       };
     default:
       return {
-        ...{name, sql: `${own}::text AS ${own}`, read: (text: string) => text},
+        ...{name, sql: `${own}::text AS ${own}`, values: holdTexts()},
         element: {...optional, type: 'BYTE_ARRAY', converted_type: 'UTF8'},
       };
   }
@@ -144,9 +150,8 @@ class SinkWriter extends ByteWriter {
   }
 
   async flush(): Promise<void> {
-    const bytes = new Uint8Array(this.buffer, 0, this.index).slice();
+    await this.#sink(new Uint8Array(this.buffer, 0, this.index));
     this.index = 0;
-    await this.#sink(bytes);
   }
 
   override async finish(): Promise<void> {

@@ -1,0 +1,50 @@
+// What the star adds to a sweep: the same jobs loaded by turns, with its triggers and the refresh at the end, and without.
+
+import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {withClient} from '../../test/support/with-client.ts';
+import {preparePages} from './pages.ts';
+import {migratedDatabase, type Pair, serve, sweepTwice} from './sweeps.ts';
+
+const turns = 3;
+
+/** Seconds with the star over seconds without it, the best of its turns each. */
+export interface StarCost {
+  readonly firstLoad: number;
+  readonly unchanged: number;
+}
+
+export async function measureStarCost(postgres: EmbeddedPostgres, jobs: number): Promise<StarCost> {
+  const folder = await preparePages(jobs, await postgres.url('pages'));
+  const server = await serve({file: 'page-server.ts', args: [folder]});
+  const pairs: {with: Pair; without: Pair}[] = [];
+  try {
+    // One turn to warm up: a new Postgres makes its log files with its first load.
+    for (let turn = 0; turn <= turns; turn++) {
+      const plain = await migratedDatabase(postgres, `plain_${turn}`);
+      await dropTriggers(plain);
+      const starred = await migratedDatabase(postgres, `starred_${turn}`);
+      pairs.push({without: await sweepTwice(plain, server.url), with: await sweepTwice(starred, server.url)});
+    }
+  } finally {
+    server.process.kill();
+  }
+  const best = (which: 'with' | 'without', sweep: keyof Pair) =>
+    Math.min(...pairs.slice(1).map((pair) => pair[which][sweep].starSeconds));
+  return {
+    firstLoad: best('with', 'first') / best('without', 'first'),
+    unchanged: best('with', 'unchanged') / best('without', 'unchanged'),
+  };
+}
+
+/** Without triggers nothing is noted, and the refresh at the end of a sweep finds nothing to do. */
+async function dropTriggers(databaseUrl: string): Promise<void> {
+  await withClient(databaseUrl, (client) =>
+    client.query(`DO $$
+      DECLARE held record;
+      BEGIN
+        FOR held IN SELECT tgname, tgrelid::regclass AS place FROM pg_trigger WHERE tgname LIKE 'star\\_%' LOOP
+          EXECUTE format('DROP TRIGGER %I ON %s', held.tgname, held.place);
+        END LOOP;
+      END $$`),
+  );
+}
