@@ -11,7 +11,7 @@ import {
   beginReading,
   prepareQuestion,
   wordOf,
-} from '../../src/commands/insight/answer-question.ts';
+} from '../../src/views/answers/answer-question.ts';
 import {questions} from '../../src/insight/questions/questions.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';

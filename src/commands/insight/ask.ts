@@ -3,12 +3,7 @@ import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {tell} from '../../base/terminal.ts';
 import {questions} from '../../insight/questions/questions.ts';
-import {formatAgo, formatNumber, showSecond} from '../../views/format.ts';
-import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
-import {chooseAccount} from '../accounts/choose-account.ts';
-import {drawTable, print} from '../terminal/report.ts';
-import {withWarehouse} from '../warehouse.ts';
-import {sqlOf} from './answer.ts';
+import {sqlOf} from '../../views/answers/answer.ts';
 import {
   type Answered,
   answerQuestion,
@@ -17,8 +12,14 @@ import {
   prepareQuestion,
   tellAnswered,
   wordOf,
-} from './answer-question.ts';
-import {writeCsv} from './csv.ts';
+} from '../../views/answers/answer-question.ts';
+import {writeCsv} from '../../views/answers/csv.ts';
+import {formatAgo, formatNumber, showSecond} from '../../views/format.ts';
+import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {chooseAccount} from '../accounts/choose-account.ts';
+import {drawTable, print} from '../terminal/report.ts';
+import {withWarehouse} from '../warehouse.ts';
+import {drawAnswer} from './draw-answer.ts';
 import {writeFile} from './files.ts';
 
 export interface AskOptions {
@@ -123,7 +124,7 @@ function draw({asked: {question, moment}, answer, broken, fresh}: Answered): str
       : broken.length > 0
         ? broken.join('\n')
         : `ties out: ${question.tieOuts.join(', ')}`;
-  return [question.question, '', answer.text, question.definition, question.caveats, age, behind, ties]
+  return [question.question, '', drawAnswer(answer), question.definition, question.caveats, age, behind, ties]
     .filter((line, at) => at === 1 || line !== '')
     .join('\n');
 }

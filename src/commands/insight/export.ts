@@ -6,12 +6,12 @@ import {nearest} from '../../base/spelling/nearest.ts';
 import {drawDbtSources} from '../../insight/dbt.ts';
 import {questions} from '../../insight/questions/questions.ts';
 import {members} from '../../insight/star/star.ts';
+import {beginReading} from '../../views/answers/answer-question.ts';
 import {formatNumber} from '../../views/format.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
-import {beginReading} from './answer-question.ts';
 import {writeFile} from './files.ts';
 
 /** Prints the star as sources of a dbt project. */

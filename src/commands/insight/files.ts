@@ -3,7 +3,7 @@ import type {Writable} from 'node:stream';
 import {finished} from 'node:stream/promises';
 import type pg from 'pg';
 import {UsageError} from '../../base/errors.ts';
-import {writeCsv} from './csv.ts';
+import {writeCsv} from '../../views/answers/csv.ts';
 
 export interface FileOptions {
   readonly file: string;

@@ -5,6 +5,7 @@ import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
+import {UsageError} from '../../base/errors.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {checkHost} from './access/guard.ts';
 import {addSignIn} from './access/sign-in.ts';
@@ -18,6 +19,7 @@ import {addClock} from './serve/clock.ts';
 import type {ConsoleDeps} from './serve/console-deps.ts';
 import {Live} from './serve/live.ts';
 import {addAction} from './serve/serve-action.ts';
+import {addCsv} from './serve/serve-csv.ts';
 import {addPage} from './serve/serve-page.ts';
 import {SharedReads} from './serve/shared-reads.ts';
 
@@ -63,6 +65,7 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
     addSignIn(app, deps);
     addClock(app);
     for (const page of pages) addPage(app, page, {...deps, readings});
+    addCsv(app, deps);
     for (const action of actions) addAction(app, action, deps);
     app.get('/live', async (request, reply) => {
       viewerOf(request);
@@ -92,6 +95,8 @@ function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
 
 function refusalOf({error, request, deps: {log, pools}}: Failure): Refused {
   if (error instanceof Refused) return error;
+  if (error instanceof UsageError)
+    return new Refused(422, {title: 'This cannot be shown', text: error.message});
   if (error.statusCode !== undefined && error.statusCode < 500)
     return new Refused(error.statusCode, {title: 'This cannot be read', text: 'Nothing was done.'});
   const explained = explainDatabaseError(error, pools.reads.options.connectionString ?? '');

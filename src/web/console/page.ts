@@ -18,6 +18,8 @@ export interface Asked {
   readonly params: Readonly<Record<string, string>>;
   /** Filters of the address. */
   readonly query: Readonly<Record<string, string>>;
+  /** Whether the viewer is not to see personal data. */
+  readonly masks: boolean;
 }
 
 /** How the same is asked elsewhere. */
@@ -36,13 +38,18 @@ export interface Page<Story = unknown> {
   readonly section: string;
   /** An open page is drawn anew when one of these moves. */
   readonly moving: readonly Moving[];
+  /**
+   * For how long a story may be shown to others who ask for the same; a second when it is left out. One that is kept longer is
+   * read anew behind the page.
+   */
+  readonly keptMs?: number;
   /** @throws {Refused} there is nothing at that address */
   read(asked: Asked): Promise<Story>;
   title(story: Story): string;
   draw(story: Story, look: Look): SafeHtml;
   /** The story for a viewer who is not to see personal data. Left out: there is none in it. */
   hide?(story: Story): Story;
-  elsewhere(asked: Omit<Asked, 'db' | 'doings'>): Elsewhere;
+  elsewhere(asked: Omit<Asked, 'db' | 'doings'>, story: Story): Elsewhere;
 }
 
 /** Lets the compiler see that a page draws the very story that it reads. */

@@ -8,8 +8,6 @@ import {UsageError} from '../../../base/errors.ts';
 import {nearest} from '../../../base/spelling/nearest.ts';
 import {questions} from '../../../insight/questions/questions.ts';
 import {members} from '../../../insight/star/star.ts';
-import type {Account} from '../../../warehouse/accounts/accounts.ts';
-import {explainTo} from '../../health/explain.ts';
 import {
   answerQuestion,
   beginReading,
@@ -18,7 +16,9 @@ import {
   readFreshness,
   tellAnswered,
   wordOf,
-} from '../answer-question.ts';
+} from '../../../views/answers/answer-question.ts';
+import type {Account} from '../../../warehouse/accounts/accounts.ts';
+import {explainTo} from '../../health/explain.ts';
 import {checkExplained} from './personal.ts';
 import {type Limits, runStatement} from './statement.ts';
 

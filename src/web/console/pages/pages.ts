@@ -1,9 +1,21 @@
 import type {Page} from '../page.ts';
 import {accountsPage} from './accounts.ts';
+import {boardPage} from './business/board-page.ts';
+import {businessPage} from './business/index-page.ts';
+import {questionPage} from './business/question-page.ts';
 import {health} from './health.ts';
 import {overview} from './overview/overview.ts';
 import {sweepList} from './sweeps/list.ts';
 import {sweepPage} from './sweeps/one.ts';
 
 /** Every page of the console. */
-export const pages: readonly Page[] = [overview, sweepList, sweepPage, accountsPage, health];
+export const pages: readonly Page[] = [
+  overview,
+  businessPage,
+  boardPage,
+  questionPage,
+  sweepList,
+  sweepPage,
+  accountsPage,
+  health,
+];

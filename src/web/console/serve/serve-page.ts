@@ -24,7 +24,8 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
     const accounts = chooseAccounts(seen, query.account);
     const params = request.params as Readonly<Record<string, string>>;
     const seesAll = viewer.accountId === null;
-    const asked = {db: deps.pools.reads, doings: deps.doings, seen, seesAll, accounts, params, query};
+    const {masks} = viewer;
+    const asked = {db: deps.pools.reads, doings: deps.doings, seen, seesAll, accounts, params, query, masks};
     const said = takeSaid(request, reply);
     const story = await readStory(page, asked, {viewer, deps, isFresh: said !== null});
     if (as === 'json') return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
@@ -48,9 +49,16 @@ async function readStory(
   asked: Asked,
   {viewer, deps, isFresh}: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
 ): Promise<unknown> {
-  const {seen, seesAll, params, query} = asked;
-  const key = JSON.stringify([page.path, params, query, seesAll, seen.map(({accountId}) => accountId)]);
-  const story = await deps.readings.read(key, () => page.read(asked), {isFresh});
+  const {seen, seesAll, params, query, masks} = asked;
+  const key = JSON.stringify([
+    page.path,
+    params,
+    query,
+    seesAll,
+    masks,
+    seen.map(({accountId}) => accountId),
+  ]);
+  const story = await deps.readings.read(key, () => page.read(asked), {isFresh, keptMs: page.keptMs});
   return viewer.masks && page.hide !== undefined ? page.hide(story) : story;
 }
 
@@ -69,13 +77,14 @@ async function send(reply: FastifyReply, {page, story, look, asked, said}: Drawn
     section: page.section,
     look,
     said,
-    elsewhere: page.elsewhere(asked),
+    elsewhere: page.elsewhere(asked, story),
     live: page.moving.length === 0 ? null : `/live?of=${page.moving.join(',')}`,
   });
   return await reply.type('text/html; charset=utf-8').send(drawn);
 }
 
-function chooseAccounts(seen: readonly Account[], name: string | undefined): readonly Account[] {
+/** The accounts that an address is about. @throws {Refused} there is none of that name */
+export function chooseAccounts(seen: readonly Account[], name: string | undefined): readonly Account[] {
   if (name === undefined) return seen;
   const chosen = seen.filter((account) => account.name === name);
   if (chosen.length === 1) return chosen;
@@ -94,7 +103,7 @@ function pathOf(request: FastifyRequest): string {
 }
 
 /** Of a name that comes twice the last counts; empty filters are none. */
-function readQuery(query: unknown): Readonly<Record<string, string>> {
+export function readQuery(query: unknown): Readonly<Record<string, string>> {
   const given = Object.entries(query as Readonly<Record<string, string | string[]>>);
   return Object.fromEntries(
     given.flatMap(([name, value]) => {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import {UsageError} from '../../base/errors.ts';
-import {showSecond} from '../../views/format.ts';
+import {showSecond} from '../format.ts';
 
 /**
  * The moment that a person means: the end of a day of the account, or an instant.

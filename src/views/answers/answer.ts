@@ -1,8 +1,7 @@
 import pg from 'pg';
 import type {Question} from '../../insight/questions/question.ts';
 import {maskedColumn} from '../../insight/star/member.ts';
-import {showSecond} from '../../views/format.ts';
-import {drawTable} from '../terminal/report.ts';
+import {showSecond} from '../format.ts';
 
 /** A question, the account it is about, and the moment. */
 export interface Asked {
@@ -20,7 +19,13 @@ export interface Answer {
     readonly rows: readonly Readonly<Record<string, unknown>>[];
     readonly isCutOff: boolean;
   };
-  readonly text: string;
+  /** The same for a person: names of columns, and what stands in the cells. */
+  readonly drawn: {
+    readonly head: readonly string[];
+    readonly cells: readonly (readonly string[])[];
+    /** Places of the columns that hold numbers. */
+    readonly numbers: readonly number[];
+  };
 }
 
 /** The statement that anybody may run who may read `mart`. */
@@ -60,9 +65,7 @@ export async function readAnswer(client: pg.ClientBase, asked: Asked, limit: num
   const numbers = kinds.flatMap((kind, at) =>
     kind === 'whole' || kind === 'number' || kind === 'amount' ? [at] : [],
   );
-  const more = isCutOff ? `\nthe first ${limit}: --limit shows more` : '';
-  const table = shown.length === 0 ? 'nothing' : drawTable(head, cells, numbers);
-  return {json: {columns, rows: json, isCutOff}, text: `${table}${more}`};
+  return {json: {columns, rows: json, isCutOff}, drawn: {head, cells, numbers}};
 }
 
 type Kind = 'whole' | 'number' | 'amount' | 'truth' | 'moment' | 'words';
