@@ -9,6 +9,8 @@ const settleSeconds = 5;
  * @returns how many jobs were written
  */
 export async function refreshStar(pool: pg.Pool): Promise<number> {
+  // After a first load, when nothing is known of the tables, the queries of the refresh would take several times as long as the load.
+  await pool.query('SELECT sync.gather_statistics() WHERE EXISTS (SELECT FROM sync.stale_jobs)');
   const written = await inTransaction(pool, async (client) => {
     // One snapshot, so that the notes that are taken are those of the rows that are read; taken after the lock, so that it
     // has what the refresh before has written.
