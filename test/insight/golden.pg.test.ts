@@ -6,15 +6,15 @@ import {Temporal} from 'temporal-polyfill';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
 import {createLogger} from '../../src/base/log.ts';
 import {livePast} from '../../src/commands/accounts/demo/past.ts';
+import {questions} from '../../src/insight/questions/questions.ts';
+import {seedBusiness} from '../../src/service/business.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {
   answerQuestion,
   beginReading,
   prepareQuestion,
   wordOf,
 } from '../../src/views/answers/answer-question.ts';
-import {questions} from '../../src/insight/questions/questions.ts';
-import {seedBusiness} from '../../src/service/business.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {createDatabase} from '../support/postgres.ts';
@@ -65,7 +65,7 @@ beforeAll(async () => {
       await beginReading(client);
       const asked = await prepareQuestion(client, question, {accountKey: account.accountId, asOf});
       const {answer} = await answerQuestion(client, asked, limit);
-      return `${question.question}\n\n${answer.text}\n`;
+      return `${question.question}\n\n${drawAnswer(answer)}\n`;
     } finally {
       await client.query('ROLLBACK');
       client.release();
