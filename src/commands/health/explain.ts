@@ -56,8 +56,7 @@ async function readStory(
 ): Promise<{readonly json: unknown; readonly text: string}> {
   const {number} = question;
   const found = await findRecord(pool, stream, {account, number});
-  if (found === null)
-    throw new UsageError(`explain: ${await tellAbsence(pool, {stream, account, number})}`);
+  if (found === null) throw new UsageError(`explain: ${await tellAbsence(pool, {stream, account, number})}`);
   const place = {accountId: account.accountId, stream: stream.name, number};
   const head = {account: account.name, stream: stream.name, number: question.number};
   if (question.field !== undefined) {

@@ -1,9 +1,21 @@
 import type {Page} from '../page.ts';
 import {accountsPage} from './accounts.ts';
+import {fieldsPage} from './fields/fields-page.ts';
 import {health} from './health.ts';
 import {overview} from './overview/overview.ts';
+import {recordPage} from './records/record-page.ts';
+import {searchPage} from './records/search-page.ts';
 import {sweepList} from './sweeps/list.ts';
 import {sweepPage} from './sweeps/one.ts';
 
 /** Every page of the console. */
-export const pages: readonly Page[] = [overview, sweepList, sweepPage, accountsPage, health];
+export const pages: readonly Page[] = [
+  overview,
+  sweepList,
+  sweepPage,
+  searchPage,
+  recordPage,
+  fieldsPage,
+  accountsPage,
+  health,
+];
