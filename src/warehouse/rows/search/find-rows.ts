@@ -137,10 +137,10 @@ function hitsSql(table: MirrorTable): string {
   const key = keyOf(table);
   const ways = [
     hit('number', `${key} = $2::bigint`),
-    hit('key', `external_key = $3::text AND ${key} IS DISTINCT FROM $2::bigint`),
+    hit('key', `external_key = $3::text AND (${key} = $2::bigint) IS NOT TRUE`),
   ];
   if (table.searched === null) return ways.join(' UNION ALL ');
-  const others = `${key} IS DISTINCT FROM $2::bigint AND external_key IS DISTINCT FROM $3::text`;
+  const others = `(${key} = $2::bigint) IS NOT TRUE AND (external_key = $3::text) IS NOT TRUE`;
   const ids = idsSql(table, table.searched, {query: typedQuery, limit: '$7'});
   return [...ways, hit('words', `row_id IN (${ids}) AND ${others}`)].join(' UNION ALL ');
 }
