@@ -42,7 +42,10 @@ export function readAddress({
   if (stream === undefined)
     throw notThere(
       `stream ${JSON.stringify(name ?? '')}`,
-      allStreams.map((one) => ({href: `/records?q=${encodeURIComponent(number)}`, label: one.name})),
+      allStreams.map((one) => ({
+        href: `/records/${one.name}/${encodeURIComponent(number)}`,
+        label: `${one.name} ${number}`,
+      })),
     );
   const [, row, digits] = /^(row-)?([1-9]\d{0,17})$/.exec(number) ?? [];
   if (digits === undefined)
