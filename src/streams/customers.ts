@@ -16,6 +16,10 @@ const table = mirrorTable('customers', {
   comment: 'Customers of the account: people and companies that jobs are done for, sub-customers among them.',
   key: ['customer_number'],
   indexes: [['id'], ['parent_id']],
+  searched: {
+    words: ['name', 'company_name', 'last_name', 'email_address'],
+    phones: ['phone_number', 'alt_phone_number', 'mobile'],
+  },
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as customer_id.'},
     {name: 'customer_number', type: 'integer', comment: 'Number the service gave the customer.'},

@@ -11,6 +11,7 @@ const table = mirrorTable('employees', {
   comment: 'Employees of the account; one is made inactive, never deleted.',
   key: ['employee_number'],
   indexes: [['id']],
+  searched: {words: ['name', 'email_address'], phones: ['home_phone', 'cell_phone']},
   writeOnly: [{name: 'password', kind: 'secret', terms: login}],
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as employee_id.'},

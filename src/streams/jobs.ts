@@ -17,6 +17,7 @@ const table = mirrorTable('jobs', {
   comment: 'Jobs: work for a customer, planned, under way or done, with its money.',
   key: ['job_number'],
   indexes: [['id'], ['customer_number']],
+  searched: {words: ['name']},
   writeOnly: [{name: 'employee_ids', kind: 'ids', terms: {}}],
   columns: [
     {name: 'id', type: 'integer', comment: 'Internal key; other records point at it as job_id.'},

@@ -9,6 +9,7 @@ const table = mirrorTable('tasks', {
   comment: 'Entries of the schedule: appointments and things to do.',
   key: ['id'],
   indexes: [['job_id']],
+  searched: {words: ['name']},
   columns: [
     {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
     {name: 'name', type: 'text', writable: {isRequired: true}, comment: 'What is to be done.'},

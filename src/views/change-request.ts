@@ -4,7 +4,7 @@ import {composeRequest, parentInPath, type Subject} from '../sync/push/send/requ
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import type {Change} from '../warehouse/changes/change.ts';
 import type {Queryable} from '../warehouse/postgres/database.ts';
-import {type Nesting, readParentNumbers} from '../warehouse/rows/parent-numbers.ts';
+import {type Nesting, readParentNumbers} from '../warehouse/rows/numbers/parent-numbers.ts';
 import {maskChange} from './change-words.ts';
 
 /** The request that would be sent for a change, byte for byte but for passwords. */

@@ -63,6 +63,7 @@ describe('mirrorTable', () => {
     ],
     ['a key without its column', {key: ['id']}],
     ['an index without its column', {indexes: [['job_number']]}],
+    ['a search in no text', {searched: {words: ['parent']}}],
     ['no key', {key: []}],
     ['a key that is no number', {key: ['name'], columns: [{name: 'name', type: 'text', comment: ''}]}],
   ] as const)('refuses %s', (_what, wrong) => {

@@ -3,21 +3,14 @@ import {FatalError, UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/spelling/nearest.ts';
 import {findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {drawField, findSaid, tellField} from '../../views/explain/explain-field.ts';
+import {drawField} from '../../views/explain/explain-field.ts';
+import {findRecord, readFieldStory, tellAbsence} from '../../views/explain/explain-record.ts';
 import {drawRow, drawWish, tellRow} from '../../views/explain/explain-row.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listOpenWishes} from '../../warehouse/changes/change-log.ts';
-import {
-  listFieldNames,
-  type RecordPlace,
-  readAbsence,
-  readDeletions,
-  readLastProof,
-} from '../../warehouse/history/proofs.ts';
-import {fieldColumns, readVersions, type Version} from '../../warehouse/history/versions.ts';
+import {readDeletions} from '../../warehouse/history/proofs.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
-import {listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 
@@ -27,12 +20,6 @@ export interface Question {
   readonly number: string;
   /** Without a field the whole row is explained. */
   readonly field?: string;
-}
-
-interface Found {
-  readonly stream: Stream;
-  readonly place: RecordPlace;
-  readonly versions: readonly [Version, ...Version[]];
 }
 
 /**
@@ -67,8 +54,10 @@ async function readStory(
     account,
   }: {readonly question: Question; readonly stream: Stream; readonly account: Account},
 ): Promise<{readonly json: unknown; readonly text: string}> {
-  const place = {accountId: account.accountId, stream: stream.name, number: question.number};
-  const found = {stream, place, versions: await findVersions(pool, stream, {place, account})};
+  const {number} = question;
+  const found = await findRecord(pool, stream, {account, number});
+  if (found === null) throw new UsageError(`explain: ${await tellAbsence(pool, {stream, account, number})}`);
+  const place = {accountId: account.accountId, stream: stream.name, number};
   const head = {account: account.name, stream: stream.name, number: question.number};
   if (question.field !== undefined) {
     const story = await readFieldStory(pool, found, question.field);
@@ -115,51 +104,5 @@ function chooseAccount(accounts: readonly Account[], name: string | null, config
     return chosen;
   throw new UsageError(
     `explain: there are ${names.length} accounts, so one must be named: --account ${names[0]}`,
-  );
-}
-
-async function findVersions(
-  db: Queryable,
-  stream: Stream,
-  {place, account}: {readonly place: RecordPlace; readonly account: Account},
-): Promise<[Version, ...Version[]]> {
-  const [newest, ...older] = await readVersions(db, stream.table, place);
-  if (newest !== undefined) return [newest, ...older];
-  const absence = await readAbsence(db, place);
-  const said =
-    absence === null
-      ? ''
-      : `; asked for it at ${absence.askedAt}, the service said ${absence.status}: ${absence.words}`;
-  throw new UsageError(
-    `explain: no row ${stream.name} ${place.number} in account ${account.name}${said}; to ask the service for it: fieldmirror sync ${stream.name} --record ${place.number}`,
-  );
-}
-
-async function readFieldStory(db: Queryable, found: Found, typed: string) {
-  const {place, versions, stream} = found;
-  const field = await findField(db, found, typed);
-  const schedules = await listSchedules(db, {accountId: place.accountId});
-  const said = findSaid(versions, field);
-  return tellField(versions, field, {
-    said,
-    proof: said === null ? null : await readLastProof(db, place, said.validFrom),
-    wishes: await listOpenWishes(db, {table: stream.table.name, rowId: versions[0].rowId}),
-    schedules: schedules.filter((schedule) => schedule.stream === stream.name),
-  });
-}
-
-/** The field of that name; the service writes hyphens where we write underscores. */
-async function findField(db: Queryable, {place, versions, stream}: Found, typed: string): Promise<string> {
-  const {accountId} = place;
-  const {table} = stream;
-  const name = typed.toLowerCase().replaceAll('-', '_');
-  const seen = await listFieldNames(db, {accountId, tableName: table.name});
-  const borne = versions.flatMap((version) => [...version.fields.keys()]);
-  const known = [...new Set([...fieldColumns(table), ...borne, ...seen])];
-  const field =
-    known.find((candidate) => candidate === typed) ?? known.find((candidate) => candidate === name);
-  if (field !== undefined) return field;
-  throw new UsageError(
-    `explain: ${stream.name} have no field "${typed}"${nearest(name, known)}; sync.fields lists those that were ever seen`,
   );
 }

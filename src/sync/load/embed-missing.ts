@@ -10,7 +10,7 @@ import type {Element, FieldRecord, Value} from '../../api/xml/record.ts';
 import {RecordError} from '../../base/errors.ts';
 import {numberOf, toNumber} from '../../records/number-of.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {readCustomerNumber} from '../../warehouse/rows/customer-numbers.ts';
+import {readCustomerNumber} from '../../warehouse/rows/numbers/customer-numbers.ts';
 import type {AccountApi} from '../sweep/sweep-deps.ts';
 import {keyQueryOf, pathOf} from './query.ts';
 

@@ -85,6 +85,11 @@ export function tellField(
   };
 }
 
+/** Since when a field has the value that it has in the newest of some versions, and who brought it. */
+export function originOf(versions: readonly [Version, ...Version[]], field: string): Run {
+  return runsOf(versions, field)[0];
+}
+
 /** The first wish has the service's last value as its base; the last wish counts. */
 function findWanted(wishes: readonly OpenWish[], field: string): Wanted | null {
   const about = wishes.filter(({operation, fields}) => operation === 'delete' || field in fields);

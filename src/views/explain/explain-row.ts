@@ -81,7 +81,7 @@ export function drawWish({changeId, operation, fields, base, state, requestedAt}
 }
 
 function drawEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
-  const head = `${at}  ${headOf(what, changes.length)}, by ${describeWriter(writer)}`;
+  const head = `${at}  ${nameEvent(what, changes.length)}, by ${describeWriter(writer)}`;
   const said =
     evidence === null
       ? []
@@ -94,7 +94,8 @@ function drawEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
   ];
 }
 
-function headOf(what: RowEvent['what'], count: number): string {
+/** `marked deleted` @param count - of fields that it changed */
+export function nameEvent(what: RowEvent['what'], count: number): string {
   if (what === 'appeared') return `appeared, with ${count} ${count === 1 ? 'field' : 'fields'}`;
   if (what === 'changed') return count === 0 ? 'written again, with nothing changed' : 'changed';
   return {deleted: 'marked deleted', returned: 'came back', removed: 'removed from the warehouse'}[what];

@@ -9,7 +9,7 @@ const accountId = () =>
     .notNull()
     .references(() => accounts.account_id);
 
-const fields = sync.table(
+export const fields = sync.table(
   'fields',
   {
     account_id: accountId(),
@@ -60,7 +60,7 @@ export const fieldsTable = commentTable(
   },
 );
 
-const fieldEvents = sync.table(
+export const fieldEvents = sync.table(
   'field_events',
   {
     event_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),

@@ -76,13 +76,14 @@ interface Found extends Record<string, unknown> {
   readonly _attributes: Readonly<Record<string, unknown>>;
 }
 
-/** Every version of the rows that had this number in the account, the newest first. */
+/** Every version of the rows that had this number in the account, or of one row, the newest first. */
 export async function readVersions(
   db: Queryable,
   table: MirrorTable,
-  record: {readonly accountId: string; readonly number: string},
+  record: {readonly accountId: string} & ({readonly number: string} | {readonly rowId: string}),
 ): Promise<Version[]> {
-  const {rows} = await db.query<Found>(versionsSql(table), [record.accountId, record.number, table.name]);
+  const [column, value] = 'number' in record ? [keyOf(table), record.number] : ['row_id', record.rowId];
+  const {rows} = await db.query<Found>(versionsSql(table, column), [record.accountId, value, table.name]);
   const names = fieldColumns(table);
   return rows.map((row) => ({
     rowId: row._row_id,
@@ -101,7 +102,7 @@ export function fieldColumns(table: MirrorTable): string[] {
 }
 
 // Our own names begin with an underscore here too, so that none is a field's.
-function versionsSql(table: MirrorTable): string {
+function versionsSql(table: MirrorTable, column: string): string {
   const columns = fieldColumns(table).map((name) => `version.${pg.escapeIdentifier(name)}`);
   return `
     SELECT version.row_id AS _row_id, version.valid_from AS _valid_from, version.valid_to AS _valid_to,
@@ -129,7 +130,7 @@ function versionsSql(table: MirrorTable): string {
       LEFT JOIN history.edits AS removal
              ON removal.row_id = version.row_id AND removal.table_name = $3 AND removal.at = version.valid_to
             AND removal.kind = 'delete'
-     WHERE version.account_id = $1 AND version.${keyOf(table)} = $2
+     WHERE version.account_id = $1 AND version.${column} = $2
      ORDER BY version.valid_from DESC, version.row_id DESC`;
 }
 

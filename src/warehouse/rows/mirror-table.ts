@@ -44,6 +44,14 @@ export interface WriteOnlyField {
   readonly terms: WriteTerms;
 }
 
+/** The columns whose rows a person finds by what stands in them. */
+export interface Searched {
+  /** Texts that are found by their words: names, e-mail addresses. */
+  readonly words: readonly string[];
+  /** Phone numbers: found by their last digits, however they are written. */
+  readonly phones?: readonly string[];
+}
+
 /** The part of a table that its stream's file defines; the rest is the same for every table. */
 export interface Definition {
   readonly comment: string;
@@ -52,6 +60,8 @@ export interface Definition {
   readonly columns: readonly Column[];
   /** Columns that rows are looked up by, beside the key: a child's parent above all. The account always leads. */
   readonly indexes?: readonly (readonly string[])[];
+  /** Left out: its rows are found by their numbers and keys alone. */
+  readonly searched?: Searched;
   readonly writeOnly?: readonly WriteOnlyField[];
 }
 
@@ -63,6 +73,7 @@ export interface MirrorTable {
   readonly key: readonly string[];
   readonly columns: readonly Column[];
   readonly indexes: readonly (readonly string[])[];
+  readonly searched: Searched | null;
   /** The fields that can be written back, in the order of the columns. */
   readonly writable: readonly WriteRule[];
 }
@@ -98,13 +109,13 @@ export interface OwnedTable {
  *   no whole number, a name used twice, a writable column of a type that no request can hold
  */
 export function mirrorTable(name: string, definition: Definition): MirrorTable {
-  const {comment, key, columns, indexes = [], writeOnly = []} = definition;
+  const {comment, key, columns, indexes = [], searched = null, writeOnly = []} = definition;
   checkDefinition(name, definition);
   const writable = [
     ...columns.flatMap((column) => ruleOf(name, column)),
     ...writeOnly.map(({terms, ...field}) => toRule(field, terms)),
   ];
-  return {name, comment, key, columns, indexes, writable};
+  return {name, comment, key, columns, indexes, searched, writable};
 }
 
 function ruleOf(table: string, {name, type, writable}: Column): WriteRule[] {
@@ -119,13 +130,20 @@ function toRule(field: Pick<WriteRule, 'name' | 'kind'>, terms: WriteTerms): Wri
   return {...field, onCreate, onUpdate, group, isRequired, minimum};
 }
 
-function checkDefinition(name: string, {key, columns, indexes = []}: Definition): void {
+function checkDefinition(name: string, definition: Definition): void {
+  const {key, columns, indexes = [], searched} = definition;
   const names = columns.map((column) => column.name);
   const twice = names.find((column, at) => names.indexOf(column) !== at || Object.hasOwn(ownColumns, column));
   if (twice !== undefined) throw new TypeError(`table ${name}: the name "${twice}" is taken already`);
   const missing = [key, ...indexes].flat().find((column) => !names.includes(column));
   if (missing !== undefined)
     throw new TypeError(`table ${name}: no column "${missing}" for its key or index`);
+  const sought = [...(searched?.words ?? []), ...(searched?.phones ?? [])];
+  const strange = sought.find(
+    (one) => !columns.some((column) => column.name === one && column.type === 'text'),
+  );
+  if (strange !== undefined)
+    throw new TypeError(`table ${name}: "${strange}" is searched, and no text column`);
   if (key.length === 0) throw new TypeError(`table ${name}: it needs a key`);
   const text = columns.find((column) => key.includes(column.name) && column.type !== 'integer');
   if (text !== undefined) throw new TypeError(`table ${name}: its key "${text.name}" is no whole number`);

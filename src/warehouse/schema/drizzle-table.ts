@@ -19,6 +19,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
 import type {Column, ColumnType, MirrorTable} from '../rows/mirror-table.ts';
+import {searchedWords} from '../rows/search/searched-words.ts';
 
 export const warehouse = pgSchema('warehouse');
 
@@ -33,7 +34,7 @@ const builders: Readonly<Record<ColumnType, () => PgColumnBuilderBase>> = {
 };
 
 /** The table with its keys and indexes. Nulls are distinct in its unique constraint: a row may have no number yet. */
-export function toDrizzle({name, key, columns, indexes}: MirrorTable): PgTable {
+export function toDrizzle({name, key, columns, indexes, searched}: MirrorTable): PgTable {
   return warehouse.table(name, buildColumns(columns), (table) => [
     unique(`${name}_key`).on(...pickColumns(table, ['account_id', ...key])),
     // Most rows have none, and pay nothing for it.
@@ -43,6 +44,9 @@ export function toDrizzle({name, key, columns, indexes}: MirrorTable): PgTable {
     ...indexes.map((names) =>
       index(`${name}_${names.join('_')}_idx`).on(...pickColumns(table, ['account_id', ...names])),
     ),
+    ...(searched === null
+      ? []
+      : [index(`${name}_search_idx`).using('gin', sql.raw(`(${searchedWords(searched)})`))]),
   ]);
 }
 

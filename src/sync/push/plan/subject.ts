@@ -1,5 +1,5 @@
 import type {Writes} from '../../../streams/writes.ts';
-import {readParentNumbers} from '../../../warehouse/rows/parent-numbers.ts';
+import {readParentNumbers} from '../../../warehouse/rows/numbers/parent-numbers.ts';
 import type {PushRun} from '../push-run.ts';
 import {type KnownSubject, type Parent, parentInPath, type Subject} from '../send/request.ts';
 

@@ -1,12 +1,16 @@
 import type {Action} from '../action.ts';
 import {addAccount, check, pause, resume} from './account-actions.ts';
+import {fetchRecord} from './fetch-record.ts';
 import {addKey, revokeKey} from './key-actions.ts';
+import {giveFieldName} from './name-field.ts';
 import {approve, sweepNow} from './sweep-actions.ts';
 
 /** Every action of the console. */
 export const actions: readonly Action[] = [
   sweepNow,
   approve,
+  fetchRecord,
+  giveFieldName,
   pause,
   resume,
   check,

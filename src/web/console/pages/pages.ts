@@ -3,8 +3,11 @@ import {accountsPage} from './accounts.ts';
 import {boardPage} from './business/board-page.ts';
 import {businessPage} from './business/index-page.ts';
 import {questionPage} from './business/question-page.ts';
+import {fieldsPage} from './fields/fields-page.ts';
 import {health} from './health.ts';
 import {overview} from './overview/overview.ts';
+import {recordPage} from './records/record-page.ts';
+import {searchPage} from './records/search-page.ts';
 import {sweepList} from './sweeps/list.ts';
 import {sweepPage} from './sweeps/one.ts';
 
@@ -16,6 +19,9 @@ export const pages: readonly Page[] = [
   questionPage,
   sweepList,
   sweepPage,
+  searchPage,
+  recordPage,
+  fieldsPage,
   accountsPage,
   health,
 ];

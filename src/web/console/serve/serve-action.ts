@@ -15,8 +15,14 @@ import {ownPath} from './own-path.ts';
 import {keepSaid} from './said.ts';
 import {readSeen} from './serve-page.ts';
 
-/** How the functions of the warehouse refuse a decision: none of that number, another state, not open to it. */
-const refusals: ReadonlySet<string | undefined> = new Set(['P0002', '55000', '22023', '23505', '23514']);
+/**
+ * How the functions of the warehouse refuse a decision: none of that number, another state, not open to it; a name that
+ * cannot be, is taken, or that a view of somebody else stands on.
+ */
+const refusals: ReadonlySet<string | undefined> = new Set([
+  ...['P0002', '55000', '22023', '23505', '23514'],
+  ...['42602', '42701', '2BP01'],
+]);
 
 /** Serves an action: checks who sends the form, does it, and notes it in the same transaction. */
 export function addAction(app: FastifyInstance, action: Action, deps: ConsoleDeps): void {
