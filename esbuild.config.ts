@@ -43,5 +43,6 @@ function readLicence(folder: string): string {
 rmSync('dist', {recursive: true, force: true});
 const {metafile} = await build(options);
 writeFileSync('dist/LICENCES.txt', readLicences(Object.keys(metafile?.inputs ?? {})));
-// The reference service reads it from beside its code.
+// Files that the code reads from beside itself: the reference service's tables, and what the console's pages are drawn with.
 cpSync('src/service/store/schema.sql', 'dist/schema.sql');
+for (const name of ['console.css', 'icon.svg']) cpSync(`src/web/console/assets/${name}`, `dist/${name}`);
