@@ -1,10 +1,15 @@
 // The built program, in `dist/`: what an installation runs, because Node strips no types inside `node_modules`.
-// Packages of which a program needs a small part go into it, with their licences beside it; all others stay outside, where
-// npm keeps their licences and their native parts.
+// Packages of which a program needs a small part go into it, and those that a short verb loads, with their licences beside it;
+// all others stay outside, where npm keeps their licences and their native parts.
 
 import {cpSync, existsSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {type BuildOptions, build} from 'esbuild';
 import manifest from './package.json' with {type: 'json'};
+
+const banner = `// The packages in it, and their licences: LICENCES.txt
+// Packages in CommonJS ask for parts of Node by \`require\`.
+import {createRequire as makeRequire} from 'node:module';
+const require = makeRequire(import.meta.url);`;
 
 const options: BuildOptions = {
   entryPoints: {main: 'src/program/main.ts', 'page-thread': 'src/sync/load/page-thread.ts'},
@@ -20,7 +25,7 @@ const options: BuildOptions = {
   sourcemap: true,
   // A stack names file and line; the text of drizzle's and our source would be two thirds of the package.
   sourcesContent: false,
-  banner: {js: '// The packages in it, and their licences: LICENCES.txt'},
+  banner: {js: banner},
   metafile: true,
   logLevel: 'warning',
 };
@@ -43,5 +48,6 @@ function readLicence(folder: string): string {
 rmSync('dist', {recursive: true, force: true});
 const {metafile} = await build(options);
 writeFileSync('dist/LICENCES.txt', readLicences(Object.keys(metafile?.inputs ?? {})));
-// The reference service reads it from beside its code.
+// Files that the code reads from beside itself: the reference service's tables, and what the console's pages are drawn with.
 cpSync('src/service/store/schema.sql', 'dist/schema.sql');
+for (const name of ['console.css', 'icon.svg']) cpSync(`src/web/console/assets/${name}`, `dist/${name}`);

@@ -4,6 +4,7 @@ import {type ChildProcess, fork} from 'node:child_process';
 import {once} from 'node:events';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {allocatorLimits} from '../../src/commands/process/allocator.ts';
 import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {migrateWarehouse} from '../../test/support/own-postgres.ts';
 import {withClient} from '../../test/support/with-client.ts';
@@ -59,7 +60,7 @@ export async function sweep(databaseUrl: string, apiUrl: string): Promise<SweepF
   // As `npm start` runs it.
   const child = fork(join(import.meta.dirname, 'sweep-process.ts'), [databaseUrl, apiUrl], {
     execArgv: ['--max-semi-space-size=8'],
-    env: {...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache')},
+    env: {...process.env, ...allocatorLimits, NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache')},
   });
   const [figures] = await Promise.race([
     once(child, 'message'),

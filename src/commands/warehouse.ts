@@ -3,12 +3,10 @@
 
 import type pg from 'pg';
 import type {Config} from '../base/config.ts';
-import {definitions} from '../insight/definitions.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
 import {openPool} from '../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
 import {checkDirect} from '../warehouse/postgres/sessions/check-direct.ts';
-import {migrate} from '../warehouse/schema/migrate.ts';
 import {tellStep} from './terminal/tell-step.ts';
 
 /** The warehouse, migrated unless told otherwise. */
@@ -96,11 +94,20 @@ async function openPostgres(
     closers.add(() => direct.end());
     await checkDirect(pool, direct);
   }
-  if (options.migrates) await migrate(direct, definitions);
+  if (options.migrates) await bringUpToDate(direct);
   const {host, port, pathname} = new URL(databaseUrl);
   const place =
     config.databaseUrl === null
       ? `embedded Postgres in ${config.home}/postgres, port ${port}`
       : `${host}${pathname}${directUrl === null ? '' : `, directly ${new URL(directUrl).host}`}`;
   return {pool, direct, databaseUrl, directUrl: directUrl ?? databaseUrl, place};
+}
+
+/** Loads the definitions of the star only now: a verb that migrates nothing does without them. */
+async function bringUpToDate(direct: pg.Pool): Promise<void> {
+  const [{migrate}, {definitions}] = await Promise.all([
+    import('../warehouse/schema/migrate.ts'),
+    import('../insight/definitions.ts'),
+  ]);
+  await migrate(direct, definitions);
 }

@@ -32,9 +32,15 @@ async function notePackages(...args: string[]): Promise<string[]> {
   return [...new Set((await readFile(noted, 'utf8')).trimEnd().split('\n'))].sort();
 }
 
-test('status loads what asks the warehouse and draws a table: no API client, logger, queue, schema or calendar', async () => {
-  expect(await notePackages('status')).toEqual(['cli-table3', 'commander', 'fastest-levenshtein', 'pg']);
-});
+const readingVerbs = ['status', 'sweeps list', 'quarantine list', 'accounts list', 'keys list'];
+
+test.each(readingVerbs)(
+  '%s loads what asks the warehouse and draws a table: no API client, logger, queue, schema or calendar',
+  async (verb) => {
+    const packages = ['cli-table3', 'commander', 'fastest-levenshtein', 'pg'];
+    expect(await notePackages(...verb.split(' '))).toEqual(packages);
+  },
+);
 
 test.each(['--version', '--help'])('%s loads the reader of the command line alone', async (option) => {
   expect(await notePackages(option)).toEqual(['commander']);

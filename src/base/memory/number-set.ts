@@ -44,18 +44,15 @@ export class NumberSet implements Iterable<string> {
   /** The numbers of one of the two, or of both. */
   union(other: NumberSet): NumberSet {
     const both = new NumberSet();
-    for (const set of [this, other]) {
-      for (const [high, chunk] of set.#chunks) for (const low of lowsOf(chunk)) both.#add(high, low);
-    }
+    for (const high of new Set([...this.#chunks.keys(), ...other.#chunks.keys()]))
+      both.#put(high, unite(this.#chunks.get(high) ?? [], other.#chunks.get(high) ?? []));
     return both;
   }
 
   /** The numbers that the other does not have. */
   difference(other: NumberSet): NumberSet {
     const rest = new NumberSet();
-    for (const [high, chunk] of this.#chunks) {
-      for (const low of lowsOf(chunk)) if (!other.#has(high, low)) rest.#add(high, low);
-    }
+    for (const [high, chunk] of this.#chunks) rest.#put(high, subtract(chunk, other.#chunks.get(high) ?? []));
     return rest;
   }
 
@@ -76,6 +73,14 @@ export class NumberSet implements Iterable<string> {
   #has(high: number, low: number): boolean {
     const chunk = this.#chunks.get(high);
     return chunk !== undefined && holds(chunk, low);
+  }
+
+  /** @param lows - of a chunk that is not there yet */
+  #put(high: number, lows: Chunk): void {
+    const size = lows instanceof Uint32Array ? countBits(lows) : lows.length;
+    if (size === 0) return;
+    this.#chunks.set(high, size > mostInOrder ? toBits(lows) : [...lowsOf(lows)]);
+    this.#size += size;
   }
 
   #add(high: number, low: number): void {
@@ -122,10 +127,31 @@ function placeOf(lows: readonly number[], low: number): number {
   return from;
 }
 
-function toBits(lows: readonly number[]): Uint32Array<ArrayBuffer> {
+function toBits(lows: Chunk): Uint32Array<ArrayBuffer> {
+  if (lows instanceof Uint32Array) return lows;
   const bits = new Uint32Array(chunkWidth / 32);
   for (const low of lows) setBit(bits, low);
   return bits;
+}
+
+// A few numbers are taken one by one, many word by word.
+function unite(one: Chunk, other: Chunk): Chunk {
+  if (!(one instanceof Uint32Array || other instanceof Uint32Array))
+    return [...one, ...other.filter((low) => !holds(one, low))].sort((low, next) => low - next);
+  const others = toBits(other);
+  return toBits(one).map((word, at) => word | (others[at] ?? 0));
+}
+
+function subtract(one: Chunk, other: Chunk): Chunk {
+  if (!(one instanceof Uint32Array)) return one.filter((low) => !holds(other, low));
+  const others = toBits(other);
+  return one.map((word, at) => word & ~(others[at] ?? 0));
+}
+
+function countBits(bits: Uint32Array): number {
+  let count = 0;
+  for (let word of bits) for (; word !== 0; word &= word - 1) count++;
+  return count;
 }
 
 function setBit(bits: Uint32Array, low: number): void {

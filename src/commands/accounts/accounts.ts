@@ -1,44 +1,16 @@
 // Looking after the accounts that are mirrored. A token goes one way: from a person to the seal in the warehouse; no
 // command gives it out, not even in part.
 
-import PQueue from 'p-queue';
-import type pg from 'pg';
 import type {Config} from '../../base/config.ts';
-import {FatalError} from '../../base/errors.ts';
-import {markToken, seal} from '../../base/seal.ts';
-import type {Secret} from '../../base/secret.ts';
-import {openToken} from '../../sync/accounts/open-token.ts';
 import {demoName} from '../../views/demo-name.ts';
-import {
-  type Account,
-  keepSealedToken,
-  listAccounts,
-  pauseAccount,
-  placeOf,
-  readAccountAccess,
-  resumeAccount,
-} from '../../warehouse/accounts/accounts.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
+import {type Account, listAccounts, pauseAccount, placeOf} from '../../warehouse/accounts/accounts.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
-import {type AccountFinding, examineAccount} from './ask-account.ts';
 import {chooseAccount} from './choose-account.ts';
 
 interface Output {
   readonly json: boolean;
 }
-
-/** The result of checking one account. */
-interface Checked extends AccountFinding {
-  readonly account: string;
-  readonly state: string;
-  /** The account was stopped, and goes on now. */
-  readonly isResumed: boolean;
-  /** Its token is sealed with another key than before: the first of those given. */
-  readonly isSealedAnew: boolean;
-}
-
-const checksAtOnce = 8;
 
 /** Lists the accounts, each with its state and where its token comes from. */
 export async function list(config: Config, {json}: Output): Promise<number> {
@@ -62,28 +34,6 @@ export async function list(config: Config, {json}: Output): Promise<number> {
   });
 }
 
-/**
- * Asks each account, or one, a light question, and tells its flaws. A stopped account that answers goes on; a
- * token that another key sealed is sealed anew with the first key given.
- * @returns the exit code: 3 when an account is not well
- */
-export async function check(config: Config, name: string | undefined, {json}: Output): Promise<number> {
-  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const chosen = name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
-    const asked = chosen.filter((account) => account.name !== demoName);
-    const questions = asked.map((account) => () => checkOne(config, pool, account));
-    const accounts = await new PQueue({concurrency: checksAtOnce}).addAll(questions);
-    const lines = accounts.map(describeCheck);
-    print(json, {json: {accounts}, text: lines.length === 0 ? 'no account to check' : lines.join('\n')});
-    return accounts.every(({verdict}) => verdict === 'good') ? 0 : 3;
-  });
-}
-
-/** The same of one account, for the console. @returns a sentence */
-export async function checkAccount(config: Config, pool: pg.Pool, name: string): Promise<string> {
-  return describeCheck(await checkOne(config, pool, await chooseAccount({pool}, name)));
-}
-
 /** Pauses an account: nothing is begun for it until it is resumed, and due work waits. */
 export async function pause(
   config: Config,
@@ -99,91 +49,8 @@ export async function pause(
   });
 }
 
-/**
- * Lets an account go on. A stopped account must pass its check first.
- * @throws {FatalError} the check fails
- */
-export async function resume(config: Config, name: string, {json}: Output): Promise<number> {
-  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const held = await chooseAccount({pool}, name);
-    if (held.state === 'stopped') {
-      const {verdict, found} = await checkOne(config, pool, held);
-      if (verdict !== 'good') throw new FatalError(`account ${name} stays stopped: ${found}`);
-    } else await resumeAccount(pool, held.accountId);
-    const account = await chooseAccount({pool}, name);
-    print(json, {json: {account}, text: `account ${name} is active`});
-    return 0;
-  });
-}
-
-async function checkOne(config: Config, pool: pg.Pool, account: Account): Promise<Checked> {
-  const {accountId, name, apiUrl, timeZone} = account;
-  const {token, problem} = await findToken(config, pool, account);
-  const asked: AccountFinding =
-    token === null
-      ? {verdict: 'token unknown', found: problem}
-      : await examineAccount({name, apiUrl, timeZone, token, allowsHttp: config.allowsHttp});
-  const isTaken = token !== null && asked.verdict === 'good' && account.state === 'stopped';
-  const finding = (isTaken ? await findOtherToken(pool, accountId, token) : null) ?? asked;
-  const isResumed =
-    finding.verdict === 'good' && account.state === 'stopped' && (await resumeAccount(pool, accountId));
-  const isSealedAnew = await sealAnew(config, pool, account);
-  return {account: name, state: isResumed ? 'active' : account.state, ...finding, isResumed, isSealedAnew};
-}
-
-/** A worker that was started with another token would stop the account again at once. */
-async function findOtherToken(
-  pool: pg.Pool,
-  accountId: string,
-  token: Secret,
-): Promise<AccountFinding | null> {
-  const other = (await listWorkers(pool)).find(
-    ({isAlive, given, workerId}) =>
-      isAlive && given?.accountId === accountId && given.tokenMark !== markToken(token, workerId),
-  );
-  if (other === undefined) return null;
-  const worker = `the worker on ${other.host}, pid ${other.pid}`;
-  return {
-    verdict: 'other token',
-    found: `answers, and takes the token given here; but ${worker}, was started with another one, and would stop the account again: start it anew with this one`,
-  };
-}
-
-/** The environment's token goes before the sealed one, as it does in a sweep. */
-async function findToken(
-  config: Config,
-  pool: pg.Pool,
-  account: Account,
-): Promise<{readonly token: Secret | null; readonly problem: string}> {
-  if (isEnvironments(config, account)) return {token: config.token, problem: ''};
-  const access = await readAccountAccess(pool, account.accountId);
-  try {
-    return {token: openToken({...account, sealed: access?.sealed ?? null}, config.keys), problem: ''};
-  } catch (error) {
-    if (!(error instanceof FatalError)) throw error;
-    return {token: null, problem: error.message};
-  }
-}
-
-/** Key rotation: the same token under the first key. A token replaced meanwhile is left alone. */
-async function sealAnew(config: Config, pool: pg.Pool, account: Account): Promise<boolean> {
-  const [key] = config.keys;
-  const sealed = (await readAccountAccess(pool, account.accountId))?.sealed ?? null;
-  const isKnown = config.keys.some(({id}) => id === sealed?.keyId);
-  if (key === undefined || sealed === null || sealed.keyId === key.id || !isKnown) return false;
-  try {
-    const token = openToken({...account, sealed}, config.keys);
-    const {accountId} = account;
-    await keepSealedToken(pool, accountId, {...seal(token, key, accountId), instead: sealed});
-    return true;
-  } catch (error) {
-    // A damaged seal is the check's finding already.
-    if (error instanceof FatalError) return false;
-    throw error;
-  }
-}
-
-function isEnvironments(config: Config, {apiUrl, name}: Account): boolean {
+/** Whether the account is that of the environment, which brings its token. */
+export function isEnvironments(config: Config, {apiUrl, name}: Account): boolean {
   return config.account !== null && name !== demoName && placeOf(config.account.apiUrl) === placeOf(apiUrl);
 }
 
@@ -193,13 +60,4 @@ function sourceOfToken(config: Config, account: Account): string {
   if (account.keyId === null) return 'not known here';
   const isGiven = config.keys.some(({id}) => id === account.keyId);
   return `sealed with key ${account.keyId}${isGiven ? '' : ', which is not given'}`;
-}
-
-function describeCheck({account, state, verdict, found, isResumed, isSealedAnew}: Checked): string {
-  const notes = [
-    ...(isResumed ? ['it goes on'] : []),
-    ...(state === 'active' ? [] : [`it is ${state}`]),
-    ...(isSealedAnew ? ['its token is sealed with the first key now'] : []),
-  ];
-  return `${verdict.padEnd(13)} ${account}: ${[found, ...notes].join('; ')}`;
 }

@@ -3,7 +3,8 @@
 // went on growing. With fixed limits large buffers go back at once. The library reads them once, when a
 // process begins, so the process begins anew.
 
-const limits = {
+/** The limits, as the C library reads them from the environment. */
+export const allocatorLimits = {
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',
@@ -18,8 +19,8 @@ const lasting: ReadonlySet<string | undefined> = new Set(['start', 'http', 'serv
  */
 export function fixAllocator(args: readonly string[]): void {
   const verb = args.find((word) => !word.startsWith('-'));
-  const isSet = Object.keys(limits).some((name) => process.env[name] !== undefined);
+  const isSet = Object.keys(allocatorLimits).some((name) => process.env[name] !== undefined);
   if (process.platform !== 'linux' || isSet || !lasting.has(verb) || process.execve === undefined) return;
   const again = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  process.execve(process.execPath, again, {...process.env, ...limits});
+  process.execve(process.execPath, again, {...process.env, ...allocatorLimits});
 }

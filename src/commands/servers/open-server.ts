@@ -67,7 +67,8 @@ function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
   return {
     looker: toLooker(config),
     examine: async () => (await import('../health/doctor.ts')).examine(config),
-    checkAccount: async (name) => (await import('../accounts/accounts.ts')).checkAccount(config, pool, name),
+    checkAccount: async (name) =>
+      (await import('../accounts/accounts-check.ts')).checkAccount(config, pool, name),
     tryAccount: async ({name, url, timeZone, token}) => {
       const {tryAccount} = await import('../accounts/accounts-add.ts');
       return await tryAccount(config, pool, {

@@ -1,4 +1,4 @@
-// The verb `quarantine`: records that could not be read, the flaw of each, and another try by its number.
+// The verbs `quarantine list` and `quarantine show`: records that could not be read, and the flaw of each.
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
@@ -7,29 +7,16 @@ import {formatAgo} from '../../views/format.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../../warehouse/sweeps/quarantine.ts';
-import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
-import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
-import {requireOpened} from '../accounts/served-accounts.ts';
-import {watchProgress} from '../terminal/progress.ts';
+import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
 import {withWarehouse} from '../warehouse.ts';
-import {withWorld} from '../world.ts';
-import {runHere} from './sync.ts';
-import {askForSweep, watchSweeps} from './watch-sweeps.ts';
 
 export interface ListOptions {
   readonly stream?: string;
   readonly account?: string;
   readonly limit: number;
   readonly json: boolean;
-}
-
-/** The outcome of another try. */
-interface Retried {
-  readonly quarantineId: string;
-  readonly outcome: 'read' | 'gone' | 'still-bad' | 'not-answered';
-  readonly reason: string | null;
 }
 
 const reasonWidth = 60;
@@ -57,73 +44,14 @@ export async function show(config: Config, id: string, options: {readonly json: 
   });
 }
 
-/**
- * Asks for records by their numbers now, in this process.
- * @returns the exit code: 1 when one of them still cannot be read
- * @throws {UsageError} there is no such entry, or it has no number to ask by
- */
-export async function retry(
-  config: Config,
-  ids: readonly string[],
-  {json, signal}: {readonly json: boolean; readonly signal: AbortSignal},
-): Promise<number> {
-  return await withWorld(config, async (world) => {
-    const entries: Numbered[] = [];
-    for (const id of ids) entries.push(requireNumber(await findEntry(world.pool, id)));
-    for (const name of new Set(entries.map(({account}) => account)))
-      await requireOpened(world, requireActive(await chooseAccount(world, name)));
-    const progress = watchProgress(json);
-    const watch = {progress, signal, run: runHere(world, signal)};
-    const retried: Retried[] = [];
-    for (const {quarantineId, accountId, stream, number} of entries) {
-      const asked = {accountId, stream, mode: 'record', recordNumber: number} as const;
-      const sweeps = await watchSweeps(world, [await askForSweep(world, asked, progress)], watch);
-      retried.push(tellRetried(await findEntry(world.pool, quarantineId), sweeps[0]));
-    }
-    progress.close();
-    print(json, {json: {retried}, text: retried.map(drawRetried).join('\n')});
-    return retried.every(({outcome}) => outcome === 'read' || outcome === 'gone') ? 0 : 1;
-  });
-}
-
-type Entry = QuarantineEntry & {readonly xml: string};
-type Numbered = Entry & {readonly number: string};
-
-async function findEntry(db: Queryable, id: string): Promise<Entry> {
+/** An open or closed entry, with the record's XML. */
+export type Entry = QuarantineEntry & {readonly xml: string};
+/** @throws {UsageError} there is no such entry */
+export async function findEntry(db: Queryable, id: string): Promise<Entry> {
   const entry = /^[1-9]\d{0,17}$/.test(id) ? await readQuarantine(db, id) : null;
   if (entry === null)
     throw new UsageError(`no entry "${id}"; fieldmirror quarantine list shows what is open`);
   return entry;
-}
-
-function requireNumber(entry: Entry): Numbered {
-  const {number, quarantineId, stream} = entry;
-  if (number !== null) return {...entry, number};
-  throw new UsageError(
-    `quarantine ${quarantineId}: its number could not be read, so that nobody can ask for it; fieldmirror sync ${stream} reads the whole list`,
-  );
-}
-
-function tellRetried(entry: Entry, sweep: Sweep | undefined): Retried {
-  const {quarantineId, resolvedAt, reason, sweepId} = entry;
-  if (resolvedAt !== null) {
-    const absent = sweep?.evidence.absent;
-    if (absent === undefined) return {quarantineId, outcome: 'read', reason: null};
-    return {quarantineId, outcome: 'gone', reason: `the service said ${absent.status} "${absent.words}"`};
-  }
-  if (sweepId === sweep?.sweepId) return {quarantineId, outcome: 'still-bad', reason};
-  return {quarantineId, outcome: 'not-answered', reason: sweep?.error ?? null};
-}
-
-const outcomes: Readonly<Record<Retried['outcome'], string>> = {
-  read: 'it was read, and is in the warehouse',
-  gone: 'it is gone at the service',
-  'still-bad': 'it still cannot be read',
-  'not-answered': 'the service gave no answer',
-};
-
-function drawRetried({quarantineId, outcome, reason}: Retried): string {
-  return wrap(`quarantine ${quarantineId}: ${outcomes[outcome]}${reason === null ? '' : `: ${reason}`}`);
 }
 
 function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): string {

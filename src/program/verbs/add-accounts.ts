@@ -2,6 +2,7 @@ import type {Command} from 'commander';
 import {config, finish, type Surroundings} from '../verb.ts';
 
 const load = () => import('../../commands/accounts/accounts.ts');
+const loadCheck = () => import('../../commands/accounts/accounts-check.ts');
 
 export function addAccounts(program: Command, surroundings: Surroundings): void {
   const accounts = program.command('accounts').description('look after the accounts that are mirrored');
@@ -40,7 +41,7 @@ function addCheck(accounts: Command, {json}: Surroundings): void {
     .command('check')
     .description('ask each account, or one, a light question; what was stopped and is answered goes on')
     .argument('[name]')
-    .action((name) => finish(async () => (await load()).check(await config(), name, json())));
+    .action((name) => finish(async () => (await loadCheck()).check(await config(), name, json())));
 }
 
 function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
@@ -56,5 +57,5 @@ function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
     .command('resume')
     .description('let an account go on')
     .argument('<name>')
-    .action((name) => finish(async () => (await load()).resume(await config(), name, json())));
+    .action((name) => finish(async () => (await loadCheck()).resume(await config(), name, json())));
 }

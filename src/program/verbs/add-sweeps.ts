@@ -54,5 +54,12 @@ function addQuarantine(program: Command, {json, signal}: Surroundings): void {
     .command('retry')
     .description('ask the service for records once more, now; one that is gone leaves quarantine, too')
     .argument('<entry...>', 'their numbers in quarantine list')
-    .action((ids) => finish(async () => (await load()).retry(await config(), ids, {...json(), signal})));
+    .action((ids) =>
+      finish(async () =>
+        (await import('../../commands/sweeps/quarantine-retry.ts')).retry(await config(), ids, {
+          ...json(),
+          signal,
+        }),
+      ),
+    );
 }

@@ -40,6 +40,7 @@ export async function openEmbeddedPostgres(
   home: string,
   onStep: (step: string) => void = () => {},
 ): Promise<EmbeddedPostgres> {
+  const openedAt = new Date();
   const folder = resolve(home);
   const dataFolder = join(folder, 'postgres');
   const shown = join(home, 'postgres');
@@ -67,7 +68,7 @@ export async function openEmbeddedPostgres(
     },
     leave: async () => {
       await keeper?.stop();
-      if (!(await isInUse(server))) await stop(place, server);
+      if (!(await isInUse(server, openedAt))) await stop(place, server);
     },
   };
 }
@@ -99,17 +100,22 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
 }
 
 /**
- * Whether another process stays connected. A session that has just ended still shows for some milliseconds.
+ * Whether another process stays connected. A session that has just ended still shows for some milliseconds, so one of ours is
+ * looked at again; a session from before we came is another's, and one look is enough.
  * Two processes that leave at once see each other look; neither may leave the server to the other.
+ * @param openedAt - before our first session; the server's clock is this machine's
  */
-async function isInUse(server: EmbeddedServer): Promise<boolean> {
+async function isInUse(server: EmbeddedServer, openedAt: Date): Promise<boolean> {
   const look = async (client: pg.Client) => {
     for (let count = 1; count <= looks; count++) {
-      const others = await client.query(
-        `SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> $1 LIMIT 1`,
-        [leaver],
+      const {rows} = await client.query<{isOlder: boolean}>(
+        `SELECT backend_start < $2 AS "isOlder" FROM pg_stat_activity
+          WHERE backend_type = 'client backend' AND application_name <> $1 ORDER BY backend_start LIMIT 1`,
+        [leaver, openedAt],
       );
-      if (others.rowCount === 0) return false;
+      const [oldest] = rows;
+      if (oldest === undefined) return false;
+      if (oldest.isOlder) return true;
       await wait(betweenLooksMs);
     }
     return true;
