@@ -8,7 +8,7 @@ export async function sendSlack(url: URL, message: AlertMessage, signal?: AbortS
   return await sendRequest({url, body, signal});
 }
 
-/** `<!channel>` would call everybody, `<https://…|…>` would be a link. @see docs/operating.md "Alerts" */
+/** `<!channel>` would call everybody, `<https://…|…>` would be a link. @see docs/watching.md "Alerts" */
 function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

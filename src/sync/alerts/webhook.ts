@@ -13,7 +13,7 @@ export function makeWebhookSecret(): string {
 
 /**
  * Sends a message as JSON, signed by the convention of Standard Webhooks.
- * @see docs/operating.md "Alerts"
+ * @see docs/watching.md "Alerts"
  */
 export async function sendWebhook(
   {url, secret}: {readonly url: URL; readonly secret: Secret},

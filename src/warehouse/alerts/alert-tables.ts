@@ -104,7 +104,7 @@ export const alertsTable = commentTable(
   'One row for each thing that is wrong, from when it was found until it was mended. Kept for 90 days after that.',
   {
     alert_id: 'Number of the alert.',
-    cause: 'What kind of thing is wrong: docs/operating.md, "Alerts", lists them.',
+    cause: 'What kind of thing is wrong: docs/watching.md, "Alerts", lists them.',
     account_id: 'The account; null where it is about the worker or the warehouse.',
     stream: 'The stream, where it is about one.',
     subject:
