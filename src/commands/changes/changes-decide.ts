@@ -3,11 +3,11 @@
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
-import {type Decision, listDecisions} from '../../views/change-next.ts';
-import {findChange} from '../../views/change-story.ts';
-import {nameState} from '../../views/change-words.ts';
-import {readConflicts} from '../../warehouse/changes/change-log.ts';
+import {type Decision, listDecisions} from '../../views/changes/change-next.ts';
+import {findChange} from '../../views/changes/change-story.ts';
+import {nameState} from '../../views/changes/change-words.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
+import {readConflicts} from '../../warehouse/changes/reads/change-log.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';

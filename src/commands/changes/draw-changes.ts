@@ -1,6 +1,6 @@
 // How `changes list` looks: a line a change.
 
-import {nameChange, nameOutcome, tellReason} from '../../views/change-words.ts';
+import {nameChange, nameOutcome, tellReason} from '../../views/changes/change-words.ts';
 import {formatRoughly} from '../../views/format.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';

@@ -6,7 +6,7 @@ import type {Stream} from '../../streams/stream.ts';
 import {drawField, findSaid, tellField} from '../../views/explain/explain-field.ts';
 import {drawRow, drawWish, tellRow} from '../../views/explain/explain-row.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
-import {listOpenWishes} from '../../warehouse/changes/change-log.ts';
+import {listOpenWishes} from '../../warehouse/changes/reads/change-log.ts';
 import {
   listFieldNames,
   type RecordPlace,

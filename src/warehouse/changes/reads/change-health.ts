@@ -1,7 +1,7 @@
 // How many changes are under way, and which of them have waited too long. By the database's clock.
 
-import type {Queryable} from '../postgres/database.ts';
-import type {OpenState} from './change-states.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import type {OpenState} from '../change-states.ts';
 
 /** The changes of one account in one state. */
 export interface ChangeCount {

@@ -1,10 +1,10 @@
-import {RecordError} from '../base/errors.ts';
-import {allWrites, findWrites} from '../streams/all.ts';
-import {composeRequest, parentInPath, type Subject} from '../sync/push/send/request.ts';
-import type {Account} from '../warehouse/accounts/accounts.ts';
-import type {Change} from '../warehouse/changes/change.ts';
-import type {Queryable} from '../warehouse/postgres/database.ts';
-import {type Nesting, readParentNumbers} from '../warehouse/rows/parent-numbers.ts';
+import {RecordError} from '../../base/errors.ts';
+import {allWrites, findWrites} from '../../streams/all.ts';
+import {composeRequest, parentInPath, type Subject} from '../../sync/push/send/request.ts';
+import type {Account} from '../../warehouse/accounts/accounts.ts';
+import type {Change} from '../../warehouse/changes/change.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import {type Nesting, readParentNumbers} from '../../warehouse/rows/parent-numbers.ts';
 import {maskChange} from './change-words.ts';
 
 /** The request that would be sent for a change, byte for byte but for passwords. */

@@ -1,11 +1,11 @@
 // Reads the changes made here and their fates; nothing here writes.
 
-import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
-import {type Change, changeColumns} from './change.ts';
-import type {ChangeState} from './change-states.ts';
-import type {attempts, changes} from './tables/change-tables.ts';
-import type {conflicts} from './tables/conflict-tables.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
+import {type Change, changeColumns} from '../change.ts';
+import type {ChangeState} from '../change-states.ts';
+import type {attempts, changes} from '../tables/change-tables.ts';
+import type {conflicts} from '../tables/conflict-tables.ts';
 
 /** The changes to list; null leaves a condition open. */
 export interface ChangeFilter {

@@ -1,7 +1,7 @@
-import {UsageError} from '../base/errors.ts';
-import {type Account, listAccounts} from '../warehouse/accounts/accounts.ts';
-import {type KeptAlteration, readAlterations} from '../warehouse/changes/alterations.ts';
-import type {Change} from '../warehouse/changes/change.ts';
+import {UsageError} from '../../base/errors.ts';
+import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {type KeptAlteration, readAlterations} from '../../warehouse/changes/alterations.ts';
+import type {Change} from '../../warehouse/changes/change.ts';
 import {
   type Attempt,
   type FieldConflict,
@@ -10,8 +10,8 @@ import {
   readChange,
   readConflicts,
   readWaiting,
-} from '../warehouse/changes/change-log.ts';
-import type {Queryable} from '../warehouse/postgres/database.ts';
+} from '../../warehouse/changes/reads/change-log.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {type NextStep, tellNext} from './change-next.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from './change-request.ts';
 import {maskChange} from './change-words.ts';
