@@ -23,7 +23,8 @@ export interface Unplannable {
   readonly problem: string;
 }
 
-const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) =>
+/** The tables whose records hang on those of others. */
+export const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) =>
   parent === null ? [] : [{table: table.name, parent: parent.table, numberColumn: parent.numberColumn}],
 );
 

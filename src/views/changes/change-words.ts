@@ -31,6 +31,24 @@ export function nameState(state: ChangeState): string {
   return state.replace('_', ' ');
 }
 
+/** The reason for the state, or the change that it waits for. */
+export function tellWhy(change: Pick<Change, 'state' | 'reason' | 'result' | 'waitsFor'>): string {
+  const {state, waitsFor} = change;
+  if (waitsFor !== null && (state === 'pending' || state === 'held')) return `waits for change ${waitsFor}`;
+  return tellReason(change);
+}
+
+/** `change 12 is pending: a worker sends it, or fieldmirror push` @param state - the one that a decision has led to */
+export function tellDecided(changeId: string, state: ChangeState): string {
+  return `change ${changeId} is ${nameState(state)}${tellAfter(state)}`;
+}
+
+function tellAfter(state: ChangeState): string {
+  if (state === 'done') return ': accepted, and further changes of that kind go on';
+  if (state === 'pending') return ': a worker sends it, or fieldmirror push';
+  return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
+}
+
 /** A value of a change as a person reads it; of a password only that there is one. */
 export function showWanted(field: string, value: ChangeValue | undefined): string {
   if (field === 'password') return '(set)';

@@ -1,5 +1,7 @@
 import type {Action} from '../action.ts';
 import {addAccount, check, pause, resume} from './account-actions.ts';
+import {decideMany} from './changes/decide-many.ts';
+import {decideOne} from './changes/decide-one.ts';
 import {addKey, revokeKey} from './key-actions.ts';
 import {approve, sweepNow} from './sweep-actions.ts';
 
@@ -7,6 +9,8 @@ import {approve, sweepNow} from './sweep-actions.ts';
 export const actions: readonly Action[] = [
   sweepNow,
   approve,
+  ...decideOne,
+  decideMany,
   pause,
   resume,
   check,

@@ -3,6 +3,9 @@ import {accountsPage} from './accounts.ts';
 import {boardPage} from './business/board-page.ts';
 import {businessPage} from './business/index-page.ts';
 import {questionPage} from './business/question-page.ts';
+import {oneChange} from './changes/change-page.ts';
+import {changeList} from './changes/list-page.ts';
+import {changePreview} from './changes/preview-page.ts';
 import {health} from './health.ts';
 import {overview} from './overview/overview.ts';
 import {sweepList} from './sweeps/list.ts';
@@ -16,6 +19,9 @@ export const pages: readonly Page[] = [
   questionPage,
   sweepList,
   sweepPage,
+  changeList,
+  changePreview,
+  oneChange,
   accountsPage,
   health,
 ];
