@@ -7,7 +7,7 @@ import {
   type LateChanges,
   listLateChanges,
   listLateChangesSingly,
-} from '../warehouse/changes/change-health.ts';
+} from '../warehouse/changes/reads/change-health.ts';
 import {type FieldEvent, readHealth, type WaitingSweep} from '../warehouse/health/health.ts';
 import {readStatus, readStreamNotes, type StreamNotes} from '../warehouse/health/status.ts';
 import type {Queryable} from '../warehouse/postgres/database.ts';

@@ -2,7 +2,7 @@
 
 import {allStreams} from '../streams/all.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
-import {type ChangeCount, countChanges} from '../warehouse/changes/change-health.ts';
+import {type ChangeCount, countChanges} from '../warehouse/changes/reads/change-health.ts';
 import {type Hour, listHours, listNights, type Night} from '../warehouse/health/activity.ts';
 import type {Queryable} from '../warehouse/postgres/database.ts';
 import type {Schedule} from '../warehouse/sweeps/schedules.ts';

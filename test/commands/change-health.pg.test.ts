@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {countChanges, listLateChanges} from '../../src/warehouse/changes/change-health.ts';
+import {countChanges, listLateChanges} from '../../src/warehouse/changes/reads/change-health.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
-import {type Circumstances, listDecisions, tellNext} from '../../src/views/change-next.ts';
+import {type Circumstances, listDecisions, tellNext} from '../../src/views/changes/change-next.ts';
 import type {Change} from '../../src/warehouse/changes/change.ts';
-import type {FieldConflict} from '../../src/warehouse/changes/change-log.ts';
+import type {FieldConflict} from '../../src/warehouse/changes/reads/change-log.ts';
 
 const now = '2026-11-21T12:00:00Z';
 const before = '2026-11-21T11:59:00Z';

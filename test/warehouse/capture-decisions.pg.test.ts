@@ -1,7 +1,7 @@
 // People's decisions on changes, and the effect of a change's end on the others.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {type CaptureWorld, claim, openCaptureWorld, send} from './capture-world.ts';
+import {type CaptureWorld, claim, openCaptureWorld, putInConflict, send} from './capture-world.ts';
 
 let world: CaptureWorld;
 let rowId: string;
@@ -32,19 +32,7 @@ async function stack(): Promise<[string, string, string]> {
   return (await ids()) as [string, string, string];
 }
 const stacked = () => world.changes('fields, base, state, waits_for');
-const inConflict = async (id: string, values: Readonly<Record<string, string>>) => {
-  await world.author(send, [id]);
-  await world.author(
-    `UPDATE sync.changes SET state = 'conflict', reason = 'both', lease_until = NULL WHERE change_id = $1`,
-    [id],
-  );
-  for (const [field, value] of Object.entries(values))
-    await world.author(
-      `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule)
-       SELECT change_id, $2, base->$2, coalesce(fields->$2, base->$2), $3, 'ask' FROM sync.changes WHERE change_id = $1`,
-      [id, field, JSON.stringify(value)],
-    );
-};
+const inConflict = (id: string, values: Readonly<Record<string, string>>) => putInConflict(world, id, values);
 
 describe('a change that the service refused', () => {
   const refuse = (id: unknown) => world.author(`SELECT sync.close_change($1, 'rejected', '422: no')`, [id]);

@@ -102,3 +102,22 @@ function lastOf(result: pg.QueryResult | pg.QueryResult[]): pg.QueryResult {
   if (last === undefined) throw new Error('a text without a statement');
   return last;
 }
+
+/** Sends a change, and puts it in conflict over fields of which the service holds these values. */
+export async function putInConflict(
+  {author}: Pick<CaptureWorld, 'author'>,
+  id: unknown,
+  values: Readonly<Record<string, string>>,
+): Promise<void> {
+  await author(send, [id]);
+  await author(
+    `UPDATE sync.changes SET state = 'conflict', reason = 'both', lease_until = NULL WHERE change_id = $1`,
+    [id],
+  );
+  for (const [field, value] of Object.entries(values))
+    await author(
+      `INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule)
+       SELECT change_id, $2, base->$2, coalesce(fields->$2, base->$2), $3, 'ask' FROM sync.changes WHERE change_id = $1`,
+      [id, field, JSON.stringify(value)],
+    );
+}

@@ -129,10 +129,12 @@ const asOf = all(
 const deciding = [
   'sync.accept_change(bigint)',
   'sync.cancel_change(bigint,text)',
+  'sync.decide_changes(bigint[],text,text)',
   'sync.hold_change(bigint)',
   'sync.last_change()',
   'sync.release_change(bigint)',
   'sync.resolve_change(bigint,text)',
+  'sync.resolve_fields(bigint,jsonb)',
   'sync.retry_change(bigint)',
   'sync.set_employee_login(bigint,text,text,boolean,bigint)',
   'sync.wait(bigint,interval)',

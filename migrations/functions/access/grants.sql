@@ -74,7 +74,8 @@ BEGIN
   END LOOP;
   GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
-     AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'accept_change', 'set_employee_login')
+     AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
+                     'set_employee_login')
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
   END LOOP;
@@ -110,8 +111,8 @@ BEGIN
     SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
-                       'resolve_change', 'accept_change', 'close_change', 'set_employee_login', 'drop_logins', 'refresh_star', 'gather_statistics',
-                       'decider')
+                       'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'close_change', 'set_employee_login', 'drop_logins',
+                       'refresh_star', 'gather_statistics', 'decider')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);

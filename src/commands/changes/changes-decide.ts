@@ -3,16 +3,15 @@
 
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
-import {type Decision, listDecisions} from '../../views/change-next.ts';
-import {findChange} from '../../views/change-story.ts';
-import {nameState} from '../../views/change-words.ts';
-import {readConflicts} from '../../warehouse/changes/change-log.ts';
+import {type Decision, listDecisions} from '../../views/changes/change-next.ts';
+import {findChange} from '../../views/changes/change-story.ts';
+import {tellDecided} from '../../views/changes/change-words.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
+import {type Deciding, decideChange, type Verb} from '../../warehouse/changes/decide-changes.ts';
+import {readConflicts} from '../../warehouse/changes/reads/change-log.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
-
-export type Verb = 'retry' | 'hold' | 'release' | 'cancel' | 'accept';
 
 export interface ResolveOptions {
   readonly take?: 'service' | 'warehouse';
@@ -35,13 +34,12 @@ const wrongDecision = '22023';
  */
 export async function decide(
   config: Config,
-  {verb, ids}: {readonly verb: Verb; readonly ids: readonly string[]},
+  {verb, ids}: {readonly verb: Exclude<Verb, 'resolve'>; readonly ids: readonly string[]},
   options: {readonly reason?: string; readonly json: boolean},
 ): Promise<number> {
-  const call = verb === 'cancel' ? 'sync.cancel_change($1, $2)' : `sync.${verb}_change($1)`;
-  const more = verb === 'cancel' ? [options.reason ?? null] : [];
+  const deciding = {verb, given: options.reason ?? null};
   return await withWarehouse(config, {migrates: false}, async ({pool}) =>
-    finish(await decideAll(pool, ids, async (id) => await callFunction(pool, call, [id, ...more])), options),
+    finish(await decideAll(pool, ids, async (id) => await decideOne(pool, id, deciding)), options),
   );
 }
 
@@ -59,7 +57,7 @@ export async function resolve(
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const resolveOne = async (id: string) => {
       try {
-        return await callFunction(pool, 'sync.resolve_change($1, $2)', [id, decision]);
+        return await decideOne(pool, id, {verb: 'resolve', given: decision});
       } catch (error) {
         if (codeOf(error) !== wrongDecision) throw error;
         throw new UsageError(await tellDecisions(pool, {id, typed}), {cause: error});
@@ -97,13 +95,13 @@ async function tellDecisions(db: Queryable, {id, typed}: {readonly id: string; r
 async function decideAll(
   db: Queryable,
   ids: readonly string[],
-  decideOne: (id: string) => Promise<ChangeState>,
+  decideIt: (id: string) => Promise<ChangeState>,
 ): Promise<Decided[]> {
   const decided: Decided[] = [];
   for (const changeId of new Set(ids)) {
     try {
       await findChange(db, changeId);
-      decided.push({changeId, state: await decideOne(changeId)});
+      decided.push({changeId, state: await decideIt(changeId)});
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
       decided.push({changeId, error: error.message});
@@ -112,10 +110,9 @@ async function decideAll(
   return decided;
 }
 
-async function callFunction(db: Queryable, call: string, values: readonly unknown[]): Promise<ChangeState> {
+async function decideOne(db: Queryable, id: string, deciding: Deciding): Promise<ChangeState> {
   try {
-    const {rows} = await db.query<{state: ChangeState}>(`SELECT ${call} AS state`, [...values]);
-    return rows[0]?.state ?? 'pending';
+    return await decideChange(db, id, deciding);
   } catch (error) {
     const code = codeOf(error);
     if (!(error instanceof Error) || (code !== noData && code !== wrongState)) throw error;
@@ -131,16 +128,8 @@ function codeOf(error: unknown): unknown {
 function finish(decided: readonly Decided[], {json}: {readonly json: boolean}): number {
   const done = decided.flatMap((each) => ('state' in each ? [each] : []));
   const refused = decided.flatMap((each) => ('error' in each ? [each.error] : []));
-  const lines = done.map(
-    ({changeId, state}) => `change ${changeId} is ${nameState(state)}${tellAfter(state)}`,
-  );
+  const lines = done.map(({changeId, state}) => tellDecided(changeId, state));
   if (json || lines.length > 0) print(json, {json: {changes: decided}, text: lines.join('\n')});
   if (refused.length > 0) throw new UsageError(refused.join('\n'));
   return 0;
-}
-
-function tellAfter(state: ChangeState): string {
-  if (state === 'done') return ': accepted, and further changes of that kind go on';
-  if (state === 'pending') return ': a worker sends it, or fieldmirror push';
-  return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
 }

@@ -1,12 +1,18 @@
 // How `changes show` looks: the story of one change, line by line.
 
-import type {PlannedRequest, Unplannable} from '../../views/change-request.ts';
-import type {ChangeStory} from '../../views/change-story.ts';
-import {nameChange, nameOutcome, nameState, showWanted, tellReason} from '../../views/change-words.ts';
+import type {PlannedRequest, Unplannable} from '../../views/changes/change-request.ts';
+import type {ChangeStory} from '../../views/changes/change-story.ts';
+import {
+  nameChange,
+  nameOutcome,
+  nameState,
+  showWanted,
+  tellReason,
+} from '../../views/changes/change-words.ts';
 import {formatAgo, formatNumber, showSecond} from '../../views/format.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
-import type {Attempt, FieldConflict} from '../../warehouse/changes/change-log.ts';
 import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
+import type {Attempt, FieldConflict} from '../../warehouse/changes/reads/change-log.ts';
 import {wrap} from '../terminal/wrap.ts';
 
 const labelWidth = 11;

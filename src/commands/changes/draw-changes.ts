@@ -1,6 +1,6 @@
 // How `changes list` looks: a line a change.
 
-import {nameChange, nameOutcome, tellReason} from '../../views/change-words.ts';
+import {nameChange, nameOutcome, tellWhy} from '../../views/changes/change-words.ts';
 import {formatRoughly} from '../../views/format.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
@@ -47,12 +47,6 @@ function nameFields(names: readonly string[]): string {
   }
   const more = names.length > shown.length ? ` +${names.length - shown.length}` : '';
   return shown.join(', ') + more;
-}
-
-function tellWhy(change: Change): string {
-  const {state, waitsFor} = change;
-  if (waitsFor !== null && (state === 'pending' || state === 'held')) return `waits for change ${waitsFor}`;
-  return tellReason(change);
 }
 
 function cut(text: string, width: number): string {

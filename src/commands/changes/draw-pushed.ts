@@ -1,5 +1,5 @@
 import type {PushCounts} from '../../sync/push/push-deps.ts';
-import {nameChange, nameOutcome, nameState, tellReason} from '../../views/change-words.ts';
+import {nameChange, nameOutcome, nameState, tellReason} from '../../views/changes/change-words.ts';
 import {formatNumber} from '../../views/format.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';

@@ -2,7 +2,7 @@
 // table only for those that need a person.
 
 import type {AccountStatus, StreamHealth} from '../../views/account-status.ts';
-import {nameState} from '../../views/change-words.ts';
+import {nameState} from '../../views/changes/change-words.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import {formatNumber, formatRoughly} from '../../views/format.ts';

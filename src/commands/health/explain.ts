@@ -7,7 +7,7 @@ import {drawField} from '../../views/explain/explain-field.ts';
 import {findRecord, readFieldStory, tellAbsence} from '../../views/explain/explain-record.ts';
 import {drawRow, drawWish, tellRow} from '../../views/explain/explain-row.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
-import {listOpenWishes} from '../../warehouse/changes/change-log.ts';
+import {listOpenWishes} from '../../warehouse/changes/reads/change-log.ts';
 import {readDeletions} from '../../warehouse/history/proofs.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';

@@ -94,7 +94,7 @@ function heatmapOf({names, series}: Chart): EChartsCoreOption {
  */
 function withoutStyles(svg: string): string {
   return svg
-    .replaceAll(/<style[^]*?<\/style>/g, '')
+    .replaceAll(/<style.*?<\/style>/gs, '')
     .replaceAll(/ class="[^"]*"/g, '')
     .replaceAll(/ style="([^"]*)"/g, (_, declarations: string) => toAttributes(declarations));
 }

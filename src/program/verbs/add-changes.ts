@@ -1,14 +1,9 @@
 import {type Command, Option} from 'commander';
+import {decisionsDo} from '../../views/changes/decision-words.ts';
 import {readCount} from '../arguments.ts';
 import {config, finish, type Surroundings} from '../verb.ts';
 
-const decisions = [
-  ['retry', 'try again at once what waits, and send once more what was refused'],
-  ['hold', 'send nothing of it until it is released'],
-  ['release', 'let what is held go'],
-  ['cancel', 'give it up: the row gets back what it held before'],
-  ['accept', 'say that you looked at what the service altered: further changes of that kind go on'],
-] as const;
+const decisions = ['retry', 'hold', 'release', 'cancel', 'accept'] as const;
 
 const read = () => import('../../commands/changes/changes.ts');
 const decide = () => import('../../commands/changes/changes-decide.ts');
@@ -43,8 +38,11 @@ function addShow(changes: Command, {json}: Surroundings): void {
     .action((id) => finish(async () => (await read()).show(await config(), id, json())));
 }
 
-function addDecision(changes: Command, [verb, does]: (typeof decisions)[number], {json}: Surroundings): void {
-  const command = changes.command(verb).description(does).argument('<change...>', 'their numbers');
+function addDecision(changes: Command, verb: (typeof decisions)[number], {json}: Surroundings): void {
+  const command = changes
+    .command(verb)
+    .description(decisionsDo[verb])
+    .argument('<change...>', 'their numbers');
   if (verb === 'cancel') command.option('--reason <text>', 'why, for those who look at it later');
   command.action((ids, given) =>
     finish(async () => (await decide()).decide(await config(), {verb, ids}, {...given, ...json()})),

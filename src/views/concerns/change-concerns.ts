@@ -1,4 +1,4 @@
-import type {LateChange, LateChanges, Lateness} from '../../warehouse/changes/change-health.ts';
+import type {LateChange, LateChanges, Lateness} from '../../warehouse/changes/reads/change-health.ts';
 import {formatDuration, formatNumber} from '../format.ts';
 
 export type LateChangeKind = `change-${Lateness}`;

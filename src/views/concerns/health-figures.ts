@@ -5,7 +5,7 @@ import {
   countChanges,
   type LateChanges,
   listLateChanges,
-} from '../../warehouse/changes/change-health.ts';
+} from '../../warehouse/changes/reads/change-health.ts';
 import {
   countFieldEvents,
   countOpenQuarantine,

@@ -1,9 +1,9 @@
-import type {OpenWish} from '../../warehouse/changes/change-log.ts';
 import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
+import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {Proof} from '../../warehouse/history/proofs.ts';
 import type {ChangeWriter, SweepWriter, Version, Writer} from '../../warehouse/history/versions.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
-import {nameState, showWanted} from '../change-words.ts';
+import {nameState, showWanted} from '../changes/change-words.ts';
 import {describeWriter, showValue, since} from './explain-words.ts';
 
 /** A time during which a field did not change, and the row was neither marked deleted nor came back. */

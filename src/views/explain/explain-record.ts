@@ -4,7 +4,7 @@ import {UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/spelling/nearest.ts';
 import type {Stream} from '../../streams/stream.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
-import {listOpenWishes} from '../../warehouse/changes/change-log.ts';
+import {listOpenWishes} from '../../warehouse/changes/reads/change-log.ts';
 import {listFieldNames, readAbsence, readLastProof} from '../../warehouse/history/proofs.ts';
 import {fieldColumns, readVersions, type Version} from '../../warehouse/history/versions.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';

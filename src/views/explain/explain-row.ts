@@ -1,7 +1,7 @@
-import type {OpenWish} from '../../warehouse/changes/change-log.ts';
+import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {NumberAnswer} from '../../warehouse/history/proofs.ts';
 import type {EditWriter, Version, Writer} from '../../warehouse/history/versions.ts';
-import {nameState, showWanted} from '../change-words.ts';
+import {nameState, showWanted} from '../changes/change-words.ts';
 import {describeWriter, showValue} from './explain-words.ts';
 
 /** Something that happened to a row. */

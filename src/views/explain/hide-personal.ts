@@ -2,7 +2,7 @@
 // that have a few values only, and every field without a column.
 
 import {allTables} from '../../streams/all-tables.ts';
-import type {OpenWish} from '../../warehouse/changes/change-log.ts';
+import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {FieldStory} from './explain-field.ts';
 import type {RecordStory, ToldValue} from './record-story.ts';
 

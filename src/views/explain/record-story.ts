@@ -1,6 +1,6 @@
 // The whole story of a record, at a moment: its values with their origins, what hangs on it, and every version.
 
-import {listOpenWishes, type OpenWish} from '../../warehouse/changes/change-log.ts';
+import {listOpenWishes, type OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import {listPromoted} from '../../warehouse/fields/list-fields.ts';
 import {type NumberAnswer, readDeletions} from '../../warehouse/history/proofs.ts';
 import {fieldColumns, type Version, type Writer} from '../../warehouse/history/versions.ts';

@@ -4,7 +4,7 @@
 import type {ChangeOperation} from '../../warehouse/changes/change.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
 import type {Sweep, SweepCounts, SweepEnd} from '../../warehouse/sweeps/sweep.ts';
-import {nameState} from '../change-words.ts';
+import {nameState} from '../changes/change-words.ts';
 import {formatElapsed, formatNumber} from '../format.ts';
 
 type NamedSweep = Pick<Sweep, 'sweepId' | 'stream' | 'windowName' | 'recordNumber'> & {

@@ -5,6 +5,7 @@ import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import type {ChangeClaim} from './claim-changes.ts';
+import {groupByChange} from './reads/group-by-change.ts';
 import type {alterations} from './tables/conflict-tables.ts';
 
 type Row = typeof alterations.$inferSelect;
@@ -58,12 +59,15 @@ export async function holdForKind(
   );
 }
 
-/** The service's alterations of a change. */
-export async function readAlterations(db: Queryable, changeId: string): Promise<KeptAlteration[]> {
-  const {rows} = await db.query<KeptAlteration>(
-    `SELECT ${selectColumns(keptColumns)}
-       FROM sync.alterations WHERE change_id = $1 ORDER BY alteration_id`,
-    [changeId],
+/** The service's alterations of some changes; absent where there is none. */
+export async function readAlterations(
+  db: Queryable,
+  changeIds: readonly string[],
+): Promise<ReadonlyMap<string, KeptAlteration[]>> {
+  const {rows} = await db.query<KeptAlteration & {changeId: string}>(
+    `SELECT change_id AS "changeId", ${selectColumns(keptColumns)}
+       FROM sync.alterations WHERE change_id = ANY ($1) ORDER BY alteration_id`,
+    [changeIds],
   );
-  return rows;
+  return groupByChange<KeptAlteration>(rows);
 }

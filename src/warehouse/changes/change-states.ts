@@ -4,6 +4,7 @@ export const settledStates = ['done', 'rejected', 'cancelled'] as const;
 export const changeStates = [...openStates, ...settledStates] as const;
 
 export type OpenState = (typeof openStates)[number];
+export type SettledState = (typeof settledStates)[number];
 export type ChangeState = (typeof changeStates)[number];
 
 export const changeOperations = ['create', 'update', 'delete'] as const;

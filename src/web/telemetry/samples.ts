@@ -1,7 +1,7 @@
 import type {HealthFigures} from '../../views/concerns/health-figures.ts';
 import type {AccountState} from '../../warehouse/accounts/accounts.ts';
-import type {Lateness} from '../../warehouse/changes/change-health.ts';
 import {openStates} from '../../warehouse/changes/change-states.ts';
+import type {Lateness} from '../../warehouse/changes/reads/change-health.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';
 import type {StreamFigures} from '../../warehouse/health/sweep-figures.ts';
 import type {SweepEnd} from '../../warehouse/sweeps/sweep.ts';

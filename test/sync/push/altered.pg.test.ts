@@ -6,10 +6,10 @@ import {drawChange} from '../../../src/commands/changes/draw-change.ts';
 import {drawChanges} from '../../../src/commands/changes/draw-changes.ts';
 import {pushAll} from '../../../src/commands/changes/push.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';
-import {readStory} from '../../../src/views/change-story.ts';
+import {readStory} from '../../../src/views/changes/change-story.ts';
 import {listAccounts} from '../../../src/warehouse/accounts/accounts.ts';
-import {listLateChanges} from '../../../src/warehouse/changes/change-health.ts';
-import {listChanges} from '../../../src/warehouse/changes/change-log.ts';
+import {listLateChanges} from '../../../src/warehouse/changes/reads/change-health.ts';
+import {listChanges} from '../../../src/warehouse/changes/reads/change-log.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

@@ -1,5 +1,7 @@
 import type {Action} from '../action.ts';
 import {addAccount, check, pause, resume} from './account-actions.ts';
+import {decideMany} from './changes/decide-many.ts';
+import {decideOne} from './changes/decide-one.ts';
 import {fetchRecord} from './fetch-record.ts';
 import {addKey, revokeKey} from './key-actions.ts';
 import {giveFieldName} from './name-field.ts';
@@ -11,6 +13,8 @@ export const actions: readonly Action[] = [
   approve,
   fetchRecord,
   giveFieldName,
+  ...decideOne,
+  decideMany,
   pause,
   resume,
   check,

@@ -3,6 +3,9 @@ import {accountsPage} from './accounts.ts';
 import {boardPage} from './business/board-page.ts';
 import {businessPage} from './business/index-page.ts';
 import {questionPage} from './business/question-page.ts';
+import {oneChange} from './changes/change-page.ts';
+import {changeList} from './changes/list-page.ts';
+import {changePreview} from './changes/preview-page.ts';
 import {fieldsPage} from './fields/fields-page.ts';
 import {health} from './health.ts';
 import {overview} from './overview/overview.ts';
@@ -22,6 +25,9 @@ export const pages: readonly Page[] = [
   searchPage,
   recordPage,
   fieldsPage,
+  changeList,
+  changePreview,
+  oneChange,
   accountsPage,
   health,
 ];

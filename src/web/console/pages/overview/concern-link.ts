@@ -19,7 +19,7 @@ const addresses: Partial<Readonly<Record<Concern['kind'], Address>>> = {
 export function linkOfConcern({kind, stream, account}: Concern, look: Look): string | null {
   const [, state] = /^change-(.+)$/.exec(kind) ?? [];
   const [path, filters = {}] =
-    state === undefined ? (addresses[kind] ?? [null]) : (['/changes', {needs: 'a person'}] as const);
+    state === undefined ? (addresses[kind] ?? [null]) : (['/changes', {state: 'needy'}] as const);
   if (path === null) return null;
   const of = look.seen.length > 1 ? account : undefined;
   return linkTo(look, path, {...filters, ...(path === '/sweeps' ? {stream} : {}), account: of});

@@ -15,7 +15,7 @@ export function drawNights({nights, streams, now}: OverviewStory, look: Look): S
     const accountId = look.seen.find(({name}) => name === account)?.accountId;
     const own = nights.filter((night) => night.stream === stream && night.accountId === accountId);
     const name = look.seen.length > 1 ? `${account}, ${stream}` : stream;
-    return html`<tr><th scope="row">${name}</th>${days.map((day) => drawDay(day, own, look))}</tr>`;
+    return html`<tr><th scope="row" class="strip">${name}</th>${days.map((day) => drawDay(day, own, look))}</tr>`;
   });
   return html`<div class="scroll" role="region" aria-label="The last thirty nights" tabindex="0"><table class="nights">
 <caption class="unseen">The verdict of the last full sweep of each day, from ${days[0]} to ${days.at(-1)}</caption>
@@ -26,9 +26,9 @@ export function drawNights({nights, streams, now}: OverviewStory, look: Look): S
 function drawDay(day: string, nights: readonly Night[], look: Look): SafeHtml {
   const night = nights.find((each) => each.day === day);
   if (night === undefined)
-    return html`<td><span class="unseen">${day}: none</span><span aria-hidden="true">·</span></td>`;
+    return html`<td class="day"><span class="unseen">${day}: none</span><span aria-hidden="true">·</span></td>`;
   const {sweepId, state} = night;
-  return html`<td><a class="night ${state}" href="${linkTo(look, `/sweeps/${sweepId}`)}" title="${day}: ${state}"><span class="unseen">${day}: ${state}</span><span aria-hidden="true">${signs[state] ?? '·'}</span></a></td>`;
+  return html`<td class="day"><a class="night ${state}" href="${linkTo(look, `/sweeps/${sweepId}`)}" title="${day}: ${state}"><span class="unseen">${day}: ${state}</span><span aria-hidden="true">${signs[state] ?? '·'}</span></a></td>`;
 }
 
 /** The last thirty days by a clock, the oldest first. */

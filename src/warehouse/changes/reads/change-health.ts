@@ -1,7 +1,7 @@
 // How many changes are under way, and which of them have waited too long. By the database's clock.
 
-import type {Queryable} from '../postgres/database.ts';
-import type {OpenState} from './change-states.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import type {OpenState} from '../change-states.ts';
 
 /** The changes of one account in one state. */
 export interface ChangeCount {
@@ -38,7 +38,8 @@ const alteredFor = "interval '7 days'";
 /** A person who is told of a hundred changes looks at the list. */
 const mostSingly = 100;
 
-const order: readonly Lateness[] = [
+/** The most urgent first. */
+export const latenesses: readonly Lateness[] = [
   'conflict',
   'altered',
   'rejected',
@@ -62,8 +63,8 @@ const isOvertaken = `
            WHERE later.row_id = change.row_id AND later.table_name = change.table_name
              AND later.change_id > change.change_id)`;
 
-/** $1: the accounts. */
-const selectLate = `
+/** Late changes: change_id, account_id, reason, lateness, since. $1: the accounts. */
+export const selectLate = `
        SELECT change_id, account_id, reason,
               CASE WHEN state IN ('pending', 'sending') THEN CASE WHEN failures > 0 THEN 'failing' ELSE 'untaken' END
                    WHEN state = 'in_doubt' THEN 'in-doubt' ELSE state END AS lateness,
@@ -125,7 +126,7 @@ export async function listLateChanges(db: Queryable, accountIds: readonly string
       ORDER BY account_id, lateness, since, change_id`,
     [accountIds],
   );
-  return rows.toSorted((one, other) => order.indexOf(one.lateness) - order.indexOf(other.lateness));
+  return rows.toSorted((one, other) => latenesses.indexOf(one.lateness) - latenesses.indexOf(other.lateness));
 }
 
 /** One late change; or all that are left, where there are very many. */

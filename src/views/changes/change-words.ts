@@ -1,7 +1,7 @@
-import type {Change} from '../warehouse/changes/change.ts';
-import type {ChangeState} from '../warehouse/changes/change-states.ts';
-import type {ChangeValue} from '../warehouse/changes/change-values.ts';
-import {showValue} from './explain/explain-words.ts';
+import type {Change} from '../../warehouse/changes/change.ts';
+import type {ChangeState} from '../../warehouse/changes/change-states.ts';
+import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
+import {showValue} from '../explain/explain-words.ts';
 
 /** `update customers 4711`; of a record without a number its key at the ERP, or its row: `create jobs (ERP-77)`, `create jobs, row 5`. */
 export function nameChange({
@@ -29,6 +29,24 @@ export function tellReason({state, reason, result}: Pick<Change, 'state' | 'reas
 
 export function nameState(state: ChangeState): string {
   return state.replace('_', ' ');
+}
+
+/** The reason for the state, or the change that it waits for. */
+export function tellWhy(change: Pick<Change, 'state' | 'reason' | 'result' | 'waitsFor'>): string {
+  const {state, waitsFor} = change;
+  if (waitsFor !== null && (state === 'pending' || state === 'held')) return `waits for change ${waitsFor}`;
+  return tellReason(change);
+}
+
+/** `change 12 is pending: a worker sends it, or fieldmirror push` @param state - the one that a decision has led to */
+export function tellDecided(changeId: string, state: ChangeState): string {
+  return `change ${changeId} is ${nameState(state)}${tellAfter(state)}`;
+}
+
+function tellAfter(state: ChangeState): string {
+  if (state === 'done') return ': accepted, and further changes of that kind go on';
+  if (state === 'pending') return ': a worker sends it, or fieldmirror push';
+  return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
 }
 
 /** A value of a change as a person reads it; of a password only that there is one. */

@@ -1,20 +1,19 @@
-import {UsageError} from '../base/errors.ts';
-import {type Account, listAccounts} from '../warehouse/accounts/accounts.ts';
-import {type KeptAlteration, readAlterations} from '../warehouse/changes/alterations.ts';
-import type {Change} from '../warehouse/changes/change.ts';
+import {UsageError} from '../../base/errors.ts';
+import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
+import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
+import type {Change} from '../../warehouse/changes/change.ts';
 import {
   type Attempt,
   type FieldConflict,
-  isOvertaken,
   readAttempts,
   readChange,
-  readConflicts,
   readWaiting,
-} from '../warehouse/changes/change-log.ts';
-import type {Queryable} from '../warehouse/postgres/database.ts';
+} from '../../warehouse/changes/reads/change-log.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {type NextStep, tellNext} from './change-next.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from './change-request.ts';
 import {maskChange} from './change-words.ts';
+import {readCircumstances} from './circumstances.ts';
 
 /** All facts about a change; passwords are masked. */
 export interface ChangeStory {
@@ -40,14 +39,9 @@ export interface ChangeStory {
 export async function readStory(db: Queryable, id: string): Promise<ChangeStory> {
   const change = await findChange(db, id);
   const accounts = await listAccounts(db);
-  const account = accounts.find(({accountId}) => accountId === change.accountId);
-  if (account === undefined) throw new TypeError(`change ${id}: every change has its account`);
-  const [clock] = (await db.query<{now: string}>('SELECT now() AS now')).rows;
-  const now = clock?.now ?? '';
-  const blocker = change.waitsFor === null ? null : await readChange(db, change.waitsFor);
-  const conflicts = await readConflicts(db, change.changeId);
-  const alterations = await readAlterations(db, change.changeId);
-  const around = {account, blocker, conflicts, alterations, isOvertaken: await isOvertaken(db, change), now};
+  const around = (await readCircumstances(db, [change], accounts)).get(change.changeId);
+  if (around === undefined) throw new TypeError(`change ${id}: every change has its circumstances`);
+  const {account, blocker, conflicts, alterations, now} = around;
   return {
     change: maskChange(change),
     account: account.name,

@@ -1,10 +1,10 @@
-import {RecordError} from '../base/errors.ts';
-import {allWrites, findWrites} from '../streams/all.ts';
-import {composeRequest, parentInPath, type Subject} from '../sync/push/send/request.ts';
-import type {Account} from '../warehouse/accounts/accounts.ts';
-import type {Change} from '../warehouse/changes/change.ts';
-import type {Queryable} from '../warehouse/postgres/database.ts';
-import {type Nesting, readParentNumbers} from '../warehouse/rows/numbers/parent-numbers.ts';
+import {RecordError} from '../../base/errors.ts';
+import {allWrites, findWrites} from '../../streams/all.ts';
+import {composeRequest, parentInPath, type Subject} from '../../sync/push/send/request.ts';
+import type {Account} from '../../warehouse/accounts/accounts.ts';
+import type {Change} from '../../warehouse/changes/change.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import {type Nesting, readParentNumbers} from '../../warehouse/rows/numbers/parent-numbers.ts';
 import {maskChange} from './change-words.ts';
 
 /** The request that would be sent for a change, byte for byte but for passwords. */
@@ -23,7 +23,8 @@ export interface Unplannable {
   readonly problem: string;
 }
 
-const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) =>
+/** The tables whose records hang on those of others. */
+export const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) =>
   parent === null ? [] : [{table: table.name, parent: parent.table, numberColumn: parent.numberColumn}],
 );
 

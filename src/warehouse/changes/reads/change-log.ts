@@ -1,11 +1,12 @@
 // Reads the changes made here and their fates; nothing here writes.
 
-import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
-import {type Change, changeColumns} from './change.ts';
-import type {ChangeState} from './change-states.ts';
-import type {attempts, changes} from './tables/change-tables.ts';
-import type {conflicts} from './tables/conflict-tables.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
+import {type Change, changeColumns} from '../change.ts';
+import type {ChangeState, SettledState} from '../change-states.ts';
+import type {attempts, changes} from '../tables/change-tables.ts';
+import type {conflicts} from '../tables/conflict-tables.ts';
+import {groupByChange} from './group-by-change.ts';
 
 /** The changes to list; null leaves a condition open. */
 export interface ChangeFilter {
@@ -74,6 +75,49 @@ export async function readChange(db: Queryable, changeId: string): Promise<Chang
   return rows[0] ?? null;
 }
 
+/** Changes by their numbers. */
+export async function readChanges(
+  db: Queryable,
+  changeIds: readonly string[],
+): Promise<ReadonlyMap<string, Change>> {
+  const {rows} = await db.query<Change>(
+    `SELECT ${changeColumns} FROM sync.changes WHERE change_id = ANY ($1)`,
+    [changeIds],
+  );
+  return new Map(rows.map((change) => [change.changeId, change]));
+}
+
+/** The numbers of changes next to one that may not be there, below and above. */
+export async function listNearestChanges(
+  db: Queryable,
+  changeId: string,
+  accountIds: readonly string[],
+): Promise<string[]> {
+  const {rows} = await db.query<{changeId: string}>(
+    `(SELECT change_id AS "changeId" FROM sync.changes WHERE change_id < $1 AND account_id = ANY ($2) ORDER BY change_id DESC LIMIT 2)
+      UNION ALL
+     (SELECT change_id FROM sync.changes WHERE change_id > $1 AND account_id = ANY ($2) ORDER BY change_id LIMIT 2)
+      ORDER BY 1`,
+    [changeId, accountIds],
+  );
+  return rows.map((row) => row.changeId);
+}
+
+/** How the latest changes that are over have ended. @param most - so many of them are looked at */
+export async function countLatestSettled(
+  db: Queryable,
+  accountIds: readonly string[],
+  most: number,
+): Promise<{readonly state: SettledState; readonly count: number}[]> {
+  const {rows} = await db.query<{state: SettledState; count: number}>(
+    `SELECT state, count(*)::integer AS count
+       FROM (SELECT state FROM sync.changes WHERE account_id = ANY ($1) AND NOT is_open ORDER BY change_id DESC LIMIT $2) AS latest
+      GROUP BY state ORDER BY array_position(ARRAY['done', 'rejected', 'cancelled'], state)`,
+    [accountIds, most],
+  );
+  return rows;
+}
+
 /** Changes to be sent and held ones, in the order of their making. @param after - number of a change */
 export async function listUnsent(
   db: Queryable,
@@ -118,12 +162,20 @@ export async function readAttempts(db: Queryable, changeId: string): Promise<Att
 
 /** Every conflict of a change, decided or not, the first first. */
 export async function readConflicts(db: Queryable, changeId: string): Promise<FieldConflict[]> {
-  const {rows} = await db.query<FieldConflict>(
-    `SELECT ${selectColumns(conflictColumns)}
-       FROM sync.conflicts WHERE change_id = $1 ORDER BY conflict_id`,
-    [changeId],
+  return (await readConflictsOf(db, [changeId])).get(changeId) ?? [];
+}
+
+/** The same of several changes; absent where there is none. */
+export async function readConflictsOf(
+  db: Queryable,
+  changeIds: readonly string[],
+): Promise<ReadonlyMap<string, FieldConflict[]>> {
+  const {rows} = await db.query<FieldConflict & {changeId: string}>(
+    `SELECT change_id AS "changeId", ${selectColumns(conflictColumns)}
+       FROM sync.conflicts WHERE change_id = ANY ($1) ORDER BY conflict_id`,
+    [changeIds],
   );
-  return rows;
+  return groupByChange<FieldConflict>(rows);
 }
 
 /** The changes that go on once this one is settled, the first of them, and how many there are. */
@@ -139,13 +191,19 @@ export async function readWaiting(
   return rows[0] ?? {count: 0, first: []};
 }
 
-/** Whether a later change of the same record has come after it. */
-export async function isOvertaken(db: Queryable, {changeId, table, rowId}: Change): Promise<boolean> {
-  const {rows} = await db.query(
-    'SELECT FROM sync.changes WHERE row_id = $1 AND table_name = $2 AND change_id > $3 LIMIT 1',
-    [rowId, table, changeId],
+/** Those of some changes after which a later change of the same record has come. */
+export async function listOvertaken(
+  db: Queryable,
+  changeIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const {rows} = await db.query<{changeId: string}>(
+    `SELECT change_id AS "changeId" FROM sync.changes AS change
+      WHERE change_id = ANY ($1)
+        AND EXISTS (SELECT FROM sync.changes AS later
+                     WHERE later.row_id = change.row_id AND later.table_name = change.table_name AND later.change_id > change.change_id)`,
+    [changeIds],
   );
-  return rows.length > 0;
+  return new Set(rows.map(({changeId}) => changeId));
 }
 
 const wishColumns = ['change_id', 'operation', 'fields', 'base', 'state', 'requested_at'] as const;

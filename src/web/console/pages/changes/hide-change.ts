@@ -1,0 +1,96 @@
+// Changes without what may be personal: values, and texts that the service or a person wrote.
+
+import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
+import type {ChangeLine} from '../../../../views/changes/change-list.ts';
+import type {FieldSides} from '../../../../views/changes/change-sides.ts';
+import type {ChangeGroup} from '../../../../views/changes/preview-decision.ts';
+import type {Change} from '../../../../warehouse/changes/change.ts';
+import type {ChangeResult, ChangeValues} from '../../../../warehouse/changes/change-values.ts';
+import {hidden} from '../../page.ts';
+
+/** Words of our own; every other reason may quote the service, or be typed by a person. */
+const ownWords = /^(waits for change \d+|the service altered [\w, ]+|changed on both sides: [\w, ]+)$/;
+
+export function hideLine(line: ChangeLine): ChangeLine {
+  const {what, why, next} = line;
+  return {
+    ...line,
+    what: hideBracket(what),
+    why: hideText(why),
+    next: next === null ? null : hideBracket(next),
+  };
+}
+
+export function hideChangeInFull(story: ChangeInFull): ChangeInFull {
+  const {change, blocker, request, attempts, conflicts, alterations, sides, next} = story;
+  return {
+    ...story,
+    change: hideChange(change),
+    blocker: blocker === null ? null : hideChange(blocker),
+    request: request === null || 'problem' in request ? request : {...request, body: hideBody(request.body)},
+    attempts: attempts.map((attempt) => ({
+      ...attempt,
+      request: hideBody(attempt.request),
+      answer: hideBody(attempt.answer),
+    })),
+    conflicts: conflicts.map((conflict) => ({
+      ...conflict,
+      baseValue: hidden,
+      warehouseValue: hidden,
+      serviceValue: hidden,
+    })),
+    alterations: alterations.map((alteration) => ({...alteration, sent: hidden, got: hidden})),
+    sides: sides.map(hideSides),
+    next: next === null ? null : {...next, text: hideBracket(next.text)},
+  };
+}
+
+function hideChange(change: Change): Change {
+  const {fields, base, reason, externalKey, result} = change;
+  return {
+    ...change,
+    fields: hideValues(fields),
+    base: hideValues(base),
+    reason: reason === null ? null : hideText(reason),
+    externalKey: externalKey === null ? null : hidden,
+    result: result === null ? null : hideResult(result),
+  };
+}
+
+function hideValues(values: ChangeValues): ChangeValues {
+  return Object.fromEntries(Object.keys(values).map((name) => [name, hidden]));
+}
+
+function hideResult({altered, tidied, ...result}: ChangeResult): ChangeResult {
+  const hide = (fields: NonNullable<ChangeResult['altered']>) =>
+    Object.fromEntries(Object.keys(fields).map((name) => [name, {sent: hidden, got: hidden}]));
+  return {
+    ...result,
+    ...(altered === undefined ? {} : {altered: hide(altered)}),
+    ...(tidied === undefined ? {} : {tidied: hide(tidied)}),
+  };
+}
+
+function hideSides(sides: FieldSides): FieldSides {
+  const values = ['base', 'wanted', 'row', 'service'] as const;
+  const known = values.filter((name) => sides[name] !== undefined);
+  return {...sides, ...Object.fromEntries(known.map((name) => [name, hidden]))};
+}
+
+/** A key at the ERP may be a name, and a reason is typed: `create customers (Ada Lovelace)`, `account acme is paused (call Ada)`. */
+function hideBracket(text: string): string {
+  return text.replace(/ \((?!in \d).*\)$/s, ` (${hidden})`);
+}
+
+function hideBody(text: string | null): string | null {
+  return text === null || text === '' ? text : hidden;
+}
+
+function hideText(text: string): string {
+  return text === '' || ownWords.test(text) ? text : hidden;
+}
+
+/** Why a change cannot be decided is our own words, but for a change that is held for a kind of value. */
+export function hideGroup(group: ChangeGroup): ChangeGroup {
+  return /^(expected |a later change )/.test(group.what) ? group : {...group, what: hidden};
+}

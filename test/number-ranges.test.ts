@@ -1,0 +1,23 @@
+import {expect, test} from 'vitest';
+import {readNumbers, writeNumbers} from '../src/base/memory/number-ranges.ts';
+
+test.each([
+  [[], ''],
+  [['7'], '7'],
+  [['3', '4', '5', '9', '11', '12'], '3-5,9,11-12'],
+  [['999999999999999998', '999999999999999999'], '999999999999999998-999999999999999999'],
+])('numbers are written in few characters, and read back: %j', (numbers, text) => {
+  expect(writeNumbers(numbers)).toBe(text);
+  expect(readNumbers(text, 10)).toEqual(numbers);
+});
+
+test.each(['x', '0', '1,', '1--2', '5-3', ' 1', '1-2-3', '1;2', '-1', '1e3', '1-999999999999999999'])(
+  'a text that is no list of at most ten numbers is none: %s',
+  (text) => expect(readNumbers(text, 10)).toBeNull(),
+);
+
+test('no more numbers are read than are allowed, in one range or in several', () => {
+  expect(readNumbers('1-10', 10)).toHaveLength(10);
+  expect(readNumbers('1-11', 10)).toBeNull();
+  expect(readNumbers('1-5,7-12', 10)).toBeNull();
+});

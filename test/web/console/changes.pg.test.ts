@@ -1,0 +1,284 @@
+// The pages of the console about changes: the list, one change, and what a decision about many would do.
+
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {type ChangesPlace, openPlace} from './changes-place.ts';
+
+let place: ChangesPlace;
+beforeEach(async () => {
+  place = await openPlace();
+});
+afterEach(() => place?.close());
+
+const hostile = `<img src=x onerror=alert(1)>`;
+
+/** The numbers of the changes on a page, in their order. */
+function numbersOn({text}: {readonly text: string}): string[] {
+  return [...text.matchAll(/<td><a href="\/changes\/(\d+)/g)].map(([, id = '']) => id);
+}
+
+describe('the list', () => {
+  test('shows first what needs a person, the most urgent first, then what is open, then what is over, the latest first', async () => {
+    const [done, later, held, pending, rejected, conflict] = [
+      await place.edit(1, `phone_number = '1'`),
+      await place.edit(2, `phone_number = '2'`),
+      await place.edit(3, `phone_number = '3'`),
+      await place.make(
+        `INSERT INTO warehouse.tasks (account_id, name) VALUES (${place.account.accountId}, 'x')`,
+      ),
+      await place.make(
+        `UPDATE warehouse.employees SET name = 'y' WHERE account_id = ${place.account.accountId} AND employee_number = 1`,
+      ),
+      await place.make(
+        `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId} AND job_number = 11`,
+      ),
+    ];
+    for (const id of [done, later]) await place.set(id, `state = 'done', settled_at = now()`);
+    await place.set(held, `state = 'held'`);
+    await place.set(rejected, `state = 'rejected', settled_at = now(), reason = '422: no'`);
+    await place.putInConflict(conflict, {name: 'theirs'});
+    const viewer = await place.person({role: 'viewer'});
+    const page = await viewer.get('/changes');
+    expect(numbersOn(page)).toEqual([conflict, rejected, held, pending, later, done]);
+    const {counts} = await viewer.json('/changes');
+    expect(counts.needy).toBe(3);
+    expect(counts.settled).toEqual([
+      {state: 'done', count: 2},
+      {state: 'rejected', count: 1},
+    ]);
+    expect(numbersOn(await viewer.get('/changes?state=needy'))).toEqual([conflict, rejected, held]);
+    expect(page.text).toContain('href="/changes?state=needy">needs a person 3</a>');
+    expect(page.text).toContain('nothing is sent until somebody releases it');
+  });
+
+  test('has the states, reasons and next steps of the terminal', async () => {
+    const first = await place.edit(1, `phone_number = '1'`);
+    await place.set(first, `state = 'held'`);
+    const second = await place.edit(1, `phone_number = '2'`);
+    const {changes, underWay} = await (await place.person()).json('/changes');
+    expect(underWay).toEqual(['acme: 1 change to carry']);
+    expect(changes).toMatchObject([
+      {
+        changeId: first,
+        what: 'update customers 1',
+        outcome: 'held',
+        next: 'nothing is sent until somebody releases it',
+      },
+      {
+        changeId: second,
+        outcome: 'pending',
+        why: `waits for change ${first}`,
+        next: `it is sent once change ${first} is done, which is held now`,
+        fields: ['phone_number'],
+        application: 'test',
+      },
+    ]);
+  });
+
+  test('is filtered by state, table, author and age, and says which filters there are', async () => {
+    const customer = await place.edit(1, `phone_number = '1'`);
+    const job = await place.make(
+      `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId} AND job_number = 11`,
+    );
+    await place.set(job, `state = 'held', application = 'crm', requested_at = now() - interval '2 days'`);
+    const viewer = await place.person({role: 'viewer'});
+    const found = async (filter: string) => numbersOn(await viewer.get(`/changes?${filter}`));
+    expect(await found('state=held')).toEqual([job]);
+    expect(await found('state=pending')).toEqual([customer]);
+    expect(await found('table=customers')).toEqual([customer]);
+    expect(await found('by=crm')).toEqual([job]);
+    expect(await found('age=1d')).toEqual([customer]);
+    expect(await found('age=over-1d')).toEqual([job]);
+    expect(await found('age=over-1d&state=pending')).toEqual([]);
+    const refused = await viewer.get('/changes?state=heldd');
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('needy, held, pending');
+    expect(refused.text).toContain('did you mean');
+  });
+
+  test('finds what the service altered', async () => {
+    const [altered, plain] = [
+      await place.edit(1, `phone_number = '1'`),
+      await place.edit(2, `phone_number = '2'`),
+    ];
+    await place.set(plain, `state = 'done', settled_at = now()`);
+    await place.set(
+      altered,
+      `state = 'done', settled_at = now(), result = '{"altered": {"phone_number": {"sent": "1", "got": "2"}}}'`,
+    );
+    const page = await (await place.person()).get('/changes?state=altered');
+    expect(numbersOn(page)).toEqual([altered]);
+    expect(page.text).toContain('the service altered phone_number');
+  });
+
+  test('goes on page by page, and shows each change once', async () => {
+    await place.pool.query(
+      `INSERT INTO warehouse.tasks (account_id, name) SELECT $1, 'task ' || n FROM generate_series(1, 130) AS n`,
+      [place.account.accountId],
+    );
+    await place.pool.query(`UPDATE sync.changes SET state = 'held' WHERE change_id % 4 = 0`);
+    await place.pool.query(
+      `UPDATE sync.changes SET number = 1000 + change_id, state = 'done', settled_at = now() WHERE change_id % 4 = 1`,
+    );
+    const viewer = await place.person({role: 'viewer'});
+    const seen: string[] = [];
+    let next: string | undefined = '/changes?table=tasks';
+    while (next !== undefined) {
+      const page = await viewer.get(next);
+      seen.push(...numbersOn(page));
+      next = /href="([^"]+)" rel="next"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&');
+    }
+    expect(seen).toHaveLength(130);
+    expect(new Set(seen).size).toBe(130);
+    const {rows} = await place.pool.query(
+      `SELECT change_id AS id FROM sync.changes WHERE state = 'done' ORDER BY change_id DESC`,
+    );
+    expect(seen.slice(-rows.length)).toEqual(rows.map(({id}) => id));
+  });
+
+  test('shows nothing of an account that the viewer may not see', async () => {
+    const {accountId} = place.stranger;
+    const strange = await place.edit(1, `phone_number = '1'`, {accountId});
+    const viewer = await place.person({role: 'viewer'});
+    expect(numbersOn(await viewer.get('/changes'))).toEqual([]);
+    expect((await viewer.get(`/changes/${strange}`)).status).toBe(404);
+    const admin = await place.person({role: 'admin'});
+    expect(numbersOn(await admin.get('/changes'))).toEqual([strange]);
+    expect(numbersOn(await admin.get('/changes?account=acme'))).toEqual([]);
+  });
+});
+
+describe('one change', () => {
+  test('tells base, wish, row and service side by side, and what a person can do', async () => {
+    const id = await place.edit(1, `phone_number = '555-0199', name = 'Acme Ltd'`);
+    await place.putInConflict(id, {phone_number: '555-0300'});
+    const operator = await place.person();
+    const story = await operator.json(`/changes/${id}`);
+    expect(story.sides).toMatchObject([
+      {field: 'name', base: 'Acme', wanted: 'Acme Ltd', row: 'Acme Ltd', isFought: false},
+      {
+        field: 'phone_number',
+        base: '555-0100',
+        wanted: '555-0199',
+        row: '555-0199',
+        service: '555-0300',
+        isFought: true,
+      },
+    ]);
+    expect(story.decisions).toEqual(['take service', 'take warehouse']);
+    const {text} = await operator.get(`/changes/${id}`);
+    expect(text).toContain(`action="/changes/${id}/resolve"`);
+    expect(text).toContain(`action="/changes/${id}/cancel"`);
+    expect(text).toContain('href="/records/customers/1"');
+    const viewer = await place.person({role: 'viewer'});
+    const seen = await viewer.get(`/changes/${id}`);
+    expect(seen.text).not.toContain(`action="/changes/`);
+    expect(seen.text).toContain(`fieldmirror changes resolve ${id} --take service`);
+  });
+
+  test('tells each request and its answer, and the request that would be sent', async () => {
+    const id = await place.edit(1, `phone_number = '555-0199'`);
+    await place.pool.query(
+      `INSERT INTO sync.attempts (change_id, fence, method, path, request, ended_at, outcome, status, answer)
+       VALUES ($1, 1, 'PUT', '/customers/1.xml', '<customer>first try</customer>', now() + interval '2 s', 'not-sent', 503, 'try later')`,
+      [id],
+    );
+    const {text} = await (await place.person()).get(`/changes/${id}`);
+    expect(text).toContain('&lt;customer&gt;first try&lt;/customer&gt;');
+    expect(text).toContain('answered 503, after 2 s');
+    expect(text).toContain('try later');
+    expect(text).toContain('PUT /customers/1.xml');
+    expect(text).toContain('&lt;phone_number&gt;555-0199&lt;/phone_number&gt;');
+  });
+
+  test('leads to the change that it waits for and to those that wait for it, and of a note to the record it hangs on', async () => {
+    const first = await place.edit(1, `phone_number = '1'`);
+    await place.set(first, `state = 'held'`);
+    const second = await place.edit(1, `phone_number = '2'`);
+    const note = await place.make(
+      `UPDATE warehouse.job_notes SET note = 'n' WHERE account_id = ${place.account.accountId}`,
+    );
+    const viewer = await place.person({role: 'viewer'});
+    expect((await viewer.get(`/changes/${second}`)).text).toMatch(
+      new RegExp(`waits for</dt><dd><a href="/changes/${first}"`),
+    );
+    expect((await viewer.get(`/changes/${first}`)).text).toMatch(
+      new RegExp(`holds up</dt><dd><a href="/changes/${second}"`),
+    );
+    expect((await viewer.get(`/changes/${note}`)).text).toContain('href="/records/jobs/11"');
+  });
+
+  test('that is not there names its neighbours', async () => {
+    const id = await place.edit(1, `phone_number = '1'`);
+    const viewer = await place.person({role: 'viewer'});
+    const page = await viewer.get('/changes/999999');
+    expect(page.status).toBe(404);
+    expect(page.text).toContain(`href="/changes/${id}"`);
+    for (const wrong of ['0', 'x', '1%27', '99999999999999999999'])
+      expect((await viewer.get(`/changes/${wrong}`)).status).toBe(404);
+  });
+
+  test('keeps hostile text as text', async () => {
+    const id = await place.edit(1, `name = '${hostile}'`);
+    await place.set(id, `application = '${hostile}', external_key = '${hostile}'`);
+    await place.set(id, `state = 'rejected', settled_at = now(), reason = '422: ${hostile}'`);
+    const operator = await place.person();
+    for (const path of [
+      '/changes',
+      `/changes/${id}`,
+      `/changes/preview?c${id}=on&choice=retry`,
+      `/changes?by=${encodeURIComponent(`"${hostile}`)}`,
+    ]) {
+      const {status, text} = await operator.get(path);
+      expect(status).toBe(200);
+      expect(text).not.toContain('<img');
+    }
+    expect((await operator.get(`/changes/${id}`)).text).toContain('&lt;img');
+  });
+
+  test('never tells a password', async () => {
+    const {accountId} = place.account;
+    const id = await place.edit(1, `phone_number = '1'`);
+    await place.pool.query(
+      `UPDATE sync.changes SET table_name = 'employees', row_id = (SELECT row_id FROM warehouse.employees WHERE account_id = $2 AND employee_number = 1),
+              fields = '{"username": "ann", "password": "hunter-2-secret"}', base = '{"username": null, "password": "older-secret"}' WHERE change_id = $1`,
+      [id, accountId],
+    );
+    const operator = await place.person();
+    const texts = [
+      (await operator.get(`/changes/${id}`)).text,
+      JSON.stringify(await operator.json(`/changes/${id}`)),
+      JSON.stringify(await operator.json('/changes')),
+    ];
+    for (const text of texts) expect(text).not.toMatch(/hunter-2|older-secret/);
+    expect(texts[0]).toContain('(set)');
+  });
+
+  test('hides values, reasons, requests and keys from those who are not to see personal data', async () => {
+    const id = await place.edit(1, `name = 'Secret Ltd', external_key = 'Secret key'`);
+    await place.set(id, `external_key = 'Secret key'`);
+    await place.putInConflict(id, {name: 'Secret other'});
+    await place.pool.query(
+      `INSERT INTO sync.attempts (change_id, fence, method, path, request, ended_at, outcome, status, answer)
+       VALUES ($1, 1, 'PUT', '/customers/1.xml', '<name>Secret Ltd</name>', now(), 'refused', 422, 'Secret Ltd is taken')`,
+      [id],
+    );
+    const refused = await place.make(
+      `INSERT INTO warehouse.tasks (account_id, external_key, name) VALUES (${place.account.accountId}, 'Secret task', 'Secret')`,
+    );
+    await place.set(refused, `state = 'rejected', settled_at = now(), reason = '422: Secret is taken'`);
+    const pending = await place.edit(2, `name = 'Secret pending'`);
+    const masked = await place.person({masks: true});
+    for (const path of [
+      '/changes',
+      `/changes/${id}`,
+      `/changes/${refused}`,
+      `/changes/${pending}`,
+      `/changes/preview?c${id}=on&choice=hold`,
+    ]) {
+      expect((await masked.get(path)).text).not.toContain('Secret');
+      expect(JSON.stringify(await masked.json(path))).not.toContain('Secret');
+      expect(JSON.stringify(await masked.json(path))).not.toContain('Acme');
+    }
+    expect((await masked.get(`/changes/${id}`)).text).toContain('changed on both sides: name');
+  });
+});
