@@ -1,4 +1,4 @@
-// Rows are found by words: an index over an array of words takes a third of what trigrams take, and needs no extension,
+// Rows are found by words: an index over an array of words takes less than half of what trigrams take, and needs no extension,
 // which a role may not be allowed to make. A word is found by its beginning. Phone numbers are words that are read from
 // their end, so that a number without its area code is the beginning of one. See docs/scale.md "Finding a record".
 
