@@ -31,7 +31,7 @@ export function describeIssue(issue: Issue, given: unknown): Problem[] {
 
 function describeUnknown(path: readonly string[], key: string): string {
   const section = allSections.find(({name}) => name === path[0]);
-  const advice = section?.advice?.[key];
+  const advice = Object.entries(section?.advice ?? {}).find(([known]) => known === key)?.[1];
   if (advice !== undefined) return `there is no such key; ${advice}`;
   const known = listKeys(path);
   return `there is no such key${nearest(key, known)}; there are ${known.join(', ')}`;

@@ -1,5 +1,6 @@
 import {z} from 'zod';
 import {
+  deleteInsightSettings,
   type InsightSettings,
   listInsightSettings,
   writeInsightSettings,
@@ -61,12 +62,15 @@ export const insightSection: Section = {
   apply: async (db, change) => {
     for (const {path, after} of listChanged<Insight>(change, 1)) {
       const [account = ''] = path;
-      await writeInsightSettings(db, account, {
-        currency: after?.currency ?? null,
-        workingHours: after?.working_hours ?? null,
-        repeatVisitDays: after?.repeat_visit_days ?? null,
-        onTimeGraceMinutes: after?.on_time_grace_minutes ?? null,
-      });
+      // A row in which nothing is set says no more than none.
+      if (after === null || Object.keys(after).length === 0) await deleteInsightSettings(db, account);
+      else
+        await writeInsightSettings(db, account, {
+          currency: after.currency ?? null,
+          workingHours: after.working_hours ?? null,
+          repeatVisitDays: after.repeat_visit_days ?? null,
+          onTimeGraceMinutes: after.on_time_grace_minutes ?? null,
+        });
     }
   },
 };

@@ -38,3 +38,11 @@ export async function writeInsightSettings(
     [account, currency, workingHours, repeatVisitDays, onTimeGraceMinutes],
   );
 }
+
+/** Lets an account be one of which nothing is told. */
+export async function deleteInsightSettings(db: Queryable, account: string): Promise<void> {
+  await db.query(
+    'DELETE FROM mart.settings USING sync.accounts AS held WHERE held.account_id = account_key AND held.name = $1',
+    [account],
+  );
+}
