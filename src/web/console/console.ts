@@ -69,8 +69,8 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
     for (const action of actions) addAction(app, action, deps);
     app.get('/live', async (request, reply) => {
       viewerOf(request);
-      const {of = ''} = request.query as Readonly<Record<string, string>>;
-      await live.follow(reply, new Set(of.split(',')));
+      const {of = '', since = ''} = request.query as Readonly<Record<string, string>>;
+      await live.follow(reply, new Set(of.split(',')), Number(since) || 0);
     });
     app.addHook('preClose', async () => live.close());
   });

@@ -1,5 +1,6 @@
 // Changes on the warehouse of a console, as an ERP makes them; the effects of a worker are set by hand.
 
+import type {ConsoleOptions} from '../../../src/web/console/serve/console-deps.ts';
 import {openPlace as openConsole, type Place} from './place.ts';
 
 export interface ChangesPlace extends Place {
@@ -17,8 +18,9 @@ export interface ChangesPlace extends Place {
   lastAudit(): Promise<any>;
 }
 
-export async function openPlace(): Promise<ChangesPlace> {
-  const place = await openConsole();
+/** @param options - how the console is set up */
+export async function openPlace(options: Partial<ConsoleOptions> = {}): Promise<ChangesPlace> {
+  const place = await openConsole(options);
   const {pool, account} = place;
   const make = async (statement: string) => {
     await pool.query(statement);

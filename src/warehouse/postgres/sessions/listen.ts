@@ -6,6 +6,8 @@ const keepAliveAfterMs = 10_000;
 
 interface Listening {
   readonly onNotice: (payload: string) => void;
+  /** Told each time that a session listens: notices given before were not heard. */
+  readonly onListening?: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -31,7 +33,7 @@ export async function listen(
 async function listenOnce(
   databaseUrl: string,
   channel: string,
-  {onNotice, signal}: Listening,
+  {onNotice, onListening, signal}: Listening,
 ): Promise<void> {
   const client = new pg.Client({
     connectionString: databaseUrl,
@@ -48,6 +50,7 @@ async function listenOnce(
   try {
     await client.connect();
     await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+    onListening?.();
     await broken.promise;
   } finally {
     signal.removeEventListener('abort', stop);

@@ -9,7 +9,7 @@ const mostDrawn = 300;
 /** A chart with its title, the sentence that says what it shows, and the table behind it. */
 export function drawFigure(chart: Chart): SafeHtml {
   const {title, sentence, names, series} = chart;
-  return html`<figure class="card"><h3>${title}</h3>
+  return html`<figure class="card"><strong>${title}</strong>
     ${html.raw`${drawOnce(chart)}`}
     <figcaption>${sentence}</figcaption>
     <details><summary>As a table</summary>${drawTable({

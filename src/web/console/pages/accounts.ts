@@ -54,7 +54,7 @@ export const accountsPage = definePage<Story>({
 function drawAccounts({accounts, workers}: Story, look: Look): SafeHtml {
   return drawTable({
     caption: 'Accounts that are mirrored here',
-    columns: ['account', 'state', 'at', 'zone', 'token', 'served by', ''],
+    columns: ['account', 'state', 'at', 'zone', 'token', 'served by', 'steps'],
     rows: accounts.map((account) => [
       account.name,
       html`${drawState(account.state)}${account.stateReason === null ? '' : html`<small>${account.stateReason}</small>`}`,
@@ -111,7 +111,7 @@ function drawAdding(look: Look): SafeHtml | string {
 function drawKeys(keys: readonly ApiKey[], look: Look): SafeHtml {
   return drawTable({
     caption: 'Keys of the console and the HTTP API',
-    columns: ['key', 'account', 'role', 'made by', 'last used', ''],
+    columns: ['key', 'account', 'role', 'made by', 'last used', 'steps'],
     rows: keys.map(({name, account, role, masks, createdBy, lastUsedAt, revokedAt}) => [
       name,
       account ?? 'all',

@@ -17,7 +17,7 @@ export const health: Page = definePage({
     <p class="lead">${summarise(checks)}</p>
     ${drawTable({
       caption: 'Every dependency, checked just now',
-      columns: ['', 'checked', 'found'],
+      columns: ['verdict', 'checked', 'found'],
       rows: checks.map(({what, state, found}) => [drawMark(tones[state], state), what, found]),
       none: 'Nothing was checked.',
     })}`,

@@ -21,7 +21,11 @@ export class Live {
   readonly #databaseUrl: string;
   readonly #log: Logger;
   readonly #streams = new Set<Stream>();
+  /** When each table was last told of, in milliseconds of this machine's clock. */
+  readonly #toldAt = new Map<string, number>();
   #listening: AbortController | null = null;
+  /** Since when notices are heard; never, while no session listens. */
+  #hearsSince = Number.POSITIVE_INFINITY;
 
   /** @param databaseUrl - of sessions of our own: no pooler in between */
   constructor(databaseUrl: string, log: Logger) {
@@ -29,8 +33,12 @@ export class Live {
     this.#log = log;
   }
 
-  /** Keeps a stream of events open until its page goes away. @param moving - names of tables */
-  async follow(reply: FastifyReply, moving: ReadonlySet<string>): Promise<void> {
+  /**
+   * Keeps a stream of events open until its page goes away.
+   * @param moving - names of tables
+   * @param drawnAt - when the page was drawn: what moved since is told at once
+   */
+  async follow(reply: FastifyReply, moving: ReadonlySet<string>, drawnAt: number): Promise<void> {
     reply.hijack();
     const {raw} = reply;
     raw.writeHead(200, {
@@ -42,6 +50,7 @@ export class Live {
     const stream: Stream = {reply, moving, waiting: null};
     this.#streams.add(stream);
     this.#listen();
+    if (this.#hearsSince < Number.POSITIVE_INFINITY && this.#hasMissed(moving, drawnAt)) tell(stream);
     const beat = setInterval(() => raw.write(': still here\n\n'), keepAliveMs);
     await once(raw, 'close');
     clearInterval(beat);
@@ -62,6 +71,7 @@ export class Live {
     void listen(this.#databaseUrl, channel, {
       signal: this.#listening.signal,
       onNotice: (table) => this.#tell(table),
+      onListening: () => this.#catchUp(),
       onFailure: (error) => this.#log.warn({reason: String(error)}, 'pages are not told of what moves'),
     });
   }
@@ -69,15 +79,30 @@ export class Live {
   #stop(): void {
     this.#listening?.abort();
     this.#listening = null;
+    this.#hearsSince = Number.POSITIVE_INFINITY;
+  }
+
+  /** Nothing was heard until now: whatever is open looks once. */
+  #catchUp(): void {
+    this.#hearsSince = Date.now();
+    for (const stream of this.#streams) tell(stream);
+  }
+
+  #hasMissed(moving: ReadonlySet<string>, drawnAt: number): boolean {
+    return (
+      drawnAt < this.#hearsSince || [...moving].some((table) => (this.#toldAt.get(table) ?? 0) >= drawnAt)
+    );
   }
 
   #tell(table: string): void {
-    for (const stream of this.#streams) {
-      if (!stream.moving.has(table) || stream.waiting !== null) continue;
-      stream.waiting = setTimeout(() => {
-        stream.waiting = null;
-        stream.reply.raw.write('event: moved\ndata: \n\n');
-      }, restMs);
-    }
+    this.#toldAt.set(table, Date.now());
+    for (const stream of this.#streams) if (stream.moving.has(table)) tell(stream);
   }
+}
+
+function tell(stream: Stream): void {
+  stream.waiting ??= setTimeout(() => {
+    stream.waiting = null;
+    stream.reply.raw.write('event: moved\ndata: \n\n');
+  }, restMs);
 }

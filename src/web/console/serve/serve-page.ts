@@ -78,7 +78,7 @@ async function send(reply: FastifyReply, {page, story, look, asked, said}: Drawn
     look,
     said,
     elsewhere: page.elsewhere(asked, story),
-    live: page.moving.length === 0 ? null : `/live?of=${page.moving.join(',')}`,
+    live: page.moving.length === 0 ? null : `/live?of=${page.moving.join(',')}&since=${Date.parse(look.now)}`,
   });
   return await reply.type('text/html; charset=utf-8').send(drawn);
 }

@@ -60,7 +60,7 @@ function drawFreshness(streams: readonly Freshness[], look: Look): SafeHtml {
     columns: [
       ...(hasSeveral ? ['account'] : []),
       'stream',
-      '',
+      'verdict',
       'proven complete as of',
       'may become',
       'next full sweep',
