@@ -13,9 +13,10 @@ interface Drawing {
   readonly isStacked?: boolean;
 }
 
-const ages = {up_to_7: 'area', up_to_30: 'area', up_to_60: 'area', older: 'area'} as const;
+const ages = {up_to_7_days: 'area', up_to_30_days: 'area', up_to_60_days: 'area', older: 'area'} as const;
 
-const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
+/** By question; a test holds each column against those of the answer. */
+export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
   ask_revenue_by_week: {along: 'week', series: {revenue: 'bar', four_week_mean: 'line'}},
   ask_revenue_by_month: {along: 'month', series: {revenue: 'bar', a_year_before: 'line'}},
   ask_backlog: {along: 'date', series: {open_jobs: 'line'}},
@@ -35,23 +36,21 @@ const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
 };
 
 /** More bars than these cannot be told apart. */
-const most = 60;
+export const mostDrawn = 60;
 
 /** @returns null where the answer has no chart, or nothing to draw */
 export function pictureOf({name, question, definition}: Question, {json}: Answer): Chart | null {
   const drawing = drawings[name];
   if (drawing === undefined || json.rows.length === 0) return null;
   const {along, series, isStacked = false} = drawing;
-  const held = Object.entries(series).filter(([column]) => json.columns.includes(column));
-  if (held.length === 0 || !json.columns.includes(along)) return null;
   // Answers begin with the newest; a chart goes from left to right.
-  const rows = json.rows.slice(0, most).toSorted((one, other) => compare(one[along], other[along]));
+  const rows = json.rows.slice(0, mostDrawn).toSorted((one, other) => compare(one[along], other[along]));
   return {
     form: 'columns',
     title: question,
     sentence: definition,
     names: rows.map((row) => String(row[along] ?? '')),
-    series: held.map(([column, kind]) => ({
+    series: Object.entries(series).map(([column, kind]) => ({
       name: column.replaceAll('_', ' '),
       kind,
       values: rows.map((row) => toNumber(row[column])),

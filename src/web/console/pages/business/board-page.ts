@@ -2,6 +2,7 @@ import {html} from '@remix-run/html-template';
 import {questions} from '../../../../insight/questions/questions.ts';
 import {wordOf} from '../../../../views/answers/answer-question.ts';
 import {type Board, boards} from '../../../../views/answers/boards.ts';
+import {mostDrawn} from '../../../../views/answers/picture.ts';
 import {readAnswers, type Told} from '../../../../views/answers/read-answers.ts';
 import type {Account} from '../../../../warehouse/accounts/accounts.ts';
 import {linkTo} from '../../look.ts';
@@ -28,7 +29,7 @@ export const boardPage = definePage<Story>({
     const board = boards.find(({name}) => name === params.board);
     if (board === undefined) throw notThere(`page ${JSON.stringify(params.board)}`, boards.map(wayTo));
     const account: Account = chooseOne(accounts);
-    const wanted = {accountKey: account.accountId, asOf: query['as-of'], isMasked: masks, limit: shownRows};
+    const wanted = {accountKey: account.accountId, asOf: query['as-of'], isMasked: masks, limit: mostDrawn};
     const asked = board.questions.flatMap((name) => questions.filter((question) => question.name === name));
     return {board, account: account.name, told: await readAnswers(db, asked, wanted)};
   },
@@ -36,10 +37,13 @@ export const boardPage = definePage<Story>({
   draw: ({board, account, told}, look) => html`
     <p>${board.sentence}${look.seen.length > 1 ? ` Account ${account}.` : ''}</p>
     ${drawMoment(look)}
-    <p>${boards.map(({name, title}) => html`<a href="${linkTo(look, `/business/${name}`, {'as-of': look.query['as-of']})}">${title}</a> `)}</p>
+    <nav class="boards" aria-label="Pages of the business">${boards.map(
+      ({name, title}) =>
+        html`<a href="${linkTo(look, `/business/${name}`, {'as-of': look.query['as-of']})}"${name === board.name ? html` aria-current="page"` : ''}>${title}</a>`,
+    )}</nav>
     ${told.map(
       (each) =>
-        html`<section><h2><a href="${linkToQuestion(look, each.question)}">${each.question.question}</a></h2>${drawTold(each, look)}</section>`,
+        html`<section><h2><a href="${linkToQuestion(look, each.question)}">${each.question.question}</a></h2>${drawTold(each, look, shownRows)}</section>`,
     )}`,
   elsewhere: ({params}) => {
     const names = boards.find(({name}) => name === params.board)?.questions ?? [];

@@ -18,22 +18,33 @@ export function linkToQuestion(
   return linkTo(look, `/business/${as}/${wordOf(question)}`, {'as-of': look.query['as-of']});
 }
 
-/** An answer: its chart where it has one, its rows, what is counted, and how far it can be trusted. */
-export function drawTold(told: Told, look: Look): SafeHtml {
+/**
+ * An answer: its chart where it has one, its rows, what is counted, and how far it can be trusted.
+ * @param shownRows - so many rows, and none beside a chart, which has them in its table; left out: all, and the chart
+ */
+export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
   const {question} = told;
   if ('missing' in told) return html`<p>${drawMark('warning', 'not set')} ${told.missing}</p>`;
   const {answered} = told;
   const {json, drawn} = answered.answer;
   const chart = pictureOf(question, answered.answer);
+  const cells = chart !== null && shownRows !== undefined ? [] : drawn.cells.slice(0, shownRows);
+  const hasMore = json.isCutOff || cells.length < drawn.cells.length;
   return html`
     ${chart === null ? '' : drawFigure(chart)}
-    ${drawTable({
-      caption: question.question,
-      columns: drawn.head.map((head, at) => (drawn.numbers.includes(at) ? {head, kind: 'number'} : head)),
-      rows: drawn.cells,
-      none: 'Nothing.',
-    })}
-    ${json.isCutOff ? html`<p><a href="${linkToQuestion(look, question)}">All rows</a></p>` : ''}
+    ${
+      chart !== null && cells.length === 0
+        ? ''
+        : drawTable({
+            caption: question.question,
+            columns: drawn.head.map((head, at) =>
+              drawn.numbers.includes(at) ? {head, kind: 'number'} : head,
+            ),
+            rows: cells,
+            none: 'Nothing.',
+          })
+    }
+    ${hasMore ? html`<p><a href="${linkToQuestion(look, question)}">All rows</a></p>` : ''}
     <details><summary>What is counted</summary><p>${question.definition}</p><p class="quiet">${question.caveats}</p>
     <p>${drawTrust(answered, look)} <a href="${linkToQuestion(look, question, 'csv')}">CSV</a></p></details>`;
 }
