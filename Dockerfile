@@ -19,4 +19,5 @@ COPY migrations migrations
 RUN mkdir .fieldmirror && chown node:node .fieldmirror
 USER node
 ENTRYPOINT ["node", "--max-semi-space-size=8", "dist/main.js"]
-CMD ["start"]
+EXPOSE 8086
+CMD ["start", "--host", "0.0.0.0"]
