@@ -11,6 +11,8 @@ export interface KnownNames {
   has(hostname: string): boolean;
   /** Whether it listens on this machine alone. */
   readonly areOwn: boolean;
+  /** Name and port of the address that people use; null where it is none of its own. */
+  readonly publicHost: string | null;
 }
 
 /**
@@ -20,5 +22,9 @@ export interface KnownNames {
 export function listKnownNames(host: string, publicUrl: URL | null): KnownNames {
   const given = isIP(host) === 6 ? `[${host}]` : host;
   const known = new Set([...ownNames, given, ...(publicUrl === null ? [] : [publicUrl.hostname])]);
-  return {has: (hostname) => known.has(hostname), areOwn: ownNames.includes(given) && publicUrl === null};
+  return {
+    has: (hostname) => known.has(hostname),
+    areOwn: ownNames.includes(given) && publicUrl === null,
+    publicHost: publicUrl?.host ?? null,
+  };
 }

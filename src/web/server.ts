@@ -73,6 +73,8 @@ async function buildServer({pools, log, host, console, telemetry}: ServerOptions
   const app = fastify({
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
+    // Behind a proxy that we know, people come from the addresses that it tells.
+    trustProxy: console.proxy?.addresses.slice() ?? false,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     frameworkErrors: (_error, _request, reply) =>

@@ -63,7 +63,7 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
     addAssets(app);
     requireViewer(app, deps);
     addSignIn(app, deps);
-    addClock(app);
+    addClock(app, deps);
     for (const page of pages) addPage(app, page, {...deps, readings});
     addCsv(app, deps);
     for (const action of actions) addAction(app, action, deps);

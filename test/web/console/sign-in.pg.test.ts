@@ -196,6 +196,23 @@ describe('behind a proxy that signs people in', () => {
     expect((await person.get('/health')).status).toBe(303);
   });
 
+  test('a form is sent from the name that people use, though the proxy asks by another', async () => {
+    const person = makePerson(proxied.url);
+    const headers = {'x-user': 'kim', 'x-role': 'operator'};
+    const page = await person.get('/health', headers);
+    const form = / name="form" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
+    const send = (origin: string) => person.post('/accounts/acme/pause', {form}, {...headers, origin});
+    expect((await send('https://evil.example')).status).toBe(403);
+    expect((await send('https://mirror.example.com')).status).toBe(303);
+  });
+
+  test('who tries wrong keys is known by the address that the proxy tells', async () => {
+    const tryAs = async (address: string) =>
+      (await makePerson(proxied.url).post('/sign-in', {key: 'fm_x'}, {'x-forwarded-for': address})).status;
+    for (let at = 0; at < 10; at++) await tryAs('203.0.113.5');
+    expect([await tryAs('203.0.113.5'), await tryAs('203.0.113.6')]).toEqual([429, 401]);
+  });
+
   test('a role that there is not lets nobody in', async () => {
     const {status} = await makePerson(proxied.url).get('/health', {'x-user': 'dana', 'x-role': 'owner'});
     expect(status).toBe(303);

@@ -22,8 +22,15 @@ export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
  * Refuses a form that was not drawn by this console for this session.
  * @throws {Refused}
  */
-export function checkForm(request: FastifyRequest, viewer: Viewer, formToken: unknown): void {
-  checkOrigin(request);
+export function checkForm(
+  request: FastifyRequest,
+  {
+    viewer,
+    formToken,
+    known,
+  }: {readonly viewer: Viewer; readonly formToken: unknown; readonly known: KnownNames},
+): void {
+  checkOrigin(request, known);
   if (formToken === viewer.formToken) return;
   throw new Refused(403, {
     title: 'This form is not of your session',
@@ -31,11 +38,14 @@ export function checkForm(request: FastifyRequest, viewer: Viewer, formToken: un
   });
 }
 
-/** Refuses what a page of another origin sends. @throws {Refused} */
-export function checkOrigin(request: FastifyRequest): void {
+/**
+ * Refuses what a page of another origin sends. A proxy may ask us by another name than people use.
+ * @throws {Refused}
+ */
+export function checkOrigin(request: FastifyRequest, {publicHost}: KnownNames): void {
   const {origin, 'sec-fetch-site': site} = request.headers;
   const isOurs =
-    (origin === undefined || hostOf(origin) === request.host) &&
+    (origin === undefined || [request.host, publicHost].includes(hostOf(origin))) &&
     (site === undefined || site === 'same-origin' || site === 'none');
   if (isOurs) return;
   throw new Refused(403, {
@@ -44,6 +54,7 @@ export function checkOrigin(request: FastifyRequest): void {
   });
 }
 
-function hostOf(origin: string): string | null {
-  return URL.canParse(origin) ? new URL(origin).host : null;
+/** An origin that is none, as `null`, is nobody's. */
+function hostOf(origin: string): string {
+  return URL.canParse(origin) ? new URL(origin).host : '';
 }

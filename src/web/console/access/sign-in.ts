@@ -31,14 +31,14 @@ export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   });
   app.post('/sign-in', open, async (request, reply) => {
     const {key = '', back} = request.body as Fields;
-    checkOrigin(request);
+    checkOrigin(request, deps.known);
     const found = await takeKey(request, key.trim(), {deps, attempts});
     await signIn(reply, {...found, wayIn: 'key', address: request.ip}, deps);
     return await reply.redirect(ownPath(back), 303);
   });
   app.post('/sign-out', async (request, reply) => {
     const viewer = viewerOf(request);
-    checkForm(request, viewer, (request.body as Fields).form);
+    checkForm(request, {viewer, formToken: (request.body as Fields).form, known: deps.known});
     await endSession(deps.pools.writes, viewer.sessionId);
     forgetCookie(reply);
     return await reply.redirect('/sign-in', 303);

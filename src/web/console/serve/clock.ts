@@ -3,6 +3,7 @@ import type {Account} from '../../../warehouse/accounts/accounts.ts';
 import {checkForm} from '../access/guard.ts';
 import {viewerOf} from '../access/viewers.ts';
 import type {Look} from '../look.ts';
+import type {ConsoleDeps} from './console-deps.ts';
 import {ownPath} from './own-path.ts';
 
 const cookieName = 'fieldmirror_clock';
@@ -20,10 +21,10 @@ export function readClock(
 }
 
 /** The form at the foot of each page that changes the clock. */
-export function addClock(app: FastifyInstance): void {
+export function addClock(app: FastifyInstance, {known}: Pick<ConsoleDeps, 'known'>): void {
   app.post('/clock', async (request, reply) => {
     const {clock, back, form} = request.body as Readonly<Record<string, string | undefined>>;
-    checkForm(request, viewerOf(request), form);
+    checkForm(request, {viewer: viewerOf(request), formToken: form, known});
     void reply.setCookie(cookieName, clock === 'utc' ? 'utc' : 'account', {
       path: '/',
       httpOnly: true,

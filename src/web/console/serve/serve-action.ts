@@ -29,7 +29,7 @@ export function addAction(app: FastifyInstance, action: Action, deps: ConsoleDep
   app.post(action.path, async (request, reply) => {
     const viewer = viewerOf(request);
     const {form: formToken, back, ...fields} = (request.body ?? {}) as Readonly<Record<string, unknown>>;
-    checkForm(request, viewer, formToken);
+    checkForm(request, {viewer, formToken, known: deps.known});
     const from = ownPath(typeof back === 'string' ? back : undefined);
     checkRole(viewer, action, from);
     const outcome = await carryOut(action, {request, viewer, fields, deps}).catch((error: unknown) => {
