@@ -24,7 +24,7 @@ import {
   waitForSweeps,
   waitUntil,
   whileAtWork,
-} from './many-accounts.ts';
+} from './load/many-accounts.ts';
 
 const {values} = parseArgs({
   options: {

@@ -76,6 +76,16 @@ describe('the author', () => {
     expect(await world.changes('state')).toEqual([{state: 'cancelled'}]);
   });
 
+  test('decides in its own name, whatever it sets; a worker may name the person for whom it decides', async () => {
+    await as('author', `INSERT INTO warehouse.tasks (name) VALUES ('x')`);
+    const named = `SELECT set_config('fieldmirror.person', 'dana', true), sync.hold_change(change_id) FROM sync.changes`;
+    await as('author', named);
+    expect(await world.changes('reason')).toEqual([{reason: 'held by fieldmirror'}]);
+    await as('author', 'SELECT sync.release_change(change_id) FROM sync.changes');
+    await as('worker', named);
+    expect(await world.changes('reason')).toEqual([{reason: 'held by dana'}]);
+  });
+
   test('writes what hangs on a job, and takes it away', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.sent('customers', {customer_number: '3'});

@@ -34,7 +34,7 @@ COMMENT ON FUNCTION sync.caller IS 'The role that calls a function which runs as
 -- The person who decides, for the record. A worker decides for somebody who is signed in to the console, and says who that is;
 -- any other role decides in its own name, whatever it sets.
 CREATE OR REPLACE FUNCTION sync.decider() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN has_function_privilege(session_user, 'sync.write_as_worker()', 'EXECUTE')
+  SELECT CASE WHEN has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE')
               THEN coalesce(nullif(current_setting('fieldmirror.person', true), ''), session_user) ELSE session_user END
 $$;
 COMMENT ON FUNCTION sync.decider IS 'Who decides: the role of the session, or the person of the console for whom a worker decides.';

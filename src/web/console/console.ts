@@ -38,8 +38,8 @@ const policy = [
 /** Adds every address of the console; what no other part answers is answered by it, too. */
 export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<void> {
   await server.register(async (app) => {
-    const live = new Live(deps.directUrl, deps.log);
     const readings = new SharedReads();
+    const live = new Live(deps.directUrl, {log: deps.log, onMoved: () => readings.forgetRecent()});
     await app.register(cookie);
     await app.register(form, {bodyLimit: 1_000_000});
     app.addHook('onRequest', async (request, reply) => {

@@ -178,9 +178,11 @@ test('an open page shows what another person did, without being asked', async ()
 test('what a person has ticked and typed is kept when the page is drawn anew', async () => {
   const page = await openPage({}, '/accounts');
   await page.getByLabel('Reason').first().fill('stocktaking');
-  const redrawn = page.waitForResponse((answer) => new URL(answer.url()).pathname === '/accounts');
-  await place.pool.query(`UPDATE sync.accounts SET state = state`);
-  await redrawn;
+  for (const _time of ['once', 'and again']) {
+    const redrawn = page.waitForResponse((answer) => new URL(answer.url()).pathname === '/accounts');
+    await place.pool.query(`UPDATE sync.accounts SET state = state`);
+    await redrawn;
+  }
   expect(await page.getByLabel('Reason').first().inputValue()).toBe('stocktaking');
   await page.context().close();
 });

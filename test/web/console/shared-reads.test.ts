@@ -44,6 +44,15 @@ test('a story that is kept longer is shown when it is older, and read anew behin
   expect(await read(60_000)).toBe(3);
 });
 
+test('after something moved nobody is given what was read before; what is kept longer stays', async () => {
+  const {read, readings} = open();
+  const kept = () => readings.read('board', async () => 'board', {isFresh: false, keptMs: 60_000});
+  await Promise.all([read(), kept()]);
+  readings.forgetRecent();
+  expect(await read()).toBe(2);
+  expect(await readings.read('board', async () => 'another', {isFresh: false, keptMs: 60_000})).toBe('board');
+});
+
 test('what could not be read is no answer for the next one', async () => {
   const {readings} = open();
   const failed = readings.read('page', () => Promise.reject(new Error('away')), {

@@ -15,16 +15,18 @@ interface Asset {
 
 const htmx = dirname(createRequire(import.meta.url).resolve('htmx.org'));
 
+/** htmx begins as soon as it is there: in a file of its own its extension for events would come too late on a slow machine. */
+const scripts = [join(htmx, 'htmx.min.js'), join(htmx, 'ext', 'hx-sse.min.js')];
+
 const assets: ReadonlyMap<string, Asset> = new Map(
   (
     [
-      ['console.css', 'text/css; charset=utf-8', join(import.meta.dirname, 'console.css')],
-      ['icon.svg', 'image/svg+xml', join(import.meta.dirname, 'icon.svg')],
-      ['htmx.js', 'text/javascript; charset=utf-8', join(htmx, 'htmx.min.js')],
-      ['sse.js', 'text/javascript; charset=utf-8', join(htmx, 'ext', 'hx-sse.min.js')],
+      ['console.css', 'text/css; charset=utf-8', [join(import.meta.dirname, 'console.css')]],
+      ['icon.svg', 'image/svg+xml', [join(import.meta.dirname, 'icon.svg')]],
+      ['htmx.js', 'text/javascript; charset=utf-8', scripts],
     ] as const
-  ).map(([name, type, path]) => {
-    const bytes = readFileSync(path);
+  ).map(([name, type, paths]) => {
+    const bytes = Buffer.from(paths.map((path) => readFileSync(path, 'utf8')).join('\n'));
     const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 12);
     return [name, {type, bytes, address: `/assets/${hash}/${name}`}];
   }),

@@ -73,7 +73,6 @@ function drawShell(title: string, content: SafeHtml): string {
 <link rel="icon" href="${asset('icon.svg')}">
 <link rel="stylesheet" href="${asset('console.css')}">
 <script src="${asset('htmx.js')}" defer></script>
-<script src="${asset('sse.js')}" defer></script>
 </head>
 <body>
 ${content}

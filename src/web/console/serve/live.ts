@@ -20,6 +20,7 @@ interface Stream {
 export class Live {
   readonly #databaseUrl: string;
   readonly #log: Logger;
+  readonly #onMoved: () => void;
   readonly #streams = new Set<Stream>();
   /** When each table was last told of, in milliseconds of this machine's clock. */
   readonly #toldAt = new Map<string, number>();
@@ -27,10 +28,14 @@ export class Live {
   /** Since when notices are heard; never, while no session listens. */
   #hearsSince = Number.POSITIVE_INFINITY;
 
-  /** @param databaseUrl - of sessions of our own: no pooler in between */
-  constructor(databaseUrl: string, log: Logger) {
+  /**
+   * @param databaseUrl - of sessions of our own: no pooler in between
+   * @param onMoved - told of each notice before any page is
+   */
+  constructor(databaseUrl: string, {log, onMoved}: {readonly log: Logger; readonly onMoved: () => void}) {
     this.#databaseUrl = databaseUrl;
     this.#log = log;
+    this.#onMoved = onMoved;
   }
 
   /**
@@ -84,6 +89,7 @@ export class Live {
 
   /** Nothing was heard until now: whatever is open looks once. */
   #catchUp(): void {
+    this.#onMoved();
     this.#hearsSince = Date.now();
     for (const stream of this.#streams) tell(stream);
   }
@@ -95,6 +101,7 @@ export class Live {
   }
 
   #tell(table: string): void {
+    this.#onMoved();
     this.#toldAt.set(table, Date.now());
     for (const stream of this.#streams) if (stream.moving.has(table)) tell(stream);
   }

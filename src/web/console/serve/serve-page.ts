@@ -20,14 +20,20 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
   app.get(page.path, async (request, reply) => {
     const viewer = viewerOf(request);
     const {as, ...query} = readQuery(request.query);
-    const seen = await readSeen(viewer, deps);
+    const said = takeSaid(request, reply);
+    const isFresh = said !== null;
+    // Asked for by each page that is open, at each thing that moves.
+    const all = await deps.readings.read('accounts', () => listAccounts(deps.pools.reads), {
+      isFresh,
+      keptMs: undefined,
+    });
+    const seen = chooseSeen(viewer, all);
     const accounts = chooseAccounts(seen, query.account);
     const params = request.params as Readonly<Record<string, string>>;
     const seesAll = viewer.accountId === null;
     const {masks} = viewer;
     const asked = {db: deps.pools.reads, doings: deps.doings, seen, seesAll, accounts, params, query, masks};
-    const said = takeSaid(request, reply);
-    const story = await readStory(page, asked, {viewer, deps, isFresh: said !== null});
+    const story = await readStory(page, asked, {viewer, deps, isFresh});
     if (as === 'json') return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
     const path = pathOf(request);
     const look: Look = {viewer, seen, accounts, path, query, ...readClock(request, accounts)};
@@ -40,7 +46,13 @@ export async function readSeen(
   {accountId}: Pick<Viewer, 'accountId'>,
   {pools}: Pick<ConsoleDeps, 'pools'>,
 ): Promise<readonly Account[]> {
-  const accounts = await listAccounts(pools.reads);
+  return chooseSeen({accountId}, await listAccounts(pools.reads));
+}
+
+function chooseSeen(
+  {accountId}: Pick<Viewer, 'accountId'>,
+  accounts: readonly Account[],
+): readonly Account[] {
   return accountId === null ? accounts : accounts.filter((account) => account.accountId === accountId);
 }
 

@@ -1,6 +1,7 @@
 interface Reading {
   readonly story: Promise<unknown>;
   readonly at: number;
+  readonly keptMs: number;
   /** Whether it is being read anew behind the page. */
   isRefreshing: boolean;
 }
@@ -36,13 +37,18 @@ export class SharedReads {
     const held = this.#readings.get(key);
     const ageMs = held === undefined ? Number.POSITIVE_INFINITY : this.#now() - held.at;
     if (held === undefined || isFresh || ageMs >= keptMs * (keptMs > usualMs ? staleTimes : 1))
-      return (await this.#begin(key, read).story) as Story;
+      return (await this.#begin(key, read, keptMs).story) as Story;
     if (ageMs >= keptMs && !held.isRefreshing) this.#refresh(key, {read, held});
     return (await held.story) as Story;
   }
 
-  #begin(key: string, read: () => Promise<unknown>): Reading {
-    const reading = {story: read(), at: this.#now(), isRefreshing: false};
+  /** Something moved: a page that is told of it must not be given what was read before. Stories that are kept longer stay. */
+  forgetRecent(): void {
+    for (const [key, {keptMs}] of this.#readings) if (keptMs <= usualMs) this.#readings.delete(key);
+  }
+
+  #begin(key: string, read: () => Promise<unknown>, keptMs: number): Reading {
+    const reading = {story: read(), at: this.#now(), keptMs, isRefreshing: false};
     // The one that was asked for longest ago goes first.
     this.#readings.delete(key);
     this.#readings.set(key, reading);
@@ -59,7 +65,12 @@ export class SharedReads {
     read().then(
       (story) => {
         if (this.#readings.get(key) === held)
-          this.#readings.set(key, {story: Promise.resolve(story), at, isRefreshing: false});
+          this.#readings.set(key, {
+            story: Promise.resolve(story),
+            at,
+            keptMs: held.keptMs,
+            isRefreshing: false,
+          });
       },
       () => this.#forget(key, held),
     );

@@ -2,13 +2,13 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {parseKeys, seal} from '../src/base/seal.ts';
-import {Secret} from '../src/base/secret.ts';
-import {allStreams} from '../src/streams/all.ts';
-import {keepSealedToken, pauseAccount, upsertAccount} from '../src/warehouse/accounts/accounts.ts';
-import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
-import type {AccountServer} from '../test/jobs/account-server.ts';
-import type {Running} from '../test/support/command.ts';
+import {parseKeys, seal} from '../../src/base/seal.ts';
+import {Secret} from '../../src/base/secret.ts';
+import {allStreams} from '../../src/streams/all.ts';
+import {keepSealedToken, pauseAccount, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import type {AccountServer} from '../../test/jobs/account-server.ts';
+import type {Running} from '../../test/support/command.ts';
 
 const lookEveryMs = 20;
 /** Longer than anything that a bench waits for: it ends with an error rather than never. */

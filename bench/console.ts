@@ -1,0 +1,155 @@
+// npm run bench:console [-- --rows 1000000] [-- --changes 100000]: how fast the pages of the console answer on a large warehouse.
+// Each page is asked for by addresses that nobody asked for before, so that no reading is shared. Beside it: the weight of each
+// page, how soon an open page is told of a change, and what fifty open pages cost the database. It reports; it asserts nothing.
+
+import {once} from 'node:events';
+import {request} from 'node:http';
+import {parseArgs} from 'node:util';
+import type pg from 'pg';
+import {createLogger} from '../src/base/log.ts';
+import {drawTable} from '../src/commands/terminal/report.ts';
+import {addApiKey} from '../src/warehouse/accounts/access/api-keys.ts';
+import {openSession} from '../src/warehouse/accounts/access/sessions.ts';
+import {upsertAccount} from '../src/warehouse/accounts/accounts.ts';
+import {openPool} from '../src/warehouse/postgres/database.ts';
+import {openPools} from '../src/web/pools.ts';
+import {openServer} from '../src/web/server.ts';
+import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
+import {plainConsole} from '../test/support/plain-console.ts';
+import {SetUp} from '../test/support/set-up.ts';
+import {fillLarge} from './load/large-warehouse.ts';
+
+const {values} = parseArgs({
+  options: {rows: {type: 'string', default: '1000000'}, changes: {type: 'string', default: '100000'}},
+});
+const [rowCount, changeCount] = [Number(values.rows), Number(values.changes)];
+const timesEach = 40;
+const openPages = 50;
+const watchedMs = 10_000;
+
+/** Addresses of a page, each another one. */
+const pages: Readonly<Record<string, (at: number) => string>> = {
+  overview: (at) => `/?n=${at}`,
+  sweeps: (at) => `/sweeps?n=${at}`,
+  'one sweep': (at) => `/sweeps/${1 + (at % 900)}`,
+  changes: (at) => `/changes?n=${at}`,
+  'changes of a state': (at) => `/changes?state=done&n=${at}`,
+  'one change': (at) => `/changes/${1 + ((at * 7919) % changeCount)}`,
+  'one record': (at) => `/records/jobs/${1 + ((at * 104_729) % Math.max(1, Math.floor(rowCount / 2)))}`,
+  'search by number': (at) => `/records?q=${1 + at}`,
+  'search by name': (at) => `/records?q=Wren+Marlow+${at}`,
+  fields: (at) => `/fields?n=${at}`,
+  accounts: (at) => `/accounts?n=${at}`,
+};
+
+const setUp = new SetUp();
+const {postgres} = await startPostgres(setUp, 'bench-console');
+const databaseUrl = await postgres.url('warehouse');
+const pool = await setUp.step(
+  'making the warehouse',
+  async () => openPool(databaseUrl, {max: 4, applicationName: 'bench', statementTimeoutMs: 0}),
+  (opened) => opened.end(),
+);
+try {
+  await migrateWarehouse(databaseUrl);
+  const account = await upsertAccount(pool, {
+    name: 'bench',
+    apiUrl: 'https://example.com/bench',
+    timeZone: 'UTC',
+  });
+  process.stdout.write(`filling a warehouse with ${rowCount} rows and ${changeCount} changes\n`);
+  await fillLarge(pool, {accountId: account.accountId, rows: rowCount, changes: changeCount});
+  const pools = openPools(databaseUrl);
+  const log = createLogger({level: 'silent', secrets: []});
+  const server = await openServer({
+    pools,
+    log,
+    host: '127.0.0.1',
+    port: 0,
+    console: plainConsole(databaseUrl),
+  });
+  const cookie = await signIn(pool);
+  const rows = [];
+  for (const [name, addressOf] of Object.entries(pages))
+    rows.push([name, ...(await measure(server.url, cookie, addressOf))]);
+  const head = ['page', 'median ms', '95 % ms', 'slowest ms', 'kB'];
+  process.stdout.write(`\n${drawTable(head, rows)}\n`);
+  process.stdout.write(`${await watch(server.url, cookie)}\n`);
+  await server.close();
+  await pools.close();
+} finally {
+  await setUp.end();
+}
+
+async function signIn(db: pg.Pool): Promise<string> {
+  await addApiKey(db, {name: 'bench', accountId: null, role: 'viewer', masks: false});
+  const session = {
+    wayIn: 'link',
+    apiKeyId: null,
+    name: 'bench',
+    role: 'viewer',
+    accountId: null,
+    masks: false,
+  } as const;
+  return `fieldmirror=${(await openSession(db, {...session, address: '127.0.0.1'})).reveal()}`;
+}
+
+async function measure(url: string, cookie: string, addressOf: (at: number) => string): Promise<number[]> {
+  const [times, sizes]: [number[], number[]] = [[], []];
+  for (let at = 0; at < timesEach; at++) {
+    const began = performance.now();
+    const answer = await fetch(url + addressOf(at), {headers: {cookie}});
+    const body = await answer.arrayBuffer();
+    if (answer.status >= 400) throw new Error(`${addressOf(at)}: expected a page, got ${answer.status}`);
+    times.push(performance.now() - began);
+    sizes.push(body.byteLength);
+  }
+  const sorted = times.toSorted((one, other) => one - other);
+  const at = (share: number) =>
+    Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
+  return [at(0.5), at(0.95), at(1), Math.round(Math.max(...sizes) / 1000)];
+}
+
+/** Opens pages that look again whenever they are told to, while changes come in. */
+async function watch(url: string, cookie: string): Promise<string> {
+  let told = 0;
+  const streams = Array.from({length: openPages}, () => {
+    const stream = request(
+      `${url}/live?of=changes,sweeps&since=${Date.now()}`,
+      {headers: {cookie}},
+      (answer) => {
+        answer.on('data', (part: Buffer) => {
+          if (!part.toString().includes('event: moved')) return;
+          told = performance.now();
+          void fetch(`${url}/changes`, {headers: {cookie}}).then((page) => page.arrayBuffer());
+        });
+        answer.on('error', () => {});
+      },
+    );
+    stream.on('error', () => {});
+    stream.end();
+    return stream;
+  });
+  await Promise.all(streams.map((stream) => once(stream, 'response')));
+  const before = await countStatements();
+  const delays: number[] = [];
+  const until = performance.now() + watchedMs;
+  while (performance.now() < until) {
+    const made = performance.now();
+    await pool.query(`UPDATE sync.changes SET reason = 'again' WHERE change_id = 1`);
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    delays.push(told - made);
+  }
+  const statements = ((await countStatements()) - before) / (watchedMs / 1000) / openPages;
+  for (const stream of streams) stream.destroy();
+  const delay = Math.round(Math.max(...delays));
+  return `an open page was told after ${delay} ms at most; ${openPages} open pages, a change each second: ${statements.toFixed(2)} transactions a second for each`;
+}
+
+async function countStatements(): Promise<number> {
+  await pool.query('SELECT pg_stat_clear_snapshot()');
+  const {rows} = await pool.query<{count: string}>(
+    'SELECT xact_commit + xact_rollback AS count FROM pg_stat_database WHERE datname = current_database()',
+  );
+  return Number(rows[0]?.count);
+}
