@@ -22,7 +22,7 @@ import {describeUnopened, listServed, type Served} from './accounts/served-accou
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
 import {AlertRounds} from './health/alerts/alert-rounds.ts';
-import {type OpenedServer, openServer} from './servers/open-server.ts';
+import {type OpenedServer, openServer, usualPort} from './servers/open-server.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
 import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
 import {type Progress, watchProgress, watchPush} from './terminal/progress.ts';
@@ -53,7 +53,6 @@ const plainLines: Progress = {
   close: () => {},
 };
 const reportsEveryMs = 60_000;
-const usualPort = 8086;
 /** More accounts than these are told in one line. */
 const fewAccounts = 3;
 

@@ -3,10 +3,11 @@ import type {Config} from '../../base/config.ts';
 import {createLogger} from '../../base/log.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
-import {openServer} from './open-server.ts';
+import {openServer, usualPort} from './open-server.ts';
 
 export interface HttpCommand {
-  readonly port: number;
+  /** Left out: the usual one, or any other where that is in use, as it is beside a start. */
+  readonly port?: number;
   readonly host: string;
   readonly json: boolean;
 }
@@ -20,7 +21,8 @@ export async function http(
   return await withWarehouse(config, {migrates: true}, async (warehouse) => {
     const secrets = config.token === null ? [] : [config.token];
     const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
-    const server = await openServer(config, warehouse, {port, host, mayMove: false, log});
+    const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
+    const server = await openServer(config, warehouse, {...listening, log});
     try {
       const {url} = server;
       const text = `The HTTP API of ${warehouse.place} is open at ${url}, and the console with it; fieldmirror keys add NAME makes a key. Ctrl-C stops.`;

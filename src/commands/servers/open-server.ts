@@ -9,6 +9,9 @@ import {openServer as open, type ServerOptions} from '../../web/server.ts';
 import {toLooker} from '../health/looker.ts';
 import type {Warehouse} from '../warehouse.ts';
 
+/** Where the console and the HTTP API are, unless somebody asks for another port. */
+export const usualPort = 8086;
+
 export interface Listening {
   readonly port: number;
   readonly host: string;

@@ -14,7 +14,7 @@ function addServer(program: Command, {json, signal}: Surroundings): void {
   program
     .command('http')
     .description('the console and the HTTP API, without working: start has both as well')
-    .option('--port <number>', 'where to listen', readPort, 8086)
+    .option('--port <number>', 'where to listen (default: 8086, or a free one)', readPort)
     .option('--host <address>', 'on which address; of another than this machine, behind TLS', '127.0.0.1')
     .action((given) =>
       finish(async () =>
