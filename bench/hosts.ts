@@ -16,7 +16,6 @@ import {migrateWarehouse} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {withClient} from '../test/support/with-client.ts';
 import {type Machines, startMachines} from './hosts/machines.ts';
-import {enterNetwork, type Host, type Network} from './hosts/network.ts';
 import {
   addAccounts,
   beginSweeps,
@@ -24,7 +23,8 @@ import {
   waitForSweeps,
   waitUntil,
   whileAtWork,
-} from './load/many-accounts.ts';
+} from './hosts/many-accounts.ts';
+import {enterNetwork, type Host, type Network} from './hosts/network.ts';
 
 const {values} = parseArgs({
   options: {
