@@ -35,7 +35,7 @@ export function momentOf(versions: Versions, version: number): string | null {
 }
 
 /** Instants of Postgres have up to six digits behind the second, and none where they are zero. */
-export function isAfter(one: string, other: string): boolean {
+function isAfter(one: string, other: string): boolean {
   return sortable(one) > sortable(other);
 }
 

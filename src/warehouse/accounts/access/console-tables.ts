@@ -49,7 +49,7 @@ export const sessionsTable = commentTable(sessions, 'People who are signed in to
   ended_at: 'When it was signed out.',
 });
 
-export const signInCodes = sync.table(
+const signInCodes = sync.table(
   'sign_in_codes',
   {
     code_hash: bytea().primaryKey(),

@@ -57,7 +57,7 @@ function filterOf({accounts, seen, query}: Pick<Asked, 'accounts' | 'seen' | 'qu
 }
 
 /** Sweeps as rows, the newest first. */
-export function drawSweepTable(sweeps: readonly Sweep[], look: Look): SafeHtml {
+function drawSweepTable(sweeps: readonly Sweep[], look: Look): SafeHtml {
   const hasSeveral = look.seen.length > 1;
   return drawTable({
     caption: 'Sweeps, the newest first',
