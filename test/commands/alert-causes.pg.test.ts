@@ -73,7 +73,7 @@ const cases: Readonly<Record<string, readonly [breaks: string | readonly string[
   'change-held': [addChange(`state = 'held', requested_at = ${ago('8 days')}`), cancelChanges],
   drift: [addEvent('vanished'), addEvent('returned')],
   'star-behind': [
-    `INSERT INTO sync.stale_jobs (account_id, job_number, noted_at) VALUES (1, 1, ${ago('1 hour')})`,
+    `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at) VALUES (1, '{1}', ${ago('1 hour')})`,
     'DELETE FROM sync.stale_jobs',
   ],
 };

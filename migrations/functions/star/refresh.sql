@@ -2,8 +2,11 @@
 -- changed.
 CREATE OR REPLACE FUNCTION sync.widen_stale(noted sync.stale_jobs[]) RETURNS bigint[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  WITH numbers AS MATERIALIZED (SELECT DISTINCT account_id, job_number FROM unnest(noted) AS one WHERE job_number IS NOT NULL),
-  gone AS (SELECT DISTINCT account_id, customer_id FROM unnest(noted) AS one WHERE customer_id IS NOT NULL),
+  WITH numbers AS MATERIALIZED (
+    SELECT DISTINCT account_id, job_number FROM unnest(noted) AS one CROSS JOIN unnest(one.job_numbers) AS job_number
+  ), gone AS (
+    SELECT DISTINCT account_id, customer_id FROM unnest(noted) AS one CROSS JOIN unnest(one.customer_ids) AS customer_id
+  ),
   touched AS MATERIALIZED (
     SELECT job.row_id, job.account_id, job.customer_id FROM numbers JOIN warehouse.jobs AS job USING (account_id, job_number)
      UNION
@@ -38,7 +41,7 @@ BEGIN
   IF noted IS NULL THEN
     RETURN 0;
   END IF;
-  IF NOT EXISTS (SELECT FROM unnest(noted) AS one WHERE job_number IS NULL AND customer_id IS NULL) THEN
+  IF NOT EXISTS (SELECT FROM unnest(noted) AS one WHERE job_numbers IS NULL AND customer_ids IS NULL) THEN
     keys := sync.widen_stale(noted);
   END IF;
   -- Above a quarter of all, everything is cheaper.

@@ -1,19 +1,21 @@
 -- Notes which jobs a statement touched, in the transaction of the statement, whoever writes. There is no unique key: two writers
--- never wait for each other. A high-water mark would not do: a transaction that began earlier may commit later.
+-- never wait for each other. A high-water mark would not do: a transaction that began earlier may commit later. A statement makes
+-- one note, so that a first load of a million jobs leaves some thousand of them.
 CREATE OR REPLACE FUNCTION sync.note_stale_jobs() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN
-    INSERT INTO sync.stale_jobs (account_id, job_number)
-    SELECT DISTINCT account_id, job_number FROM successors WHERE job_number IS NOT NULL;
+    INSERT INTO sync.stale_jobs (account_id, job_numbers)
+    SELECT account_id, array_agg(DISTINCT job_number) FROM successors WHERE job_number IS NOT NULL GROUP BY account_id;
   ELSIF TG_OP = 'DELETE' THEN
-    INSERT INTO sync.stale_jobs (account_id, job_number)
-    SELECT DISTINCT account_id, job_number FROM superseded WHERE job_number IS NOT NULL;
+    INSERT INTO sync.stale_jobs (account_id, job_numbers)
+    SELECT account_id, array_agg(DISTINCT job_number) FROM superseded WHERE job_number IS NOT NULL GROUP BY account_id;
   ELSE
-    INSERT INTO sync.stale_jobs (account_id, job_number)
-    SELECT account_id, job_number FROM successors WHERE job_number IS NOT NULL
-     UNION
-    SELECT account_id, job_number FROM superseded WHERE job_number IS NOT NULL;
+    INSERT INTO sync.stale_jobs (account_id, job_numbers)
+    SELECT account_id, array_agg(DISTINCT job_number)
+      FROM (SELECT account_id, job_number FROM successors UNION ALL SELECT account_id, job_number FROM superseded) AS touched
+     WHERE job_number IS NOT NULL
+     GROUP BY account_id;
   END IF;
   RETURN NULL;
 END $$;
@@ -24,14 +26,17 @@ CREATE OR REPLACE FUNCTION sync.note_stale_customers() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN
-    INSERT INTO sync.stale_jobs (account_id, customer_id) SELECT account_id, id FROM successors WHERE id IS NOT NULL;
+    INSERT INTO sync.stale_jobs (account_id, customer_ids)
+    SELECT account_id, array_agg(id) FROM successors WHERE id IS NOT NULL GROUP BY account_id;
   ELSIF TG_OP = 'DELETE' THEN
-    INSERT INTO sync.stale_jobs (account_id, customer_id) SELECT account_id, id FROM superseded WHERE id IS NOT NULL;
+    INSERT INTO sync.stale_jobs (account_id, customer_ids)
+    SELECT account_id, array_agg(id) FROM superseded WHERE id IS NOT NULL GROUP BY account_id;
   ELSE
-    INSERT INTO sync.stale_jobs (account_id, customer_id)
-    SELECT account_id, part.id FROM successors AS after JOIN superseded AS before USING (row_id, account_id)
+    INSERT INTO sync.stale_jobs (account_id, customer_ids)
+    SELECT account_id, array_agg(DISTINCT part.id) FROM successors AS after JOIN superseded AS before USING (row_id, account_id)
      CROSS JOIN LATERAL (VALUES (after.id), (before.id)) AS part (id)
-     WHERE part.id IS NOT NULL AND (after.id, after.customer_number) IS DISTINCT FROM (before.id, before.customer_number);
+     WHERE part.id IS NOT NULL AND (after.id, after.customer_number) IS DISTINCT FROM (before.id, before.customer_number)
+     GROUP BY account_id;
   END IF;
   RETURN NULL;
 END $$;

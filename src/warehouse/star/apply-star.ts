@@ -64,7 +64,7 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
   }
   // An empty warehouse has an empty star.
   await client.query(
-    'INSERT INTO sync.stale_jobs (job_number) SELECT NULL WHERE EXISTS (SELECT FROM warehouse.jobs)',
+    'INSERT INTO sync.stale_jobs (account_id) SELECT NULL WHERE EXISTS (SELECT FROM warehouse.jobs)',
   );
 }
 

@@ -59,7 +59,7 @@ describe('is the data fresh?', () => {
   test('the star waits since its oldest change', async () => {
     expect(figureOf(await place.scrape(), 'fieldmirror_star_wait_seconds')).toBe(0);
     await place.pool.query(
-      `INSERT INTO sync.stale_jobs (account_id, job_number, noted_at) VALUES ($1, 1, now() - interval '5 hours')`,
+      `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at) VALUES ($1, '{1}', now() - interval '5 hours')`,
       [place.acme.accountId],
     );
     expect(hours(await place.scrape(), 'fieldmirror_star_wait_seconds')).toBe(5);
