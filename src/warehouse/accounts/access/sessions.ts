@@ -49,15 +49,26 @@ export async function openSession(db: Queryable, given: NewSession): Promise<Sec
 
 /** The session of a cookie; null where it is over, signed out, or its key was revoked. */
 export async function readSession(db: Queryable, token: string): Promise<Session | null> {
-  if (!isToken(token, prefix)) return null;
-  const {rows} = await db.query<Session>(
-    `SELECT ${selectColumns(columns)} FROM sync.sessions
-      WHERE token_hash = $1 AND ended_at IS NULL AND expires_at > now()
+  return (await readSessions(db, [token])).get(token) ?? null;
+}
+
+/** The sessions of some cookies, by cookie: one that is over, signed out, or whose key was revoked is not among them. */
+export async function readSessions(
+  db: Queryable,
+  tokens: readonly string[],
+): Promise<ReadonlyMap<string, Session>> {
+  const tokenOf = new Map(
+    tokens.filter((token) => isToken(token, prefix)).map((token) => [hashOf(token).toString('hex'), token]),
+  );
+  if (tokenOf.size === 0) return new Map();
+  const {rows} = await db.query<Session & {readonly hash: string}>(
+    `SELECT encode(token_hash, 'hex') AS hash, ${selectColumns(columns)} FROM sync.sessions
+      WHERE token_hash = ANY (SELECT decode(hash, 'hex') FROM unnest($1::text[]) AS hash) AND ended_at IS NULL AND expires_at > now()
         AND NOT EXISTS (SELECT FROM sync.api_keys AS key
                          WHERE key.api_key_id = sessions.api_key_id AND key.revoked_at IS NOT NULL)`,
-    [hashOf(token)],
+    [[...tokenOf.keys()]],
   );
-  return rows[0] ?? null;
+  return new Map(rows.map(({hash, ...session}) => [tokenOf.get(hash) ?? '', session]));
 }
 
 /** Signs a session out. */

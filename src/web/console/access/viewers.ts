@@ -5,6 +5,7 @@ import {roles} from '../../../warehouse/accounts/access/roles.ts';
 import {openSession, readSession, type Session} from '../../../warehouse/accounts/access/sessions.ts';
 import {Refused} from '../refused.ts';
 import type {ConsoleDeps, SignInProxy} from '../serve/console-deps.ts';
+import {SessionReads} from './session-reads.ts';
 import {makeViewer, type Viewer} from './viewer.ts';
 
 declare module 'fastify' {
@@ -20,9 +21,11 @@ const viewers = new WeakMap<FastifyRequest, Viewer>();
 
 /** Lets nobody in who is not signed in, but for routes that are open. */
 export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
+  const sessions = new SessionReads(deps.pools.reads);
   app.addHook('onRequest', async (request, reply) => {
     if (request.routeOptions.config.isOpen === true) return;
-    const viewer = (await findViewer(request, deps)) ?? (await admit(request, reply, deps));
+    const viewer =
+      (await findViewer(request, {sessions, proxy: deps.proxy})) ?? (await admit(request, reply, deps));
     if (viewer !== null) {
       viewers.set(request, viewer);
       return;
@@ -66,9 +69,12 @@ export function forgetCookie(reply: FastifyReply): void {
   void reply.clearCookie(cookieName, {path: '/'});
 }
 
-async function findViewer(request: FastifyRequest, {pools, proxy}: ConsoleDeps): Promise<Viewer | null> {
+async function findViewer(
+  request: FastifyRequest,
+  {sessions, proxy}: {readonly sessions: SessionReads; readonly proxy: SignInProxy | null},
+): Promise<Viewer | null> {
   const token = request.cookies[cookieName];
-  const session = token === undefined ? null : await readSession(pools.reads, token);
+  const session = token === undefined ? null : await sessions.read(token);
   if (token === undefined || session === null) return null;
   // The proxy says each time who it is: a session of somebody else, or of a role of before, is over.
   if (session.wayIn === 'proxy' && !isSame(session, readProxy(request, proxy))) return null;
