@@ -1,7 +1,7 @@
 // One sweep as steps, from the moments that its rows keep. A step whose beginning or end is not kept has none here: nothing is guessed.
 
 import type {Tombstone} from '../../warehouse/sweeps/tombstones.ts';
-import {formatNumber} from '../format.ts';
+import {formatElapsed, formatNumber} from '../format.ts';
 import type {SweepStory} from './sweep-story.ts';
 
 /** One step of a sweep. Instants are ISO 8601. */
@@ -28,6 +28,22 @@ export function listSteps(story: SweepStory): Step[] {
     ...(sweep.startedAt === null ? [] : sweep.mode === 'full' ? listFull(story) : [tellWhole(story)]),
     ...listApproved(story),
   ];
+}
+
+/** How long a step took, or has taken so far, in milliseconds; null where that is not known. @param now - ISO 8601 */
+export function lengthOf({from, to, isUnderWay}: Step, now: string): number | null {
+  if (from === null || (to === null && !isUnderWay)) return null;
+  return Math.max(0, Date.parse(to ?? now) - Date.parse(from));
+}
+
+/** The steps in words, a line each: `read: 2.1 s, usually 2 s`. Those whose length is not known are left out. */
+export function tellSteps(story: SweepStory, now: string): string[] {
+  return listSteps(story).flatMap((step) => {
+    const ms = lengthOf(step, now);
+    if (ms === null) return [];
+    const usual = step.usualSeconds === null ? '' : `, usually ${formatElapsed(step.usualSeconds * 1_000)}`;
+    return [`${step.step}: ${formatElapsed(ms)}${step.isUnderWay ? ' so far' : ''}${usual}`];
+  });
 }
 
 /** A try that failed moves the moment from which a sweep is due: then when it was asked for is not kept. */

@@ -2,7 +2,7 @@
 
 import {expect, test} from 'vitest';
 import type {SweepStory} from '../../../src/views/sweeps/sweep-story.ts';
-import {listSteps} from '../../../src/views/sweeps/timeline.ts';
+import {listSteps, tellSteps} from '../../../src/views/sweeps/timeline.ts';
 import {countNames, type Sweep} from '../../../src/warehouse/sweeps/sweep.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 3, 0, second)).toISOString();
@@ -86,4 +86,14 @@ test('a window is read; one record is asked for', () => {
   expect(draw(tell({mode: 'record', recordNumber: '4', dueAt: at(2)})).map(([step]) => step)).toEqual([
     'asked',
   ]);
+});
+
+test('in words each step has how long it took, and what is usual; one without a length is left out', () => {
+  expect(tellSteps(tell({evidence: {readAt: at(12)}}, {usual}), at(30))).toEqual([
+    'waited for a worker: 2 s',
+    'read: 10 s, usually 8 s',
+    'verified: 8 s, usually 7 s',
+  ]);
+  const running = tell({state: 'running', stage: 'read', endedAt: null, dueAt: at(2)});
+  expect(tellSteps(running, at(9))).toEqual(['read: 7 s so far']);
 });

@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatElapsed} from '../../../../views/format.ts';
 import type {SweepStory} from '../../../../views/sweeps/sweep-story.ts';
-import {listSteps, type Step} from '../../../../views/sweeps/timeline.ts';
+import {lengthOf, listSteps, type Step} from '../../../../views/sweeps/timeline.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';
@@ -22,7 +22,7 @@ export function drawTimeline(story: SweepStory, look: Look): SafeHtml {
       'in it',
     ],
     rows: steps.map((step) => {
-      const ms = lengthOf(step, look);
+      const ms = lengthOf(step, look.now);
       return [
         step.isUnderWay ? drawMark('busy', step.step) : step.step,
         isAfterWait(step, story.sweep.approvedAt) ? '' : drawBar(step, scale, look),
@@ -71,17 +71,12 @@ function isAfterWait({from}: Step, approvedAt: string | null): boolean {
   return approvedAt !== null && from !== null && from >= approvedAt;
 }
 
-function lengthOf({from, to, isUnderWay}: Step, look: Look): number | null {
-  if (from === null || (to === null && !isUnderWay)) return null;
-  return Math.max(0, Date.parse(to ?? look.now) - Date.parse(from));
-}
-
 /** Percent of the width; the words beside it say the same. */
 function drawBar(step: Step, {fromMs, ms}: Scale, look: Look): SafeHtml | string {
   if (!isDrawn(step)) return '';
   const percent = (part: number) => Math.round((1_000 * Math.max(0, part)) / ms) / 10;
   const at = Math.min(percent(Date.parse(step.from ?? '') - fromMs), 99);
-  const width = Math.min(Math.max(percent(lengthOf(step, look) ?? 0), 0.5), 100 - at);
+  const width = Math.min(Math.max(percent(lengthOf(step, look.now) ?? 0), 0.5), 100 - at);
   const usual = step.usualSeconds === null ? 0 : Math.min(percent(step.usualSeconds * 1_000), 100 - at);
   return html`<svg class="bar" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true"><rect class="ground" width="100" height="12"/><rect class="span" x="${at}" y="1" width="${width}" height="6"/>${
     usual === 0 ? '' : html`<rect class="usual" x="${at}" y="8" width="${usual}" height="3"/>`
