@@ -36,6 +36,10 @@ describe('what a comment cites is in the repository', () => {
   });
 });
 
+test('the README is read at one sitting: at most 170 lines', () => {
+  expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(170);
+});
+
 test.each(documents)('every file of ours that %s names is there', (document) => {
   const paths = [...read(document).matchAll(/`((?:src|jobs|test|bench|migrations|docs)\/[\w./-]+\.\w+)`/g)];
   expect(paths.map(([, path = '']) => path).filter((path) => !existsSync(join(root, path)))).toEqual([]);

@@ -6,9 +6,9 @@ import {expect, test} from 'vitest';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const faultCount = 76;
+const faultCount = 77;
 /** Faults of parts that the product does not have yet. */
-const withoutProduct = [73, 74];
+const withoutProduct: readonly number[] = [];
 
 interface Row {
   readonly number: number;

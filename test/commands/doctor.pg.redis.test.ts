@@ -66,6 +66,31 @@ test.each([
   expect(code).toBe(3);
 });
 
+test('an alert rule whose messages do not arrive is a warning, with why and how to try it', async () => {
+  const pool = new pg.Client({connectionString: env.DATABASE_URL ?? ''});
+  await pool.connect();
+  expect(of((await examine()).findings, 'alerts')).toMatchObject({
+    state: 'good',
+    found: expect.stringContaining('no rule'),
+  });
+  await pool.query(
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 0);
+     INSERT INTO sync.alerts (cause, since, text) VALUES ('no-worker', now(), 'no worker is alive');
+     INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind, attempts, fence, last_error, created_at)
+     SELECT rule_id, alert_id, 'opened', 4, 4, 'mail.example.com: 451', now() - interval '2 hours' FROM sync.alert_rules, sync.alerts`,
+  );
+  const {code, findings} = await examine();
+  await pool.query('DELETE FROM sync.alert_rules; DELETE FROM sync.alerts');
+  await pool.end();
+  expect(of(findings, 'alerts')).toEqual({
+    what: 'alerts',
+    state: 'warning',
+    found:
+      'messages of the alert rule desk do not arrive, for 2 h: mail.example.com: 451; fieldmirror alerts test desk',
+  });
+  expect(code).toBe(1);
+});
+
 test('missing migrations are bad, and the command that applies them is named', async () => {
   const empty = await createDatabase();
   const {code, findings} = await examine({DATABASE_URL: empty.url});

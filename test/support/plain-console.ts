@@ -12,8 +12,11 @@ export function plainConsole(directUrl: string): ConsoleOptions {
     doings: {
       looker: {keyIds: [], bounds: [], home: null},
       examine: async () => [],
+      listSettings: async () => [],
       checkAccount: refuse,
       tryAccount: refuse,
+      planRule: refuse,
+      testRule: refuse,
     },
   };
 }

@@ -159,3 +159,12 @@ test('no secret that the service hands out is anywhere in the warehouse', async 
   expect(held).not.toMatch(/password_salt|encrypted_password|remember_token|password_digest|"token"/);
   expect(held).not.toContain(service.token);
 });
+
+test('a full sweep keeps the moment at which it had read the list, and its end leaves it there', async () => {
+  await world.sweep('jobs');
+  const {rows} = await world.pool.query(
+    `SELECT state, (evidence->>'readAt')::timestamptz BETWEEN started_at AND ended_at AS "isBetween", evidence ? 'secondPass' AS "isWhole"
+       FROM sync.sweeps`,
+  );
+  expect(rows).toEqual([{state: 'certified', isBetween: true, isWhole: true}]);
+});

@@ -6,8 +6,10 @@ import {allTables} from '../../streams/all-tables.ts';
 import {openToken} from '../../sync/accounts/open-token.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {readAccounts} from '../../views/account-status.ts';
+import {findFailingRules} from '../../views/concerns/alert-concerns.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
+import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {describeAhead, readClockAheadMs} from '../../warehouse/postgres/clock.ts';
@@ -16,6 +18,7 @@ import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts'
 import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
 import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {readClock} from '../../warehouse/sweeps/tombstones.ts';
 import {findZoneMismatch} from '../accounts/account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-account.ts';
 import {environmentOf} from '../config/environment.ts';
@@ -90,6 +93,7 @@ async function checkPostgres(
               ...(await checkNumbers(pool)),
               ...(await checkWorkers(config, pool)),
               ...(await checkSealed(config, pool)),
+              ...(await checkAlerts(pool)),
             ]
           : [];
       if (schema.state === 'good') tell(await readSettingsInForce(pool, environmentOf(config)));
@@ -174,6 +178,18 @@ async function checkWorkers({keys}: Config, pool: pg.Pool): Promise<Finding[]> {
   return concerns.map(({account, text, next}) =>
     warning('worker', [account === null ? text : `account ${account}: ${text}`, next].join('; ')),
   );
+}
+
+/** Whether somebody is told what is wrong, and whether it arrives. */
+async function checkAlerts(pool: pg.Pool): Promise<Finding[]> {
+  const rules = await listRuleHealth(pool);
+  const failing = findFailingRules(rules, await readClock(pool));
+  if (failing.length > 0) return failing.map(({text, next}) => warning('alerts', `${text}; ${next}`));
+  if (rules.length === 0)
+    return [good('alerts', 'no rule: nobody is told what is wrong; fieldmirror alerts add')];
+  return [
+    good('alerts', `${rules.length === 1 ? '1 rule' : `${rules.length} rules`}, no message is held up`),
+  ];
 }
 
 /** Every account whose token is sealed in the warehouse, each asked a light question. */

@@ -1,6 +1,7 @@
 import type {Setting} from '../../base/config.ts';
 import type {SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {drawTable} from '../terminal/report.ts';
+import {showValue} from './list-settings.ts';
 
 /** More rows than these are for a program to read. */
 const mostRows = 60;
@@ -10,7 +11,7 @@ export function drawSettings(settings: readonly Setting[], inForce: readonly Set
   const set = inForce.filter(({source}) => source !== 'default');
   const rows = [
     ...settings.map(({name, value, source}) => [name, value, source]),
-    ...set.slice(0, mostRows).map(({name, value, source, file}) => [name, show(value), file ?? source]),
+    ...set.slice(0, mostRows).map(({name, value, source, file}) => [name, showValue(value), file ?? source]),
   ];
   const table = drawTable(['setting', 'value', 'from'], rows);
   const atDefault = inForce.length - set.length;
@@ -19,8 +20,4 @@ export function drawSettings(settings: readonly Setting[], inForce: readonly Set
     ...(atDefault > 0 ? [`${atDefault} settings of the warehouse are at their defaults`] : []),
   ];
   return notes.length === 0 ? table : `${table}\n${notes.join('; ')}: doctor --json lists all`;
-}
-
-function show(value: SettingInForce['value']): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -70,6 +70,7 @@ function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
   return {
     looker: toLooker(config),
     examine: async () => (await import('../health/doctor.ts')).examine(config),
+    listSettings: async () => (await import('../health/list-settings.ts')).listSettings(config, pool),
     checkAccount: async (name) =>
       (await import('../accounts/accounts-check.ts')).checkAccount(config, pool, name),
     tryAccount: async ({name, url, timeZone, token}) => {
@@ -80,6 +81,12 @@ function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
         ...(timeZone === null ? {} : {timeZone}),
         findToken: async () => new Secret(token),
       });
+    },
+    planRule: async (rule) => (await import('../health/alerts/filled-rule.ts')).planFilledRule(config, rule),
+    testRule: async (name) => {
+      const {testRule} = await import('../health/alerts/alerts.ts');
+      const {target, answer, ms} = await testRule(config, pool, {name});
+      return `${target} took it: ${answer}, in ${ms} ms.`;
     },
   };
 }

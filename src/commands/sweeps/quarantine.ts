@@ -28,7 +28,11 @@ export async function list(config: Config, options: ListOptions): Promise<number
     const stream = options.stream === undefined ? null : findStream(options.stream).name;
     const account = options.account === undefined ? null : await chooseAccount(warehouse, options.account);
     const {limit} = options;
-    const entries = await listQuarantine(pool, {accountId: account?.accountId ?? null, stream, limit});
+    const entries = await listQuarantine(pool, {
+      accountIds: account === null ? null : [account.accountId],
+      stream,
+      limit,
+    });
     const hasSeveral = (await listAccounts(pool)).length > 1;
     print(options.json, {json: {quarantine: entries}, text: drawEntries(entries, hasSeveral)});
     return 0;

@@ -6,12 +6,14 @@ import {UsageError} from '../../base/errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {formatAgo, formatNumber} from '../../views/format.ts';
 import {letThrough, tellLetThrough} from '../../views/sweeps/approval.ts';
+import {readSweepStory, type SweepStory} from '../../views/sweeps/sweep-story.ts';
 import {describeTarget, describeTombstone, tellCounts, tellEvidence} from '../../views/sweeps/sweep-words.ts';
+import {tellSteps} from '../../views/sweeps/timeline.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listSweeps} from '../../warehouse/health/past-sweeps.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {readSweep} from '../../warehouse/sweeps/sweeps.ts';
-import {listTombstones, type Tombstone} from '../../warehouse/sweeps/tombstones.ts';
+import type {Tombstone} from '../../warehouse/sweeps/tombstones.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';
@@ -42,9 +44,9 @@ export async function list(config: Config, options: ListOptions): Promise<number
 /** One sweep: its counts and evidence, why it is not certified, and its tombstones. @returns the exit code */
 export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
-    const sweep = await findSweep(warehouse, id);
-    const tombstones = await listTombstones(warehouse.pool, sweep.sweepId);
-    print(options.json, {json: {sweep, tombstones}, text: drawSweep(sweep, tombstones)});
+    const story = await readSweepStory(warehouse.pool, id);
+    if (story === null) throw noSuchSweep(id);
+    print(options.json, {json: story, text: drawSweep(story)});
     return 0;
   });
 }
@@ -69,8 +71,12 @@ export async function approve(
 
 async function findSweep({pool}: Warehouse, id: string): Promise<Sweep> {
   const sweep = /^[1-9]\d{0,17}$/.test(id) ? await readSweep(pool, id) : null;
-  if (sweep === null) throw new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest`);
+  if (sweep === null) throw noSuchSweep(id);
   return sweep;
+}
+
+function noSuchSweep(id: string): UsageError {
+  return new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest`);
 }
 
 function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): string {
@@ -92,7 +98,8 @@ function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): str
 }
 
 const listedTombstones = 50;
-function drawSweep(sweep: Sweep, tombstones: readonly Tombstone[]): string {
+function drawSweep(story: SweepStory): string {
+  const {sweep, tombstones} = story;
   return [
     `sweep ${sweep.sweepId} of ${describeTarget(sweep)}: ${sweep.state}`,
     ...sweep.reasons.map((reason) => `  because ${reason}`),
@@ -100,6 +107,7 @@ function drawSweep(sweep: Sweep, tombstones: readonly Tombstone[]): string {
     '',
     `began ${sweep.startedAt ?? 'not yet'}, ended ${sweep.endedAt ?? 'not yet'}, asked for by ${sweep.requestedBy}`,
     ...(sweep.approvedAt === null ? [] : [`its tombstones were let through ${sweep.approvedAt}`]),
+    ...tellSteps(story, new Date().toISOString()),
     ...tellEvidence(sweep),
     ...tellCounts(sweep),
     ...drawTombstones(tombstones),

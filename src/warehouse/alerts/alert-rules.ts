@@ -1,7 +1,6 @@
 // Who is told: the rows of sync.alert_rules.
 
-import type pg from 'pg';
-import {inTransaction, type Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import type {alertRules} from './alert-tables.ts';
 import type {Cause} from './causes.ts';
@@ -68,30 +67,26 @@ export const isTold = `(
  * Makes a rule; a ping is due at once.
  * @returns false where there is a rule of that name
  */
-export async function insertRule(pool: pg.Pool, plan: RulePlan): Promise<boolean> {
-  return await inTransaction(pool, async (client) => {
-    const {rows} = await client.query<{id: string}>(
-      `INSERT INTO sync.alert_rules (name, receiver, target, sealed_access, key_id, account_id, causes, quiet_ms, every_ms)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING RETURNING rule_id AS id`,
-      [
-        plan.name,
-        plan.receiver,
-        plan.target,
-        plan.sealed?.bytes ?? null,
-        plan.sealed?.keyId ?? null,
-        plan.accountId,
-        plan.causes,
-        plan.quietMs,
-        plan.everyMs,
-      ],
-    );
-    if (rows[0] === undefined) return false;
-    if (plan.receiver === 'ping')
-      await client.query(`INSERT INTO sync.alert_deliveries (rule_id, kind) VALUES ($1, 'ping')`, [
-        rows[0].id,
-      ]);
-    return true;
-  });
+export async function insertRule(db: Queryable, plan: RulePlan): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `WITH made AS (
+       INSERT INTO sync.alert_rules (name, receiver, target, sealed_access, key_id, account_id, causes, quiet_ms, every_ms)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING RETURNING rule_id, receiver), ping AS (
+       INSERT INTO sync.alert_deliveries (rule_id, kind) SELECT rule_id, 'ping' FROM made WHERE receiver = 'ping')
+     SELECT FROM made`,
+    [
+      plan.name,
+      plan.receiver,
+      plan.target,
+      plan.sealed?.bytes ?? null,
+      plan.sealed?.keyId ?? null,
+      plan.accountId,
+      plan.causes,
+      plan.quietMs,
+      plan.everyMs,
+    ],
+  );
+  return rowCount === 1;
 }
 
 /** Every rule, by name. */
@@ -117,10 +112,12 @@ export async function readSealedAccess(db: Queryable, ruleId: string): Promise<S
  * stays open that no worker looks at.
  * @returns false where there is none of that name
  */
-export async function deleteRule(pool: pg.Pool, name: string): Promise<boolean> {
-  return await inTransaction(pool, async (client) => {
-    const {rowCount} = await client.query('DELETE FROM sync.alert_rules WHERE name = $1', [name]);
-    await client.query('DELETE FROM sync.alerts WHERE NOT EXISTS (SELECT FROM sync.alert_rules)');
-    return rowCount === 1;
-  });
+export async function deleteRule(db: Queryable, name: string): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `WITH removed AS (DELETE FROM sync.alert_rules WHERE name = $1 RETURNING rule_id), forgotten AS (
+       DELETE FROM sync.alerts WHERE NOT EXISTS (SELECT FROM sync.alert_rules WHERE name <> $1))
+     SELECT FROM removed`,
+    [name],
+  );
+  return rowCount === 1;
 }

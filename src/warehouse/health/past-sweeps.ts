@@ -29,6 +29,8 @@ export async function listSweeps(db: Queryable, filter: SweepFilter): Promise<Sw
 /** What sweeps like this one usually take, by the last ten before it; null where there was none. */
 export interface UsualSweep {
   readonly seconds: number;
+  /** Of the first pass alone; null where none of them noted its end. */
+  readonly readSeconds: number | null;
   readonly requests: number;
   readonly records: number;
   readonly changed: number;
@@ -48,9 +50,10 @@ export async function readUsual(
   const median = (value: string) => `percentile_disc(0.5) WITHIN GROUP (ORDER BY ${value})`;
   const {rows} = await db.query<UsualSweep & {count: number}>(
     `SELECT count(*)::integer AS count, ${median('extract(epoch FROM ended_at - started_at)')} AS seconds,
+            ${median("extract(epoch FROM (evidence->>'readAt')::timestamptz - started_at)")} AS "readSeconds",
             ${median('requests')} AS requests, ${median('records')} AS records,
             ${median('inserted + updated + revived + tombstoned')} AS changed
-       FROM (SELECT started_at, ended_at, requests, records, inserted, updated, revived, tombstoned FROM sync.sweeps
+       FROM (SELECT started_at, ended_at, evidence, requests, records, inserted, updated, revived, tombstoned FROM sync.sweeps
               WHERE account_id = $1 AND stream = $2 AND mode = $3 AND window_name IS NOT DISTINCT FROM $4 AND sweep_id < $5
                 AND state IN ('certified', 'refreshed', 'uncertified')
               ORDER BY sweep_id DESC LIMIT 10) AS before`,

@@ -19,6 +19,8 @@ export interface Sample {
 
 /** The sightings and answers of a sweep, on which its end state rests. */
 export interface Evidence {
+  /** When a full sweep had read the list, by the database's clock: its verification began. The row itself notes it. */
+  readonly readAt?: string;
   /** Known records that were parsed all the same, to compare the values of their rows. */
   readonly sample?: Sample;
   readonly firstPass?: {readonly lastPage: number; readonly endedBy: ListEnd; readonly numbers: number};

@@ -157,20 +157,23 @@ export async function listUnmetNumbers(
   return rows.map(({number}) => number);
 }
 
-/** Open entries, the latest first. @param limit - how many at most */
+/** Which open entries to list; null leaves a condition open. */
+export interface QuarantineFilter {
+  readonly accountIds: readonly string[] | null;
+  readonly stream: string | null;
+  readonly limit: number;
+}
+
+/** Open entries, the latest first. */
 export async function listQuarantine(
   db: Queryable,
-  {
-    accountId,
-    stream,
-    limit,
-  }: {readonly accountId: string | null; readonly stream: string | null; readonly limit: number},
+  {accountIds, stream, limit}: QuarantineFilter,
 ): Promise<QuarantineEntry[]> {
   const {rows} = await db.query<QuarantineEntry>(
     `SELECT ${entryColumns} FROM sync.quarantine JOIN sync.accounts USING (account_id)
-      WHERE resolved_at IS NULL AND ($1::bigint IS NULL OR account_id = $1) AND ($2::text IS NULL OR stream = $2)
+      WHERE resolved_at IS NULL AND ($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR stream = $2)
       ORDER BY last_seen_at DESC, quarantine_id DESC LIMIT $3`,
-    [accountId, stream, limit],
+    [accountIds, stream, limit],
   );
   return rows;
 }

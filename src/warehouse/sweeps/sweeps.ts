@@ -92,7 +92,8 @@ export interface Checkpoint {
 export async function saveCheckpoint(client: pg.ClientBase, claim: Claim, done: Checkpoint): Promise<void> {
   const {rowCount} = await client.query(
     `UPDATE sync.sweeps
-        SET stage = coalesce($3, stage), next_page = coalesce($4, next_page), evidence = coalesce($5, evidence),
+        SET stage = coalesce($3, stage), next_page = coalesce($4, next_page),
+            evidence = coalesce($5, evidence) || CASE $3 WHEN 'verify' THEN jsonb_build_object('readAt', clock_timestamp()) ELSE '{}' END,
             failures = 0, ${setCounts(6)}
       WHERE sweep_id = $1 AND fence = $2 AND state = 'running'`,
     [
@@ -128,7 +129,8 @@ export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Pr
   const {rows} = await db.query<{durationMs: number}>(
     `WITH ended AS (
        UPDATE sync.sweeps
-          SET state = $3, reasons = $4, error = $5, evidence = coalesce($6, evidence), ended_at = now(),
+          SET state = $3, reasons = $4, error = $5, ended_at = now(),
+              evidence = coalesce(jsonb_strip_nulls(jsonb_build_object('readAt', evidence->'readAt')) || $6, evidence),
               lease_until = NULL${end.counts === undefined ? '' : `, ${setCounts(7)}`}
         WHERE sweep_id = $1 AND fence = $2 AND state = 'running'
     RETURNING sweep_id, round(1000 * extract(epoch FROM ended_at - started_at))::double precision AS "durationMs"), forgotten AS (

@@ -5,12 +5,12 @@ import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import type {Browser, BrowserContext, Page} from 'playwright-core';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {actions} from '../../../src/web/console/actions/actions.ts';
 import {pages} from '../../../src/web/console/pages/pages.ts';
 import {openBrowser} from '../../support/browser.ts';
-import {plainConsole} from '../../support/plain-console.ts';
-import {type ChangesPlace, openPlace} from './changes-place.ts';
+import {openBrowserPlace} from './browser-place.ts';
+import type {ChangesPlace} from './changes-place.ts';
+import {listDoings} from './doings.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const hostile = '<img src=x onerror="document.title=`taken`">';
@@ -23,6 +23,8 @@ const addresses: Readonly<Record<string, string>> = {
   '/business/ask/:question': '/business/ask/revenue-by-week',
   '/sweeps': '/sweeps',
   '/sweeps/:sweepId': '/sweeps/1',
+  '/quarantine': '/quarantine',
+  '/quarantine/:entry': '/quarantine/1',
   '/changes': '/changes',
   '/changes/preview': '/changes/preview?choice=hold&state=pending&all=yes',
   '/changes/:changeId': '/changes/1',
@@ -30,6 +32,7 @@ const addresses: Readonly<Record<string, string>> = {
   '/records/:stream/:number': '/records/jobs/11?account=acme',
   '/fields': '/fields',
   '/accounts': '/accounts',
+  '/alerts': '/alerts',
   '/health': '/health',
 };
 
@@ -37,27 +40,7 @@ let place: ChangesPlace;
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
-  place = await openPlace({
-    doings: {
-      ...plainConsole('').doings,
-      checkAccount: async (name) => `good ${name}: answers`,
-      tryAccount: async ({name, url, timeZone}) => ({
-        keep: (db) => upsertAccount(db, {name, apiUrl: url ?? '', timeZone: timeZone ?? 'UTC'}),
-        tell: () => `account ${name} is added`,
-      }),
-    },
-  });
-  const {accountId} = place.account;
-  await place.pool.query(
-    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records)
-     VALUES ($1, 'jobs', 'full', 'schedule', 'certified', now() - interval '1 hour', now() - interval '59 minutes', 3000)`,
-    [accountId],
-  );
-  await place.pool.query(
-    `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id) VALUES ($1, 'jobs', 'custom_text1', 'jobs', '{text}', 1)`,
-    [accountId],
-  );
-  await place.edit(1, `name = '${hostile.replaceAll("'", "''")}'`);
+  place = await openBrowserPlace(hostile);
 });
 afterAll(async () => {
   await browser?.close();
@@ -175,96 +158,35 @@ test('an open page shows what another person did, without being asked', async ()
   await other.context().close();
 });
 
-test('what a person has ticked and typed is kept when the page is drawn anew', async () => {
+test('an open page of alerts shows what was found, and that it is over', async () => {
+  const page = await openPage({}, '/alerts');
+  await place.pool.query(
+    `INSERT INTO sync.alerts (cause, since, text) VALUES ('no-worker', now(), 'no worker is alive')`,
+  );
+  const found = page.locator('main td', {hasText: 'no worker is alive'});
+  await found.waitFor();
+  await place.pool.query(`UPDATE sync.alerts SET mended_at = now() WHERE cause = 'no-worker'`);
+  await found.waitFor({state: 'detached'});
+  await page.context().close();
+});
+
+test('what a person has opened, ticked and typed is kept when the page is drawn anew', async () => {
   const page = await openPage({}, '/accounts');
   await page.getByLabel('Reason').first().fill('stocktaking');
+  await page.getByText('Make a key', {exact: true}).click();
+  await page.getByLabel('Role').selectOption('operator');
   for (const _time of ['once', 'and again']) {
     const redrawn = page.waitForResponse((answer) => new URL(answer.url()).pathname === '/accounts');
     await place.pool.query(`UPDATE sync.accounts SET state = state`);
     await redrawn;
   }
   expect(await page.getByLabel('Reason').first().inputValue()).toBe('stocktaking');
+  expect(await page.getByLabel('Role').isVisible()).toBe(true);
+  expect(await page.getByLabel('Role').inputValue()).toBe('operator');
   await page.context().close();
 });
 
-/** How each action is done: on which page, what is filled in, which button. */
-interface Doing {
-  readonly action: string;
-  readonly prepare?: () => Promise<string>;
-  /** `$` stands for what was prepared. */
-  readonly path: string;
-  readonly opens?: string;
-  readonly fill?: Readonly<Record<string, string>>;
-  readonly button: string;
-}
-
-const held = async (state: string) => {
-  const id = await place.edit(3, `phone_number = '${Math.random()}'`);
-  await place.set(id, state);
-  return id;
-};
-
-const doings: readonly Doing[] = [
-  {action: 'sweeps.request', path: '/sweeps', button: 'employees'},
-  {
-    action: 'sweeps.approve',
-    prepare: async () => {
-      const {rows} = await place.pool.query(
-        `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, reasons)
-         VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(), '{"too many"}') RETURNING sweep_id`,
-        [place.account.accountId],
-      );
-      return rows[0].sweep_id;
-    },
-    path: '/sweeps/$',
-    button: 'Let 0 rows go',
-  },
-  {action: 'changes.hold', prepare: () => held(`state = 'pending'`), path: '/changes/$', button: 'Hold'},
-  {action: 'changes.release', prepare: () => held(`state = 'held'`), path: '/changes/$', button: 'Release'},
-  {action: 'changes.cancel', prepare: () => held(`state = 'held'`), path: '/changes/$', button: 'Give up'},
-  {
-    action: 'changes.retry',
-    prepare: () => held(`state = 'rejected', settled_at = now(), reason = '422: no'`),
-    path: '/changes/$',
-    button: 'Try again',
-  },
-  {
-    action: 'changes.decide',
-    prepare: () => held(`state = 'pending'`),
-    path: '/changes/preview?choice=hold&state=pending&all=yes',
-    button: 'Hold:',
-  },
-  {action: 'records.fetch', path: '/records/jobs/11?account=acme', button: 'Fetch again'},
-  {
-    action: 'fields.name',
-    path: '/fields?table=jobs&field=custom_text1&account=acme',
-    fill: {'Name in mart.jobs': 'gate_code'},
-    button: 'Give it this name',
-  },
-  {action: 'accounts.check', path: '/accounts?account=acme', button: 'Check'},
-  {action: 'accounts.pause', path: '/accounts?account=acme', fill: {Reason: 'holidays'}, button: 'Pause'},
-  {action: 'accounts.resume', path: '/accounts?account=acme', button: 'Resume'},
-  {
-    action: 'keys.add',
-    path: '/accounts',
-    opens: 'Make a key',
-    fill: {Name: 'dana'},
-    button: 'Make it',
-  },
-  {
-    action: 'accounts.add',
-    path: '/accounts',
-    opens: 'Add an account, or give one a new token',
-    fill: {
-      Name: 'north',
-      Address: 'https://example.com/north',
-      Zone: 'America/Chicago',
-      'API token': 'made-up',
-    },
-    button: 'Try and keep',
-  },
-  {action: 'keys.revoke', path: '/accounts', button: 'Revoke'},
-];
+const doings = listDoings(() => place);
 
 describe('by its button', () => {
   test.each(doings)(

@@ -77,30 +77,45 @@ export async function list(config: Config, {json}: Output): Promise<number> {
   });
 }
 
-/**
- * Sends a made-up alert by a rule now, once, and tells the receiver's answer.
- * @throws {RetryableError} the receiver does not take it
- * @throws {UsageError} there is no such rule, or this process has not the key or the server of e-mail
- */
+/** The verb `alerts test`: see `testRule`. */
 export async function test(
   config: Config,
   name: string,
   {json, signal}: Output & {readonly signal: AbortSignal},
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const rule = await findRule(pool, name, 'test');
-    const sealed = await readSealedAccess(pool, rule.ruleId);
-    const {keys, smtpUrl, allowsHttp} = config;
-    const begun = performance.now();
-    const answer = await send(
-      {keys, smtpUrl, allowsHttp, onSecret: () => {}, signal},
-      {rule: name, receiver: rule.receiver, target: rule.target, sealed},
-      rule.receiver === 'ping' ? null : {messageId: randomUUID(), kind: 'test', rule: name, news: []},
-    );
-    const ms = Math.round(performance.now() - begun);
-    print(json, {json: {name, answer, ms}, text: `${rule.target} took it: ${answer}, in ${ms} ms`});
+    const {target, answer, ms} = await testRule(config, pool, {name, signal});
+    print(json, {json: {name, answer, ms}, text: `${target} took it: ${answer}, in ${ms} ms`});
     return 0;
   });
+}
+
+/** The receiver's answer to a test, for a person. */
+export interface TestedRule {
+  readonly target: string;
+  readonly answer: string;
+  readonly ms: number;
+}
+
+/**
+ * Sends a made-up alert by a rule now, once, and tells the receiver's answer.
+ * @throws {RetryableError} the receiver does not take it
+ * @throws {UsageError} there is no such rule, or this process has not the key or the server of e-mail
+ */
+export async function testRule(
+  {keys, smtpUrl, allowsHttp}: Pick<Config, 'keys' | 'smtpUrl' | 'allowsHttp'>,
+  db: Queryable,
+  {name, signal}: {readonly name: string; readonly signal?: AbortSignal},
+): Promise<TestedRule> {
+  const rule = await findRule(db, name, 'test');
+  const sealed = await readSealedAccess(db, rule.ruleId);
+  const begun = performance.now();
+  const answer = await send(
+    {keys, smtpUrl, allowsHttp, onSecret: () => {}, ...(signal === undefined ? {} : {signal})},
+    {rule: name, receiver: rule.receiver, target: rule.target, sealed},
+    rule.receiver === 'ping' ? null : {messageId: randomUUID(), kind: 'test', rule: name, news: []},
+  );
+  return {target: rule.target, answer, ms: Math.round(performance.now() - begun)};
 }
 
 /** From now on nothing is told by the rule. @throws {UsageError} there is none of that name */

@@ -1,10 +1,12 @@
 import type {Action} from '../action.ts';
 import {addAccount, check, pause, resume} from './account-actions.ts';
+import {addRule, removeRule, testRule} from './alert-actions.ts';
 import {decideMany} from './changes/decide-many.ts';
 import {decideOne} from './changes/decide-one.ts';
 import {fetchRecord} from './fetch-record.ts';
 import {addKey, revokeKey} from './key-actions.ts';
 import {giveFieldName} from './name-field.ts';
+import {retryQuarantine} from './retry-quarantine.ts';
 import {approve, sweepNow} from './sweep-actions.ts';
 
 /** Every action of the console. */
@@ -12,6 +14,7 @@ export const actions: readonly Action[] = [
   sweepNow,
   approve,
   fetchRecord,
+  retryQuarantine,
   giveFieldName,
   ...decideOne,
   decideMany,
@@ -21,4 +24,7 @@ export const actions: readonly Action[] = [
   addAccount,
   addKey,
   revokeKey,
+  addRule,
+  testRule,
+  removeRule,
 ];

@@ -24,6 +24,7 @@ const sections = [
   ['/records', 'Records'],
   ['/fields', 'Fields'],
   ['/accounts', 'Accounts'],
+  ['/alerts', 'Alerts'],
   ['/health', 'Health'],
 ] as const;
 
@@ -68,7 +69,7 @@ function drawShell(title: string, content: SafeHtml): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false}'>
+<meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false, "morphIgnore": ["data-htmx-powered", "open"]}'>
 <title>${title} · Fieldmirror</title>
 <link rel="icon" href="${asset('icon.svg')}">
 <link rel="stylesheet" href="${asset('console.css')}">

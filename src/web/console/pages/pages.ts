@@ -1,5 +1,6 @@
 import type {Page} from '../page.ts';
 import {accountsPage} from './accounts.ts';
+import {alertsPage} from './alerts/alerts-page.ts';
 import {boardPage} from './business/board-page.ts';
 import {businessPage} from './business/index-page.ts';
 import {questionPage} from './business/question-page.ts';
@@ -7,8 +8,10 @@ import {oneChange} from './changes/change-page.ts';
 import {changeList} from './changes/list-page.ts';
 import {changePreview} from './changes/preview-page.ts';
 import {fieldsPage} from './fields/fields-page.ts';
-import {health} from './health.ts';
+import {health} from './health/health-page.ts';
 import {overview} from './overview/overview.ts';
+import {quarantinePage} from './quarantine/entry-page.ts';
+import {quarantineList} from './quarantine/list-page.ts';
 import {recordPage} from './records/record-page.ts';
 import {searchPage} from './records/search-page.ts';
 import {sweepList} from './sweeps/list.ts';
@@ -22,6 +25,8 @@ export const pages: readonly Page[] = [
   questionPage,
   sweepList,
   sweepPage,
+  quarantineList,
+  quarantinePage,
   searchPage,
   recordPage,
   fieldsPage,
@@ -29,5 +34,6 @@ export const pages: readonly Page[] = [
   changePreview,
   oneChange,
   accountsPage,
+  alertsPage,
   health,
 ];

@@ -1,5 +1,6 @@
 import type {Looker} from '../../../views/concerns/every-concern.ts';
 import type {Account} from '../../../warehouse/accounts/accounts.ts';
+import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 
 /** What the console lets others do, because it takes more than the warehouse: the service, the key that seals tokens. */
@@ -8,6 +9,8 @@ export interface Doings {
   readonly looker: Looker;
   /** Every dependency checked, live, as `fieldmirror doctor` does. */
   readonly examine: () => Promise<readonly Check[]>;
+  /** Every setting in force, of this process and of the warehouse, as `doctor` tells them: never a secret. */
+  readonly listSettings: () => Promise<readonly SettingTold[]>;
   /** Asks an account a light question with its token; what was stopped and is answered goes on. @returns a sentence */
   readonly checkAccount: (account: string) => Promise<string>;
   /**
@@ -20,6 +23,21 @@ export interface Doings {
     /** A sentence that says what was done. */
     readonly tell: (account: Account) => string;
   }>;
+  /**
+   * Makes an alert rule of what was filled in, with its address sealed. Nothing is stored yet.
+   * @throws {UsageError} an address that may not be used, a span that is none, no key to seal with
+   */
+  readonly planRule: (rule: GivenRule) => Promise<{
+    readonly plan: Omit<RulePlan, 'accountId'>;
+    /** What signs the messages to a webhook, for a person to see this once; null of other receivers. */
+    readonly secret: string | null;
+  }>;
+  /**
+   * Sends a made-up alert by a rule now.
+   * @returns a sentence: the receiver's answer
+   * @throws {RetryableError | UsageError} it was not taken, or cannot be sent from here
+   */
+  readonly testRule: (rule: string) => Promise<string>;
 }
 
 /** An account as it is filled into a form; one that is there keeps its address and zone where they are not given. */
@@ -28,6 +46,31 @@ export interface GivenAccount {
   readonly url: string | null;
   readonly timeZone: string | null;
   readonly token: string;
+}
+
+/** An alert rule as it is filled into a form. */
+export interface GivenRule {
+  readonly name: string;
+  readonly receiver: Receiver;
+  /** A URL, or an address of e-mail. */
+  readonly address: string;
+  /** The server of e-mail of this rule alone. */
+  readonly smtp: string | null;
+  /** Spans such as `5m`: how often a ping comes, and the quiet time. */
+  readonly every: string | null;
+  readonly quiet: string | null;
+  /** What it tells of; none: everything. */
+  readonly causes: readonly string[];
+}
+
+/** A setting in force, and where it came from. */
+export interface SettingTold {
+  readonly name: string;
+  readonly value: string;
+  /** `warehouse`: a verb or SQL set it there. */
+  readonly source: 'environment' | 'file' | 'default' | 'warehouse';
+  /** Name of the file that gave it. */
+  readonly file: string | null;
 }
 
 /** One dependency, and how it stands. The words of a flaw say how to mend it. */

@@ -13,14 +13,25 @@ const addresses: Partial<Readonly<Record<Concern['kind'], Address>>> = {
   overdue: ['/health'],
   'no-worker': ['/health'],
   'star-behind': ['/health'],
+  growth: ['/health'],
+  quarantine: ['/quarantine'],
+  drift: ['/fields'],
+  'alerts-failing': ['/alerts'],
 };
 
 /** The page on which a concern is looked after; null where there is none. */
-export function linkOfConcern({kind, stream, account}: Concern, look: Look): string | null {
+export function linkOfConcern(
+  {kind, stream, account}: Pick<Concern, 'kind' | 'stream' | 'account'>,
+  look: Look,
+): string | null {
   const [, state] = /^change-(.+)$/.exec(kind) ?? [];
   const [path, filters = {}] =
     state === undefined ? (addresses[kind] ?? [null]) : (['/changes', {state: 'needy'}] as const);
   if (path === null) return null;
   const of = look.seen.length > 1 ? account : undefined;
-  return linkTo(look, path, {...filters, ...(path === '/sweeps' ? {stream} : {}), account: of});
+  return linkTo(look, path, {
+    ...filters,
+    ...(['/sweeps', '/quarantine'].includes(path) ? {stream} : {}),
+    account: of,
+  });
 }

@@ -35,6 +35,7 @@ export const sweepList = definePage({
     ])}
     ${drawSweepTable(sweeps, look)}
     ${isLast ? '' : html`<p><a href="${linkTo(look, '/sweeps', {...look.query, before: sweeps.at(-1)?.sweepId})}">Older sweeps</a></p>`}
+    <p>Records that could not be read are <a href="${linkTo(look, '/quarantine', {stream: look.query.stream})}">in quarantine</a>.</p>
     <h2>Sweep now</h2>
     <p>A full sweep is due at once; while the same one is unfinished there is no second.</p>
     <div class="actions">${look.accounts.flatMap(({name}) => streams.map((stream) => drawSweepNow(look, {name, stream})))}</div>`,

@@ -17,6 +17,7 @@ import {drawTime} from '../../draw/time.ts';
 import {type Look, linkTo, nameOfAccount} from '../../look.ts';
 import {type Asked, definePage} from '../../page.ts';
 import {notThere} from '../../refused.ts';
+import {drawTimeline} from './draw-timeline.ts';
 
 const shownTombstones = 200;
 
@@ -35,6 +36,7 @@ export const sweepPage = definePage({
     ${drawWhy(story.sweep)}
     ${drawApproval(story, look)}
     ${drawSweepFacts(story, look)}
+    ${drawTimeline(story, look)}
     <h2>What the verdict rests on</h2>
     <ul>${[...tellEvidence(story.sweep), ...tellCounts(story.sweep)].map((line) => html`<li>${line}</li>`)}</ul>
     ${drawTombstones(story, look)}`,
@@ -92,6 +94,12 @@ function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
     ['requests', html`${formatNumber(counts.requests)}${than(usual && formatNumber(usual.requests))}`],
     ['tries that failed', sweep.failures === 0 ? '' : sweep.failures],
     ['let through', drawTime(sweep.approvedAt, look)],
+    [
+      'in quarantine',
+      counts.quarantined === 0
+        ? ''
+        : html`<a href="${linkTo(look, '/quarantine', {stream: sweep.stream})}">${formatNumber(counts.quarantined)} records</a>`,
+    ],
   ]);
 }
 

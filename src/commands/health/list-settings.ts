@@ -1,0 +1,22 @@
+import type {Config} from '../../base/config.ts';
+import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import type {SettingTold} from '../../web/console/serve/doings.ts';
+import {environmentOf} from '../config/environment.ts';
+
+/** The settings of this process, then those of the warehouse. */
+export async function listSettings(
+  config: Pick<Config, 'settings' | 'account' | 'timeZone'>,
+  db: Queryable,
+): Promise<SettingTold[]> {
+  const inForce = await readSettingsInForce(db, environmentOf(config));
+  return [
+    ...config.settings.map((setting) => ({...setting, file: null})),
+    ...inForce.map((setting) => ({...setting, value: showValue(setting.value)})),
+  ];
+}
+
+/** A text as it is, anything else as JSON. */
+export function showValue(value: SettingInForce['value']): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,146 @@
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {type AlertOverview, readAlertOverview} from '../../../../views/concerns/alert-overview.ts';
+import {formatNumber} from '../../../../views/format.ts';
+import type {Alert} from '../../../../warehouse/alerts/alerts.ts';
+import {listPastDeliveries, type PastDelivery} from '../../../../warehouse/alerts/past-deliveries.ts';
+import {drawMark, type Tone} from '../../draw/mark.ts';
+import {drawTable} from '../../draw/table.ts';
+import {drawTime} from '../../draw/time.ts';
+import type {Look} from '../../look.ts';
+import {type Asked, definePage, hidden} from '../../page.ts';
+import {linkOfConcern} from '../overview/concern-link.ts';
+import {drawAddingRule, drawRules} from './draw-rules.ts';
+
+interface Story extends AlertOverview {
+  /** The newest first. */
+  readonly deliveries: readonly PastDelivery[];
+}
+
+const shownDeliveries = 50;
+
+export const alertsPage = definePage<Story>({
+  path: '/alerts',
+  section: '/alerts',
+  moving: ['alerts', 'alert_rules', 'alert_deliveries'],
+  read: readStory,
+  title: () => 'Alerts',
+  draw: (story, look) => html`
+    <p class="lead">${summarise(story)}</p>
+    <h2>Wrong now</h2>
+    ${drawOpen(story.open, look)}
+    <h2>Who is told</h2>
+    ${drawRules(story.rules, look)}
+    ${drawAddingRule(look)}
+    <h2>Messages</h2>
+    ${drawDeliveries(story.deliveries, look)}`,
+  hide: (story) => ({
+    ...story,
+    rules: story.rules.map((rule) => (rule.receiver === 'email' ? {...rule, target: hidden} : rule)),
+  }),
+  elsewhere: () => ({
+    command: 'fieldmirror alerts list',
+    sql: 'SELECT cause, stream, since, text FROM sync.alerts WHERE mended_at IS NULL ORDER BY opened_at;\nSELECT * FROM sync.alert_deliveries ORDER BY delivery_id DESC LIMIT 50;',
+  }),
+});
+
+/** Somebody who is bound to an account sees the rules and alerts of that account alone. */
+async function readStory({db, seen, seesAll, accounts}: Asked): Promise<Story> {
+  const {rules, open} = await readAlertOverview(db);
+  const names = accounts.map(({name}) => name);
+  const isSeen = ({accountId}: {readonly accountId: string | null}) =>
+    seesAll || seen.some((account) => account.accountId === accountId);
+  const shown = rules.filter(isSeen);
+  return {
+    rules: shown,
+    open: open.filter(({account}) => (account === null ? seesAll : names.includes(account))),
+    deliveries: await listPastDeliveries(db, {
+      rules: shown.map(({name}) => name),
+      limit: shownDeliveries,
+    }),
+  };
+}
+
+function summarise({rules, open}: Story): string {
+  if (rules.length === 0) return 'Nobody is told what is wrong: there is no rule yet.';
+  const failing = rules.filter(({failingSince}) => failingSince !== null).length;
+  const wrong =
+    open.length === 0
+      ? 'Nothing is wrong that a rule tells of'
+      : open.length === 1
+        ? 'One thing is wrong'
+        : `${formatNumber(open.length)} things are wrong`;
+  const arriving =
+    failing === 0
+      ? 'messages arrive'
+      : failing === 1
+        ? 'the messages of one rule do not arrive'
+        : `the messages of ${formatNumber(failing)} rules do not arrive`;
+  return `${wrong}; ${arriving}.`;
+}
+
+function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
+  const hasSeveral = look.seen.length > 1;
+  return drawTable({
+    caption: 'What is wrong now, the oldest first',
+    columns: ['what', ...(hasSeveral ? ['account'] : []), 'in words', 'since', 'found'],
+    rows: open.map(({cause, account, stream, text, nextStep, since, openedAt}) => {
+      const link = linkOfConcern({kind: cause, stream, account}, look);
+      return [
+        drawMark('bad', cause),
+        ...(hasSeveral ? [account ?? ''] : []),
+        html`<span class="what">${stream === null ? '' : `${stream}: `}${text}${
+          link === null ? '' : html` <a href="${link}">Look</a>`
+        }</span>${nextStep === null ? '' : html`<small>${nextStep}</small>`}`,
+        drawTime(since, look),
+        drawTime(openedAt, look),
+      ];
+    }),
+    none: 'Nothing. What is wrong is looked for once a minute, as long as there is a rule.',
+  });
+}
+
+const tones: Readonly<Record<PastDelivery['state'], Tone>> = {
+  due: 'busy',
+  sending: 'busy',
+  sent: 'good',
+  folded: 'quiet',
+  dropped: 'quiet',
+  failed: 'bad',
+};
+const words: Readonly<Record<PastDelivery['state'], string>> = {
+  due: 'to be sent',
+  sending: 'being sent',
+  sent: 'taken',
+  folded: 'in a digest',
+  dropped: 'mended before it was sent',
+  failed: 'given up',
+};
+
+function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHtml {
+  return drawTable({
+    caption: 'Messages to receivers, the newest first',
+    columns: ['state', 'rule', 'tells', {head: 'tries', kind: 'number'}, 'made', 'taken', 'next try'],
+    rows: deliveries.map((delivery) => [
+      html`${drawDeliveryState(delivery)}${delivery.state === 'sent' || delivery.lastError === null ? '' : html`<small>${delivery.lastError}</small>`}`,
+      delivery.rule,
+      html`<span class="what">${tellDelivery(delivery)}</span>`,
+      delivery.attempts,
+      drawTime(delivery.createdAt, look),
+      drawTime(delivery.sentAt, look),
+      delivery.state === 'due' ? drawTime(delivery.dueAt, look) : '',
+    ]),
+    none: 'None yet.',
+  });
+}
+
+function drawDeliveryState({state, lastError}: PastDelivery): SafeHtml {
+  return state === 'due' && lastError !== null
+    ? drawMark('warning', 'not taken yet')
+    : drawMark(tones[state], words[state]);
+}
+
+function tellDelivery({kind, text, folded}: PastDelivery): string {
+  if (kind === 'ping') return 'a ping';
+  if (kind === 'digest') return `a digest of ${formatNumber(folded)}`;
+  return kind === 'mended' ? `mended: ${text}` : (text ?? '');
+}

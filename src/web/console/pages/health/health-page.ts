@@ -1,0 +1,50 @@
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {drawMark, type Tone} from '../../draw/mark.ts';
+import {drawTable} from '../../draw/table.ts';
+import type {Page} from '../../page.ts';
+import {definePage} from '../../page.ts';
+import type {Check, SettingTold} from '../../serve/doings.ts';
+import {drawSettings} from './draw-settings.ts';
+
+interface Story {
+  readonly checks: readonly Check[];
+  /** Null for somebody who is bound to an account: settings name the others, too. */
+  readonly settings: readonly SettingTold[] | null;
+}
+
+const tones: Readonly<Record<Check['state'], Tone>> = {good: 'good', warning: 'warning', bad: 'bad'};
+
+export const health: Page = definePage<Story>({
+  path: '/health',
+  section: '/health',
+  moving: [],
+  read: async ({doings, seesAll}) => ({
+    checks: await doings.examine(),
+    settings: seesAll ? await doings.listSettings() : null,
+  }),
+  title: () => 'Health',
+  draw: ({checks, settings}) => html`
+    <p class="lead">${summarise(checks)}</p>
+    ${drawChecks(checks)}
+    <h2>Settings in force</h2>
+    ${settings === null ? html`<p>They are shown to who sees every account.</p>` : drawSettings(settings)}`,
+  elsewhere: () => ({
+    command: 'fieldmirror doctor',
+    sql: 'SELECT * FROM sync.workers ORDER BY seen_at DESC;\nSELECT * FROM sync.file_settings;',
+  }),
+});
+
+function summarise(checks: readonly Check[]): string {
+  const flawed = checks.filter(({state}) => state !== 'good').length;
+  if (flawed === 0) return 'Everything answers as it should.';
+  return `${flawed} of ${checks.length} ${flawed === 1 ? 'needs' : 'need'} a look.`;
+}
+
+function drawChecks(checks: readonly Check[]): SafeHtml {
+  return drawTable({
+    caption: 'Every dependency, checked just now',
+    columns: ['verdict', 'checked', 'found'],
+    rows: checks.map(({what, state, found}) => [drawMark(tones[state], state), what, found]),
+    none: 'Nothing was checked.',
+  });
+}

@@ -1,0 +1,95 @@
+// Every action of the console: where its button is, and what makes it possible.
+
+import type {ChangesPlace} from './changes-place.ts';
+
+/** How each action is done: on which page, what is filled in, which button. */
+export interface Doing {
+  readonly action: string;
+  readonly prepare?: () => Promise<string>;
+  /** `$` stands for what was prepared. */
+  readonly path: string;
+  readonly opens?: string;
+  readonly fill?: Readonly<Record<string, string>>;
+  readonly button: string;
+}
+
+/** @param place - as it is when an action is done */
+export function listDoings(place: () => ChangesPlace): readonly Doing[] {
+  const held = async (state: string) => {
+    const id = await place().edit(3, `phone_number = '${Math.random()}'`);
+    await place().set(id, state);
+    return id;
+  };
+
+  return [
+    {action: 'sweeps.request', path: '/sweeps', button: 'employees'},
+    {
+      action: 'sweeps.approve',
+      prepare: async () => {
+        const {rows} = await place().pool.query(
+          `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, reasons)
+         VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(), '{"too many"}') RETURNING sweep_id`,
+          [place().account.accountId],
+        );
+        return rows[0].sweep_id;
+      },
+      path: '/sweeps/$',
+      button: 'Let 0 rows go',
+    },
+    {action: 'changes.hold', prepare: () => held(`state = 'pending'`), path: '/changes/$', button: 'Hold'},
+    {action: 'changes.release', prepare: () => held(`state = 'held'`), path: '/changes/$', button: 'Release'},
+    {action: 'changes.cancel', prepare: () => held(`state = 'held'`), path: '/changes/$', button: 'Give up'},
+    {
+      action: 'changes.retry',
+      prepare: () => held(`state = 'rejected', settled_at = now(), reason = '422: no'`),
+      path: '/changes/$',
+      button: 'Try again',
+    },
+    {
+      action: 'changes.decide',
+      prepare: () => held(`state = 'pending'`),
+      path: '/changes/preview?choice=hold&state=pending&all=yes',
+      button: 'Hold:',
+    },
+    {action: 'records.fetch', path: '/records/jobs/11?account=acme', button: 'Fetch again'},
+    {
+      action: 'fields.name',
+      path: '/fields?table=jobs&field=custom_text1&account=acme',
+      fill: {'Name in mart.jobs': 'gate_code'},
+      button: 'Give it this name',
+    },
+    {action: 'accounts.check', path: '/accounts?account=acme', button: 'Check'},
+    {action: 'accounts.pause', path: '/accounts?account=acme', fill: {Reason: 'holidays'}, button: 'Pause'},
+    {action: 'accounts.resume', path: '/accounts?account=acme', button: 'Resume'},
+    {
+      action: 'keys.add',
+      path: '/accounts',
+      opens: 'Make a key',
+      fill: {Name: 'dana'},
+      button: 'Make it',
+    },
+    {
+      action: 'accounts.add',
+      path: '/accounts',
+      opens: 'Add an account, or give one a new token',
+      fill: {
+        Name: 'north',
+        Address: 'https://example.com/north',
+        Zone: 'America/Chicago',
+        'API token': 'made-up',
+      },
+      button: 'Try and keep',
+    },
+    {action: 'keys.revoke', path: '/accounts', button: 'Revoke'},
+    {action: 'quarantine.retry', path: '/quarantine', button: 'Try again'},
+    {
+      action: 'alerts.add',
+      path: '/alerts',
+      opens: 'Add a rule',
+      fill: {Name: 'phone', Address: 'ops@example.com'},
+      button: 'Make the rule',
+    },
+    {action: 'alerts.test', path: '/alerts', button: 'Test'},
+    {action: 'alerts.remove', path: '/alerts', button: 'Remove'},
+  ];
+}
