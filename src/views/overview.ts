@@ -1,10 +1,10 @@
 // The whole installation in five seconds: is it fine, and what must somebody do.
 
+import type pg from 'pg';
 import {allStreams} from '../streams/all.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import {type ChangeCount, countChanges} from '../warehouse/changes/reads/change-health.ts';
 import {type Hour, listHours, listNights, type Night} from '../warehouse/health/activity.ts';
-import type {Queryable} from '../warehouse/postgres/database.ts';
 import type {Schedule} from '../warehouse/sweeps/schedules.ts';
 import {type AccountFacts, readAccountFacts} from './account-status.ts';
 import type {Concern} from './concerns/concerns.ts';
@@ -45,25 +45,35 @@ export interface OverviewStory {
 const shownNext = 6;
 const numbers = ['no', 'one', 'two', 'three', 'four'];
 
-/** Reads the overview of some accounts, without a count of their rows. */
+/**
+ * Reads the overview of some accounts, without a count of their rows.
+ * @param pool - its readings wait for each other nowhere, and are made side by side
+ */
 export async function readOverview(
-  db: Queryable,
+  pool: pg.Pool,
   accounts: readonly Account[],
   looker: Looker,
 ): Promise<OverviewStory> {
   const ids = accounts.map(({accountId}) => accountId);
-  const {now, accounts: facts} = await readAccountFacts(db, accounts);
-  const concerns = findEveryConcern(facts, await readInstallation(db, looker), now);
+  const [{now, accounts: facts}, installation, underWay, changes, hours, nights] = await Promise.all([
+    readAccountFacts(pool, accounts),
+    readInstallation(pool, looker),
+    readUnderWay(pool, accounts),
+    countChanges(pool, ids),
+    listHours(pool, ids),
+    listNights(pool, ids),
+  ]);
+  const concerns = findEveryConcern(facts, installation, now);
   const streams = facts.flatMap((each) => tellFreshness(each, now));
   return {
     now,
     sentence: tellOverview(streams, concerns),
     streams,
     concerns,
-    underWay: await readUnderWay(db, accounts),
-    changes: await countChanges(db, ids),
-    hours: await listHours(db, ids),
-    nights: await listNights(db, ids),
+    underWay,
+    changes,
+    hours,
+    nights,
     next: listNext(facts),
   };
 }
