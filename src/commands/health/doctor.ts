@@ -9,6 +9,12 @@ import {readAccounts} from '../../views/account-status.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
+import {
+  describeCopy,
+  mendOfCopy,
+  readInstallationRow,
+} from '../../warehouse/health/installation/installation.ts';
+import {namePlace} from '../../warehouse/health/installation/place-name.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {describeAhead, readClockAheadMs} from '../../warehouse/postgres/clock.ts';
 import {openPool} from '../../warehouse/postgres/database.ts';
@@ -87,6 +93,7 @@ async function checkPostgres(
       const inside =
         schema.state === 'good'
           ? [
+              await checkInstallation(config, pool),
               ...(await checkNumbers(pool)),
               ...(await checkWorkers(config, pool)),
               ...(await checkSealed(config, pool)),
@@ -130,6 +137,13 @@ async function checkSchema(pool: pg.Pool): Promise<Finding> {
   return problem === null
     ? good('migrations', `all applied, ${allTables.length} tables`)
     : bad('migrations', problem);
+}
+
+/** Whether nothing speaks for a copy, in which no worker works. */
+async function checkInstallation(config: Config, pool: pg.Pool): Promise<Finding> {
+  const copy = describeCopy(await readInstallationRow(pool), await namePlace(config));
+  if (copy !== null) return bad('installation', `${copy}; ${mendOfCopy}`);
+  return good('installation', 'this database is the one that works for its accounts');
 }
 
 async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {
