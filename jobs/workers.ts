@@ -8,6 +8,7 @@ import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts
 import {listen} from '../src/warehouse/postgres/sessions/listen.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
+import {CopyWatch, type FindCopy} from './copy-watch.ts';
 import {type Heart, Heartbeat} from './heartbeat.ts';
 import {handleNotices} from './notices.ts';
 import {OverdueSchedules} from './overdue-schedules.ts';
@@ -36,6 +37,8 @@ export interface WorkerOptions {
   readonly keepsSchedules: boolean;
   /** An address of sessions of our own, to listen at; left out where that of the pool is one. */
   readonly directUrl?: string;
+  /** Whether the warehouse may be a copy; left out where that was looked at, by a process that ends by itself. */
+  readonly findCopy?: FindCopy;
   /** Work that each round does beside its own, for the accounts that are served; it must not fail. */
   readonly beside?: (accountIds: readonly string[]) => Promise<void>;
   /** Notes that the process is alive; left out of processes that end by themselves. */
@@ -48,6 +51,7 @@ interface WorkerContext {
   readonly sweeps: WakeQueue;
   readonly pushes: WakeQueue;
   readonly accounts: ServedAccounts;
+  readonly copies: CopyWatch;
   readonly signal: AbortSignal;
 }
 
@@ -78,8 +82,10 @@ export async function startWorkers(
     sweeps,
     pushes,
     accounts: new ServedAccounts(options.accountIds, deps),
+    copies: new CopyWatch(options.findCopy ?? (async () => null), deps.log),
     signal,
   };
+  await context.copies.look();
   const workers = [
     backend.makeWorker(queueNames.sweeps, (job) => handleSweep(context, job.data), {
       concurrency: sweepsAtOnce,
@@ -175,7 +181,7 @@ async function handleSweep(context: WorkerContext, payload: unknown): Promise<vo
   const {deps, accounts, signal} = context;
   const {sweepId, accountId} = sweep.payloadSchema.parse(payload);
   // Another process has the key of the account's token, and the poller wakes it.
-  if (signal.aborted || !(await accounts.serves(accountId))) return;
+  if (signal.aborted || context.copies.holds || !(await accounts.serves(accountId))) return;
   const result = await sweep.run(deps, sweepId, signal);
   if (signal.aborted || result.outcome === 'not-due') return;
   try {
@@ -189,9 +195,9 @@ async function handleSweep(context: WorkerContext, payload: unknown): Promise<vo
   }
 }
 
-async function handlePush({deps, accounts, signal}: WorkerContext, payload: unknown): Promise<void> {
+async function handlePush({deps, accounts, copies, signal}: WorkerContext, payload: unknown): Promise<void> {
   const {accountId} = push.payloadSchema.parse(payload);
-  if (signal.aborted || !(await accounts.serves(accountId))) return;
+  if (signal.aborted || copies.holds || !(await accounts.serves(accountId))) return;
   await push.run(deps, accountId, signal);
 }
 
@@ -199,12 +205,17 @@ async function lookForDue(context: WorkerContext, keepsSchedules: boolean): Prom
   const {deps, sweeps, accounts} = context;
   const accountIds = await accounts.look();
   if (keepsSchedules) await dropExpiredLogins(deps.pool);
+  if (await context.copies.look()) return;
   if (keepsSchedules) await wakeForChanges(context, accountIds);
   const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];
   for (const {scheduleId} of due) await takeDueSchedule(deps.pool, scheduleId);
   await sweep.wake(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
 }
 
-async function wakeForChanges({deps, pushes}: WorkerContext, accountIds: readonly string[]): Promise<void> {
+async function wakeForChanges(
+  {deps, pushes, copies}: WorkerContext,
+  accountIds: readonly string[],
+): Promise<void> {
+  if (copies.holds) return;
   await push.wake(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
 }

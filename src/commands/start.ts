@@ -13,6 +13,7 @@ import {beginAccount} from '../sync/accounts/begin-account.ts';
 import {describeIdle} from '../views/concerns/idle-account.ts';
 import {formatDuration} from '../views/format.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
+import {mendOfCopy} from '../warehouse/health/installation/installation.ts';
 import {listLatestSweeps} from '../warehouse/health/status.ts';
 import {checkSequences} from '../warehouse/postgres/sequences.ts';
 import {listSchedules, type Schedule} from '../warehouse/sweeps/schedules.ts';
@@ -63,14 +64,16 @@ const fewAccounts = 3;
  * @returns the exit code
  */
 export async function start(config: Config, options: StartOptions, signal: AbortSignal): Promise<number> {
-  return await withWorld(config, async (world) => {
+  const run = async (world: World) => {
     const {directUrl, log} = world;
     await checkSequences(world.pool);
+    const copy = await world.findCopy();
+    if (copy !== null && !options.json) tell(`${copy}; ${mendOfCopy}\n\n`);
     const served = await listServed(world);
     const {known, active, unopened} = served;
     const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl: directUrl, log});
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
-    const run = {...options, ...served, progress, signal};
+    const doing = {...options, ...served, progress, signal};
     if (!options.json) tell(`${describe(world, served, backend.kind)}\n\n`);
     if (options.once && active.length === 0) throw new FatalError(describeNone(known));
     if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
@@ -85,17 +88,23 @@ export async function start(config: Config, options: StartOptions, signal: Abort
           ...{keepsSchedules: true, heart: makeHeart(world, server)},
           beside: worksBeside(world, config, alerts),
         };
-    const workers = await startWorkers(deps, backend, {accountIds, directUrl, ...kept});
+    const workers = await startWorkers(deps, backend, {
+      accountIds,
+      directUrl,
+      findCopy: world.findCopy,
+      ...kept,
+    });
     try {
-      if (!options.once) return await stay(world, workers, {...run, server});
-      const code = await runOnce(world, workers, run);
+      if (!options.once) return await stay(world, workers, {...doing, server});
+      const code = await runOnce(world, workers, doing);
       return unopened.length > 0 || known.some(({state}) => state === 'stopped') ? 3 : code;
     } finally {
       progress.close();
       await server?.close();
       await Promise.all([workers.stop(), alerts.stop()]);
     }
-  });
+  };
+  return await withWorld(config, run, {staysInCopy: !options.once});
 }
 
 /** Work of each round beside the queue: alerts, and weekly reports where there is a folder for them. */

@@ -20,6 +20,8 @@ import {
   stopAccount,
   upsertAccount,
 } from '../warehouse/accounts/accounts.ts';
+import {findCopy, refuseCopy} from '../warehouse/health/installation/installation.ts';
+import {namePlace} from '../warehouse/health/installation/place-name.ts';
 import {listWorkers} from '../warehouse/health/workers.ts';
 import {refuseWrongClock} from '../warehouse/postgres/clock.ts';
 import {refuseWrongZone} from './accounts/account-zone.ts';
@@ -42,6 +44,8 @@ export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageR
   readonly listKnown: () => Promise<Account[]>;
   /** The active accounts that cannot be served here, each with the reason and the next step. */
   readonly listUnopened: () => Promise<Unopened[]>;
+  /** Why the warehouse may be a copy, in which nothing may work; null where nothing speaks for it. */
+  readonly findCopy: () => Promise<string | null>;
   /** The tokens that are known here, for the row of a worker. */
   readonly reach: Accounts['reach'];
   /** Tells somebody of every request to the service, in order to count them. */
@@ -63,17 +67,22 @@ export interface Unopened {
  * Does something with the warehouse, migrated, and the accounts whose tokens are known here: the
  * environment's, and those sealed in the warehouse where a key is given. Where there is neither, with the
  * reference service and its made-up data.
+ * @param options - `staysInCopy` for what waits until a person has said that the warehouse is no copy
  * @throws the errors of `withWarehouse`
+ * @throws {FatalError} the warehouse may be a copy
  */
 export async function withWorld<T>(
   config: Config,
   use: (world: World) => Promise<T>,
-  signal?: AbortSignal,
+  options: {readonly signal?: AbortSignal; readonly staysInCopy?: boolean} = {},
 ): Promise<T> {
   return await withWarehouse(config, {migrates: true}, async (warehouse, opening) => {
     const {pool} = warehouse;
     const {closers} = opening;
     await refuseWrongClock(pool);
+    const name = await namePlace(config);
+    if (options.staysInCopy !== true) await refuseCopy(pool, name);
+    const isCopy = (await findCopy(pool, name)) !== null;
     // Secrets that the log must not hold; tokens are added as they are opened.
     const secrets = config.token === null ? [] : [config.token];
     const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
@@ -87,7 +96,17 @@ export async function withWorld<T>(
     closers.add(() => pageReader.close());
     const passwords = new Passwords({pool, keys, onPassword: keepOut});
     closers.add(() => passwords.close());
-    const own = await openOwn(opening, {pool, databaseUrl: warehouse.databaseUrl, pageReader, log, signal});
+    const own = await openOwn(
+      opening,
+      {
+        pool,
+        databaseUrl: warehouse.databaseUrl,
+        pageReader,
+        log,
+        signal: options.signal,
+      },
+      isCopy,
+    );
     if (own !== null) await accounts.give(own.account.accountId, own.access);
     return await use({
       ...warehouse,
@@ -100,6 +119,7 @@ export async function withWorld<T>(
       own: own?.account ?? null,
       listKnown: () => listKnownAccounts(pool, accounts.known),
       listUnopened: () => listUnopened(pool, accounts),
+      findCopy: () => findCopy(pool, name),
       reach: (workerId) => accounts.reach(workerId),
       observeRequests: (observer) => accounts.observe(observer),
       source: own?.source ?? null,
@@ -127,9 +147,9 @@ interface Own {
   readonly source: string;
 }
 
-async function openOwn(opening: Opening, deps: PastDeps): Promise<Own | null> {
+async function openOwn(opening: Opening, deps: PastDeps, isCopy: boolean): Promise<Own | null> {
   const {account, keys} = opening.config;
-  if (account !== null) return await openReal(opening.config, account, deps);
+  if (account !== null) return await openReal(opening.config, account, {...deps, isCopy});
   if (keys.length > 0) return null;
   const held = (await listAccounts(deps.pool)).filter(({name}) => name !== demoName);
   if (held.length === 0) {
@@ -149,13 +169,19 @@ function expectAccess(held: readonly Account[]): string {
 }
 
 /** A stopped account that passes its check goes on; an account that a person paused stays paused. */
-async function openReal(config: Config, access: AccountConfig, {pool, log}: LoggedPool): Promise<Own> {
+async function openReal(
+  config: Config,
+  access: AccountConfig,
+  {pool, log, isCopy}: LoggedPool & {readonly isCopy: boolean},
+): Promise<Own> {
   const {apiUrl, token} = access;
   const {timeZone} = config;
   const place = placeOf(apiUrl);
   const held = (await listAccounts(pool)).find(
     (account) => placeOf(account.apiUrl) === place && account.name !== demoName,
   );
+  // A copy asks nothing of the service, not even whether the token is good.
+  if (isCopy && held !== undefined) return {account: held, access, source: place};
   let page: RawPage;
   try {
     page = await askAccount({apiUrl, token, allowsHttp: config.allowsHttp});

@@ -7,6 +7,7 @@ import {addAccounts} from './verbs/add-accounts.ts';
 import {addChanges} from './verbs/add-changes.ts';
 import {addConfig} from './verbs/add-config.ts';
 import {addInsight} from './verbs/add-insight.ts';
+import {addInstallation} from './verbs/add-installation.ts';
 import {addMirror} from './verbs/add-mirror.ts';
 import {addHttp, addService} from './verbs/add-servers.ts';
 import {addSweeps} from './verbs/add-sweeps.ts';
@@ -22,6 +23,7 @@ const groups = [
   addSweeps,
   addAccounts,
   addConfig,
+  addInstallation,
   addHttp,
 ];
 

@@ -28,6 +28,10 @@ const certified = addSweep(`'certified', now(), now(), '{}', NULL`);
 
 /** One thing that is wrong, and how it is mended. */
 const cases: Readonly<Record<string, readonly [breaks: string | readonly string[], mends: string]>> = {
+  copy: [
+    `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names) VALUES ('1', 1, now(), '{db:5432/warehouse}')`,
+    'DELETE FROM sync.installation',
+  ],
   'stopped-account': [
     `UPDATE sync.accounts SET state = 'stopped', state_reason = '401'`,
     `UPDATE sync.accounts SET state = 'active', state_reason = NULL`,

@@ -83,6 +83,9 @@ const cases: Readonly<Record<string, Case>> = {
   'config plan': {args: [settingsFile]},
   'config apply': {args: [settingsFile]},
   'config schema': {args: []},
+  'installation show': {args: []},
+  // Nothing is typed back.
+  'installation claim': {args: [], code: 2},
   'keys add': {args: ['erp', '--account', 'own']},
   'keys list': {args: [], bytes: megabyte},
   'keys revoke': {args: ['key-7']},

@@ -9,7 +9,7 @@ import {openPool} from '../../src/warehouse/postgres/database.ts';
 const {DATABASE_URL: databaseUrl = '', KEY: key = '', SMTP_URL: smtpUrl = ''} = process.env;
 const pool = openPool(databaseUrl, {max: 2, applicationName: 'worker'});
 const config = {
-  ...{keys: parseKeys(key), bounds: null, databaseUrl, home: ''},
+  ...{keys: parseKeys(key), bounds: null, databaseUrl, directUrl: null, home: ''},
   ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false},
 };
 const deps = {pool, log: createLogger({level: 'silent', secrets: []}), config, onSecret: () => {}};

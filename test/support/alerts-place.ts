@@ -47,7 +47,7 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
     destination: {write: (line) => void logged.push(line)},
   });
   const config = {
-    ...{keys: parseKeys(keyText), bounds: null, databaseUrl: database.url, home: ''},
+    ...{keys: parseKeys(keyText), bounds: null, databaseUrl: database.url, directUrl: null, home: ''},
     ...{smtpUrl: smtpUrl === null ? null : new Secret(smtpUrl), allowsHttp: false},
   };
   const round = async (as: pg.Pool, means: AlertDeps['config']) => {

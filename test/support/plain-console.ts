@@ -10,7 +10,12 @@ export function plainConsole(directUrl: string): ConsoleOptions {
     proxy: null,
     directUrl,
     doings: {
-      looker: {keyIds: [], bounds: [], home: null},
+      looker: {
+        keyIds: [],
+        bounds: [],
+        home: null,
+        address: {databaseUrl: directUrl, directUrl: null, home: ''},
+      },
       examine: async () => [],
       listSettings: async () => [],
       checkAccount: refuse,

@@ -11,6 +11,12 @@ import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-conce
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
+import {
+  describeCopy,
+  mendOfCopy,
+  readInstallationRow,
+} from '../../warehouse/health/installation/installation.ts';
+import {namePlace} from '../../warehouse/health/installation/place-name.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {describeAhead, readClockAheadMs} from '../../warehouse/postgres/clock.ts';
 import {openPool} from '../../warehouse/postgres/database.ts';
@@ -90,6 +96,7 @@ async function checkPostgres(
       const inside =
         schema.state === 'good'
           ? [
+              await checkInstallation(config, pool),
               ...(await checkNumbers(pool)),
               ...(await checkWorkers(config, pool)),
               ...(await checkSealed(config, pool)),
@@ -134,6 +141,13 @@ async function checkSchema(pool: pg.Pool): Promise<Finding> {
   return problem === null
     ? good('migrations', `all applied, ${allTables.length} tables`)
     : bad('migrations', problem);
+}
+
+/** Whether nothing speaks for a copy, in which no worker works. */
+async function checkInstallation(config: Config, pool: pg.Pool): Promise<Finding> {
+  const copy = describeCopy(await readInstallationRow(pool), await namePlace(config));
+  if (copy !== null) return bad('installation', `${copy}; ${mendOfCopy}`);
+  return good('installation', 'this database is the one that works for its accounts');
 }
 
 async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {

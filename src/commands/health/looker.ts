@@ -8,11 +8,13 @@ export function toLooker({
   keys,
   bounds,
   databaseUrl,
+  directUrl,
   home,
-}: Pick<Config, 'keys' | 'bounds' | 'databaseUrl' | 'home'>): Looker {
+}: Pick<Config, 'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home'>): Looker {
   return {
     keyIds: keys.map(({id}) => id),
     bounds: readBounds(bounds),
+    address: {databaseUrl, directUrl, home},
     home: databaseUrl === null ? join(home, 'postgres') : null,
   };
 }

@@ -1,6 +1,12 @@
 // Everything that concerns a person, found in one place: `status` draws it, alerts tell it.
 
 import {listRuleHealth, type RuleHealth} from '../../warehouse/alerts/rule-health.ts';
+import {
+  describeCopy,
+  mendOfCopy,
+  readInstallationRow,
+} from '../../warehouse/health/installation/installation.ts';
+import {namePlace, type WarehouseAddress} from '../../warehouse/health/installation/place-name.ts';
 import {listSizes, readFreeBytes, type Size} from '../../warehouse/health/sizes.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
@@ -14,6 +20,8 @@ import {findWorkerConcerns, type Workforce} from './worker-concerns.ts';
 
 /** What stands beside the accounts. */
 export interface Installation extends Workforce {
+  /** Why the warehouse may be a copy; null where nothing speaks for it. */
+  readonly copy: string | null;
   /** See `readWaitingSince`. */
   readonly starWaitsSince: string | null;
   readonly rules: readonly RuleHealth[];
@@ -26,15 +34,21 @@ export interface Looker extends Pick<Workforce, 'keyIds'> {
   readonly bounds: readonly Bound[];
   /** Folder of the embedded Postgres; null where Postgres is another one, whose disk is not seen from here. */
   readonly home: string | null;
+  /** The address by which it reaches the warehouse. */
+  readonly address: WarehouseAddress;
 }
 
 /** Reads what stands beside the accounts. No table is counted. */
-export async function readInstallation(db: Queryable, {keyIds, bounds, home}: Looker): Promise<Installation> {
+export async function readInstallation(
+  db: Queryable,
+  {keyIds, bounds, home, address}: Looker,
+): Promise<Installation> {
   const names = bounds.map(({name}) => name).filter((name) => name !== 'disk');
   const disk = home === null ? [] : [{name: 'disk', bytes: await readFreeBytes(home)}];
   return {
     keyIds,
     bounds,
+    copy: describeCopy(await readInstallationRow(db), await namePlace(address)),
     workers: await listWorkers(db),
     starWaitsSince: await readWaitingSince(db),
     rules: await listRuleHealth(db),
@@ -48,12 +62,17 @@ export function findEveryConcern(
   installation: Installation,
   now: string,
 ): Concern[] {
-  const {starWaitsSince, rules, bounds, sizes} = installation;
+  const {copy, starWaitsSince, rules, bounds, sizes} = installation;
   return [
+    ...(copy === null ? [] : [tellCopy(copy)]),
     ...findConcerns(accounts, now),
     ...findWorkerConcerns(accounts, installation, now),
     ...findStarConcerns(starWaitsSince, now),
     ...findGrowth(bounds, sizes),
     ...findFailingRules(rules, now),
   ];
+}
+
+function tellCopy(text: string): Concern {
+  return {account: null, stream: null, kind: 'copy', subject: '', since: null, text, next: mendOfCopy};
 }

@@ -1,5 +1,6 @@
 /** Everything that an alert can be about. The concerns of `src/views/concerns` bear these names. */
 export const causes = [
+  'copy',
   'stopped-account',
   'unserved',
   'no-worker',

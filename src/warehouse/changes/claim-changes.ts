@@ -62,7 +62,7 @@ export async function claimChanges(
        SELECT change_id FROM sync.changes
         WHERE account_id = $1 AND state IN ('pending', 'in_doubt') AND waits_for IS NULL AND due_at <= now()
           AND (lease_until IS NULL OR lease_until < now())
-          AND EXISTS (SELECT FROM sync.accounts WHERE account_id = $1 AND state = 'active')
+          AND EXISTS (SELECT FROM sync.accounts WHERE account_id = $1 AND state = 'active') AND NOT (SELECT sync.is_copy())
         ORDER BY due_at, change_id LIMIT $2 FOR UPDATE SKIP LOCKED), claimed AS (
        UPDATE sync.changes AS held SET fence = fence + 1, lease_until = now() + $3 * interval '1 millisecond'
          FROM ready WHERE held.change_id = ready.change_id
@@ -95,7 +95,7 @@ export async function listAccountsWithDueChanges(
 ): Promise<string[]> {
   const {rows} = await db.query<{accountId: string}>(
     `SELECT account_id AS "accountId" FROM sync.accounts AS account
-      WHERE account_id = ANY ($1) AND state = 'active'
+      WHERE account_id = ANY ($1) AND state = 'active' AND NOT (SELECT sync.is_copy())
         AND ((SELECT true FROM sync.changes WHERE account_id = account.account_id AND state IN ('pending', 'in_doubt')
                  AND waits_for IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until < now())
                ORDER BY due_at, change_id LIMIT 1)
@@ -130,7 +130,8 @@ async function doubtLost(db: Queryable, accountId: string): Promise<void> {
               reason = 'its worker was lost while it was being sent'
         WHERE change_id IN (
           SELECT change_id FROM sync.changes
-           WHERE account_id = $1 AND state = 'sending' AND lease_until < now() FOR UPDATE SKIP LOCKED)
+           WHERE account_id = $1 AND state = 'sending' AND lease_until < now() AND NOT (SELECT sync.is_copy())
+           FOR UPDATE SKIP LOCKED)
     RETURNING change_id, reason)
      ${endDoubted}`,
     [accountId],

@@ -16,6 +16,7 @@ import {alterationsTable, conflictsTable} from '../changes/tables/conflict-table
 import {transitionsTable} from '../changes/tables/transitions-table.ts';
 import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
+import {installationTable} from '../health/installation/installation-table.ts';
 import {workersTable} from '../health/workers-table.ts';
 import {bigNumber, bytea} from '../postgres/column-types.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';
@@ -94,4 +95,5 @@ export const syncTables: readonly CommentedTable[] = [
   alertLooksTable,
   fileSettingsTable,
   capacityToComeTable,
+  installationTable,
 ];

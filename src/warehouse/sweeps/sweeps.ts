@@ -58,6 +58,7 @@ export async function claimSweep(
       WHERE sweep_id = $1 AND ((state = 'due' AND due_at <= now()) OR (state = 'running' AND lease_until < now()))
         AND EXISTS (SELECT FROM sync.accounts AS account
                      WHERE account.account_id = sweeps.account_id AND account.state = 'active')
+        AND NOT (SELECT sync.is_copy())
   RETURNING ${sweepColumns},
             (SELECT name FROM sync.accounts AS account WHERE account.account_id = sweeps.account_id) AS "accountName"`,
     [sweepId, leaseMs],
@@ -195,7 +196,7 @@ export async function listDueSweeps(
        SELECT sweeps.*, row_number() OVER (
                 PARTITION BY account_id ORDER BY mode = 'full', due_at, sweep_id) AS turn
          FROM sync.sweeps JOIN sync.accounts AS account USING (account_id)
-        WHERE account_id = ANY ($1) AND account.state = 'active'
+        WHERE account_id = ANY ($1) AND account.state = 'active' AND NOT (SELECT sync.is_copy())
           AND sweeps.state IN ('due', 'running') AND coalesce(lease_until, due_at) <= now())
      SELECT ${sweepColumns} FROM due
       WHERE turn <= $2 - (SELECT count(*) FROM sync.sweeps AS busy

@@ -14,7 +14,10 @@ import {toLooker} from '../looker.ts';
 export interface AlertDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
-  readonly config: Pick<Config, 'keys' | 'bounds' | 'databaseUrl' | 'home' | 'smtpUrl' | 'allowsHttp'>;
+  readonly config: Pick<
+    Config,
+    'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home' | 'smtpUrl' | 'allowsHttp'
+  >;
   readonly onSecret: (secret: Secret) => void;
 }
 

@@ -4,6 +4,7 @@ import {type Look, linkTo} from '../../look.ts';
 type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];
 
 const addresses: Partial<Readonly<Record<Concern['kind'], Address>>> = {
+  copy: ['/health'],
   'stopped-account': ['/accounts'],
   unserved: ['/accounts'],
   failed: ['/sweeps', {mode: 'full', state: 'failed'}],

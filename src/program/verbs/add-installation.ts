@@ -1,0 +1,21 @@
+// Which database works for the accounts, where there are several of the same.
+
+import type {Command} from 'commander';
+import {config, finish, type Surroundings} from '../verb.ts';
+
+const load = () => import('../../commands/health/installation.ts');
+
+export function addInstallation(program: Command, {json}: Surroundings): void {
+  const installation = program
+    .command('installation')
+    .description('which database works for the accounts: a copy sends nothing until it is told to');
+  installation
+    .command('show')
+    .description('whether this database is the one that works, or may be a copy (exit code 1)')
+    .action(() => finish(async () => (await load()).show(await config(), json())));
+  installation
+    .command('claim')
+    .description('let this database work for its accounts; its name is typed back')
+    .option('--moved', 'nothing was sent by another one since: creates go on, too')
+    .action((given) => finish(async () => (await load()).claim(await config(), {...given, ...json()})));
+}

@@ -1,0 +1,123 @@
+// A copy must never write to a real business. docs/decisions/0032-copies-know-it.md says what is recognised, and what is not.
+
+import type pg from 'pg';
+import {FatalError} from '../../../base/errors.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
+
+/** What Postgres tells of itself, beside what the row of sync.installation says. */
+export interface Installation {
+  readonly database: string;
+  /** Whether cluster and database are those of the row. */
+  readonly isSameDatabase: boolean;
+  /** Whether the server has run since workers saw it last. */
+  readonly isSameServer: boolean;
+  /** Whether it is a standby: it takes no writes, and so sends nothing. */
+  readonly isStandby: boolean;
+  /** The names by which workers reach the database of the row; null where no worker has begun yet. */
+  readonly names: readonly string[] | null;
+  readonly claimedAt: string | null;
+  readonly claimedBy: string | null;
+}
+
+/** The next step where a copy is suspected. */
+export const mendOfCopy =
+  'if this is the one that works from now on, and nothing works on the other: fieldmirror installation claim';
+const keptNames = 16;
+const systemIdentifier = '(SELECT system_identifier::text FROM pg_control_system())';
+const databaseOid = '(SELECT oid::bigint FROM pg_database WHERE datname = current_database())';
+
+/** Reads what is known of the installation. */
+export async function readInstallationRow(db: Queryable): Promise<Installation> {
+  const {rows} = await db.query<Installation>(
+    `SELECT current_database() AS database, NOT sync.is_copy() AS "isSameDatabase",
+            held.server_started_at IS NOT DISTINCT FROM pg_postmaster_start_time() AS "isSameServer",
+            pg_is_in_recovery() AS "isStandby", held.names, held.claimed_by AS "claimedBy",
+            to_char(held.claimed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "claimedAt"
+       FROM (SELECT) AS here LEFT JOIN sync.installation AS held ON true`,
+  );
+  const [installation] = rows;
+  if (installation === undefined) throw new TypeError('a query without a condition returns its row');
+  return installation;
+}
+
+/**
+ * Why the database may be a copy of the one that works for the accounts; null where nothing speaks for it.
+ * @param name - the name by which this process reaches it
+ */
+export function describeCopy(found: Installation, name: string): string | null {
+  const {names, database, isSameDatabase, isSameServer, isStandby} = found;
+  if (names === null) return null;
+  const place = `database ${database} may be a copy`;
+  const known = names.at(-1);
+  if (!isSameDatabase)
+    return `${place}: workers began in another database or cluster of Postgres, reached as ${known}; so it was restored, cloned or upgraded. No change is sent and no sweep is run`;
+  if (isStandby || isSameServer || names.includes(name)) return null;
+  return `${place}: its server was started after workers saw it last, and they reached it as ${known}, not as ${name}. No change is sent and no sweep is run from here`;
+}
+
+/**
+ * Finds out whether the database may be a copy, and notes the name and the server where it is none: a name that is new leads
+ * to the same server, or a server that was started anew is reached by a known name, as after a restart or a failover.
+ * @returns the reason, or null
+ */
+export async function findCopy(db: Queryable, name: string): Promise<string | null> {
+  const found = await readInstallationRow(db);
+  const reason = describeCopy(found, name);
+  const {names, isSameServer, isStandby} = found;
+  if (reason !== null || isStandby || (isSameServer && names?.includes(name) === true)) return reason;
+  await noteServer(db, name);
+  return null;
+}
+
+/** @throws {FatalError} the database may be a copy */
+export async function refuseCopy(db: Queryable, name: string): Promise<void> {
+  const reason = await findCopy(db, name);
+  if (reason !== null) throw new FatalError(`${reason}; ${mendOfCopy}`);
+}
+
+/** What a claim did. */
+export interface Claimed {
+  /** Numbers of the creates that are held now. */
+  readonly held: readonly string[];
+}
+
+/**
+ * Makes this database the one that works for the accounts. Creates that are pending may have been sent by the other database since:
+ * they are held for a person. All other changes are compared with the service's present values before anything is sent.
+ * @param holdsCreates - false where nothing has been sent since the copy was made
+ */
+export async function claimInstallation(
+  pool: pg.Pool,
+  {name, holdsCreates}: {readonly name: string; readonly holdsCreates: boolean},
+): Promise<Claimed> {
+  return await inTransaction(pool, async (client) => {
+    const {rows} = await client.query<{held: string}>(
+      `SELECT change_id AS held FROM sync.changes WHERE $1 AND operation = 'create' AND state = 'pending' ORDER BY change_id`,
+      [holdsCreates],
+    );
+    for (const {held} of rows) await client.query('SELECT sync.hold_change($1)', [held]);
+    await client.query(
+      `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names)
+       VALUES (${systemIdentifier}, ${databaseOid}, pg_postmaster_start_time(), ARRAY[$1])
+           ON CONFLICT (is_only) DO UPDATE
+          SET system_identifier = EXCLUDED.system_identifier, database_oid = EXCLUDED.database_oid,
+              server_started_at = EXCLUDED.server_started_at, names = EXCLUDED.names,
+              claimed_at = DEFAULT, claimed_by = DEFAULT`,
+      [name],
+    );
+    return {held: rows.map(({held}) => held)};
+  });
+}
+
+/** Two workers may note at once: the later finds the row of the earlier. */
+async function noteServer(db: Queryable, name: string): Promise<void> {
+  await db.query(
+    `INSERT INTO sync.installation AS held (system_identifier, database_oid, server_started_at, names)
+     VALUES (${systemIdentifier}, ${databaseOid}, pg_postmaster_start_time(), ARRAY[$1])
+         ON CONFLICT (is_only) DO UPDATE
+        SET server_started_at = EXCLUDED.server_started_at,
+            names = (array_remove(held.names, $1) || $1)[greatest(1, cardinality(array_remove(held.names, $1)) + 2 - ${keptNames}):]
+      WHERE held.system_identifier = EXCLUDED.system_identifier AND held.database_oid = EXCLUDED.database_oid`,
+    [name],
+  );
+}
