@@ -7,10 +7,11 @@ import {openToken} from '../../sync/accounts/open-token.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {readAccounts} from '../../views/account-status.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
+import {readRetention, tellRetention} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
-import {describeAhead, readClockAheadMs} from '../../warehouse/postgres/clock.ts';
+import {describeAhead, readClockAheadMs, readNow} from '../../warehouse/postgres/clock.ts';
 import {openPool} from '../../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
@@ -88,6 +89,7 @@ async function checkPostgres(
         schema.state === 'good'
           ? [
               ...(await checkNumbers(pool)),
+              good('retention', tellRetention(await readRetention(pool), await readNow(pool))),
               ...(await checkWorkers(config, pool)),
               ...(await checkSealed(config, pool)),
             ]

@@ -7,6 +7,7 @@ import {findStream} from '../../streams/all.ts';
 import {formatAgo, formatNumber} from '../../views/format.ts';
 import {letThrough, tellLetThrough} from '../../views/sweeps/approval.ts';
 import {describeTarget, describeTombstone, tellCounts, tellEvidence} from '../../views/sweeps/sweep-words.ts';
+import {tellPruned} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listSweeps} from '../../warehouse/health/past-sweeps.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
@@ -69,7 +70,10 @@ export async function approve(
 
 async function findSweep({pool}: Warehouse, id: string): Promise<Sweep> {
   const sweep = /^[1-9]\d{0,17}$/.test(id) ? await readSweep(pool, id) : null;
-  if (sweep === null) throw new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest`);
+  if (sweep === null)
+    throw new UsageError(
+      `no sweep "${id}"; fieldmirror sweeps list shows the latest${await tellPruned(pool, 'quiet_sweeps')}`,
+    );
   return sweep;
 }
 
