@@ -1,5 +1,6 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {AccessError, FatalError} from '../src/base/errors.ts';
+import {Pruner} from '../src/sync/prune/pruner.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {dropExpiredLogins} from '../src/warehouse/accounts/access/login-keys.ts';
@@ -99,9 +100,10 @@ export async function startWorkers(
     );
   const parts = [...workers, sweeps, pushes];
   const heartbeat = options.heart === undefined ? null : new Heartbeat(deps.pool, options.heart);
+  const pruner = new Pruner({...deps, signal});
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
-    const closing = Promise.all([heartbeat?.stop(), ...parts.map((part) => part.close())]);
+    const closing = Promise.all([heartbeat?.stop(), pruner.settled(), ...parts.map((part) => part.close())]);
     // A worker whose Redis is away never closes; its rows are given back already.
     await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
   };
@@ -122,6 +124,7 @@ export async function startWorkers(
     const {served} = context.accounts;
     if (options.keepsSchedules) await overdue.tell(served);
     if (options.keepsSchedules) await refreshAfterEdits(deps);
+    if (options.keepsSchedules) pruner.begin();
     await options.beside?.(served);
     await heartbeat?.beat(served);
   };

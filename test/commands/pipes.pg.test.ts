@@ -57,6 +57,7 @@ const cases: Readonly<Record<string, Case>> = {
   'alerts remove': {args: ['rule-2']},
   doctor: {args: []},
   migrate: {args: []},
+  prune: {args: []},
   service: {args: ['--port', '0', '--customers', '5'], stays: true},
   http: {args: ['--port', '0'], stays: true},
   'changes list': {args: ['--limit', '3600'], bytes: megabyte},

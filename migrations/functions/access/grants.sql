@@ -97,12 +97,12 @@ BEGIN
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
     sync.api_requests, sync.workers, sync.login_keys, sync.sessions, sync.sign_in_codes, sync.alert_rules,
     sync.alerts, sync.alert_deliveries TO fieldmirror_worker;
-  GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation TO fieldmirror_worker;
+  GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation, sync.prunings TO fieldmirror_worker;
   -- Entries of the audit are added, never changed.
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source, sync.file_settings,
-    sync.capacity_to_come TO fieldmirror_worker;
+    sync.capacity_to_come, sync.retention, sync.sweep_days TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
   GRANT SELECT, DELETE ON sync.stale_jobs TO fieldmirror_worker;
   -- A worker checks that each sequence is ahead of its table.
@@ -112,7 +112,7 @@ BEGIN
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'close_change', 'set_employee_login', 'drop_logins',
-                       'refresh_star', 'gather_statistics', 'decider', 'is_copy')
+                       'refresh_star', 'gather_statistics', 'decider', 'is_copy', 'prune', 'count_prunable')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);

@@ -8,6 +8,7 @@ import {readSettingsInForce, type SettingInForce} from '../../sync/settings/sett
 import {readAccounts} from '../../views/account-status.ts';
 import {findFailingRules} from '../../views/concerns/alert-concerns.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
+import {readRetention, tellRetention} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
@@ -18,7 +19,7 @@ import {
 } from '../../warehouse/health/installation/installation.ts';
 import {namePlace} from '../../warehouse/health/installation/place-name.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
-import {describeAhead, readClockAheadMs} from '../../warehouse/postgres/clock.ts';
+import {describeAhead, readClockAheadMs, readNow} from '../../warehouse/postgres/clock.ts';
 import {openPool} from '../../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
@@ -98,6 +99,7 @@ async function checkPostgres(
           ? [
               await checkInstallation(config, pool),
               ...(await checkNumbers(pool)),
+              good('retention', tellRetention(await readRetention(pool), await readNow(pool))),
               ...(await checkWorkers(config, pool)),
               ...(await checkSealed(config, pool)),
               ...(await checkAlerts(pool)),

@@ -6,6 +6,7 @@ import {nameState} from '../../views/changes/change-words.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import {formatNumber, formatRoughly} from '../../views/format.ts';
+import {type RetentionStory, tellRetention} from '../../views/work/retention-story.ts';
 import type {UnderWay} from '../../views/work/under-way.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';
 import type {Worker} from '../../warehouse/health/workers.ts';
@@ -24,10 +25,11 @@ export function drawStatus(
     readonly now: string;
     readonly workers: readonly Worker[];
     readonly underWay?: readonly UnderWay[];
+    readonly retention?: RetentionStory;
     readonly concerns: readonly Concern[];
   },
 ): string {
-  const {place, now, workers, underWay = [], concerns} = facts;
+  const {place, now, workers, underWay = [], retention, concerns} = facts;
   if (accounts.length === 0) return `${place}: no account yet; fieldmirror start begins with one`;
   const needy = new Set(concerns.map(({account}) => account));
   const isFew = accounts.length <= fewAccounts;
@@ -38,6 +40,7 @@ export function drawStatus(
     ...detailed.map((account) => drawAccount(account, now)),
     ...drawUnderWay(underWay),
     ...drawEvents(accounts),
+    ...(retention === undefined ? [] : [wrap(tellRetention(retention, now))]),
     drawConcerns(concerns),
   ].join('\n\n');
 }

@@ -2,6 +2,7 @@ import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {readAccounts} from '../../views/account-status.ts';
 import {findEveryConcern, readInstallation} from '../../views/concerns/every-concern.ts';
+import {readRetention} from '../../views/work/retention-story.ts';
 import {readUnderWay} from '../../views/work/under-way.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
@@ -35,10 +36,11 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
     const underWay = await readUnderWay(pool, chosen);
     const installation = await readInstallation(pool, toLooker(config));
     const {workers} = installation;
+    const retention = await readRetention(pool);
     const concerns = findEveryConcern(accounts, installation, now);
     print(options.json, {
-      json: {warehouse: place, now, workers, accounts, underWay, concerns},
-      text: drawStatus(accounts, {place, now, workers, underWay, concerns}),
+      json: {warehouse: place, now, workers, accounts, underWay, retention, concerns},
+      text: drawStatus(accounts, {place, now, workers, underWay, retention, concerns}),
     });
     return concerns.length > 0 ? 1 : 0;
   });

@@ -9,6 +9,7 @@ import {letThrough, tellLetThrough} from '../../views/sweeps/approval.ts';
 import {readSweepStory, type SweepStory} from '../../views/sweeps/sweep-story.ts';
 import {describeTarget, describeTombstone, tellCounts, tellEvidence} from '../../views/sweeps/sweep-words.ts';
 import {tellSteps} from '../../views/sweeps/timeline.ts';
+import {tellPruned} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listSweeps} from '../../warehouse/health/past-sweeps.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
@@ -45,7 +46,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
 export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const story = await readSweepStory(warehouse.pool, id);
-    if (story === null) throw noSuchSweep(id);
+    if (story === null) throw await noSuchSweep(pool, id);
     print(options.json, {json: story, text: drawSweep(story)});
     return 0;
   });
@@ -71,12 +72,13 @@ export async function approve(
 
 async function findSweep({pool}: Warehouse, id: string): Promise<Sweep> {
   const sweep = /^[1-9]\d{0,17}$/.test(id) ? await readSweep(pool, id) : null;
-  if (sweep === null) throw noSuchSweep(id);
+  if (sweep === null) throw await noSuchSweep(pool, id);
   return sweep;
 }
 
-function noSuchSweep(id: string): UsageError {
-  return new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest`);
+async function noSuchSweep(pool: Warehouse['pool'], id: string): Promise<UsageError> {
+  const pruned = await tellPruned(pool, 'quiet_sweeps');
+  return new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest${pruned}`);
 }
 
 function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): string {

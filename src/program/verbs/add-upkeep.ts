@@ -9,6 +9,7 @@ export function addUpkeep(program: Command, surroundings: Surroundings): void {
   addExplain(program, surroundings);
   addAlerts(program, surroundings);
   addDoctor(program, surroundings);
+  addPrune(program, surroundings);
   addMigrate(program, surroundings);
 }
 
@@ -97,6 +98,18 @@ function addDoctor(program: Command, {json}: Surroundings): void {
     .description('check every dependency, and say how to mend what is wrong')
     .action(() =>
       finish(async () => (await import('../../commands/health/doctor.ts')).doctor(await config(), json())),
+    );
+}
+
+function addPrune(program: Command, {json, signal}: Surroundings): void {
+  program
+    .command('prune')
+    .description('remove now what is no longer kept, as workers do each hour')
+    .option('--dry-run', 'only count it')
+    .action((given) =>
+      finish(async () =>
+        (await import('../../commands/health/prune.ts')).prune(await config(), {...given, ...json(), signal}),
+      ),
     );
 }
 

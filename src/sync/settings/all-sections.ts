@@ -5,6 +5,7 @@ import {closedDaysSection} from './sections/closed-days.ts';
 import {insightSection} from './sections/insight.ts';
 import {labelsSection} from './sections/labels.ts';
 import {promotedFieldsSection} from './sections/promoted-fields.ts';
+import {retentionSection} from './sections/retention.ts';
 import {schedulesSection} from './sections/schedules.ts';
 import {writeRulesSection} from './sections/write-rules.ts';
 
@@ -18,4 +19,5 @@ export const allSections: readonly Section[] = [
   capacitySection,
   closedDaysSection,
   labelsSection,
+  retentionSection,
 ];

@@ -10,6 +10,7 @@ import {
   readWaiting,
 } from '../../warehouse/changes/reads/change-log.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
+import {tellPruned} from '../work/retention-story.ts';
 import {type NextStep, tellNext} from './change-next.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from './change-request.ts';
 import {maskChange} from './change-words.ts';
@@ -60,7 +61,9 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
 export async function findChange(db: Queryable, id: string): Promise<Change> {
   const change = /^[1-9]\d{0,17}$/.test(id) ? await readChange(db, id) : null;
   if (change === null)
-    throw new UsageError(`no change "${id}"; fieldmirror changes list shows what there is`);
+    throw new UsageError(
+      `no change "${id}"; fieldmirror changes list shows what there is${await tellPruned(db, 'settled_changes')}`,
+    );
   return change;
 }
 

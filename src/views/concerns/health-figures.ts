@@ -12,9 +12,9 @@ import {
   type FieldEventCount,
   listTableSizes,
   type OpenQuarantine,
-  readDatabaseBytes,
   type TableSize,
 } from '../../warehouse/health/record-figures.ts';
+import {readDatabaseBytes} from '../../warehouse/health/sizes.ts';
 import {
   countUnfinishedSweeps,
   listNextDue,
@@ -28,6 +28,7 @@ import {readNow} from '../../warehouse/postgres/clock.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {listOverdueSchedules, type OverdueSchedule} from '../../warehouse/sweeps/schedules.ts';
+import {type RetentionStory, readRetention} from '../work/retention-story.ts';
 
 /** The health of the whole warehouse in figures; `readAccounts` tells the same of each account with its rows and reasons. */
 export interface HealthFigures {
@@ -48,6 +49,8 @@ export interface HealthFigures {
   readonly events: readonly FieldEventCount[];
   readonly tables: readonly TableSize[];
   readonly databaseBytes: number;
+  /** How long things are kept, and how many were removed. */
+  readonly retention: RetentionStory;
   /** Workers that have looked for work within the last minute. */
   readonly workersAlive: number;
   /** When the oldest change was made that the star does not hold; null where it holds all. */
@@ -76,6 +79,7 @@ export async function readHealthFigures(db: Queryable): Promise<HealthFigures> {
     events: await countFieldEvents(db),
     tables: await listTableSizes(db),
     databaseBytes: await readDatabaseBytes(db),
+    retention: await readRetention(db),
     workersAlive: workers.filter(({isAlive}) => isAlive).length,
     starWaitsSince: await readWaitingSince(db),
   };

@@ -1,7 +1,13 @@
 import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
 import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {Proof} from '../../warehouse/history/proofs.ts';
-import type {ChangeWriter, SweepWriter, Version, Writer} from '../../warehouse/history/versions.ts';
+import type {
+  ChangeWriter,
+  PrunedChangeWriter,
+  SweepWriter,
+  Version,
+  Writer,
+} from '../../warehouse/history/versions.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {nameState, showWanted} from '../changes/change-words.ts';
 import {describeWriter, showValue, since} from './explain-words.ts';
@@ -36,7 +42,7 @@ export interface FieldStory {
   /** The last moment at which the service is known to have had this value; null when it never did. */
   readonly lastKnownTrue: {
     readonly at: string;
-    readonly by: Proof | SweepWriter | ChangeWriter;
+    readonly by: Proof | SweepWriter | ChangeWriter | PrunedChangeWriter;
   } | null;
   /** The open change that wants this value, and the service's last value; null when there is none. */
   readonly wanted: Wanted | null;
@@ -119,8 +125,12 @@ export function findSaid(versions: readonly [Version, ...Version[]], field: stri
   return inRun.find(({writer}) => isSaid(writer)) ?? null;
 }
 
-function isSaid(writer: Writer): writer is SweepWriter | ChangeWriter {
-  return writer.kind === 'sweep' || (writer.kind === 'change' && writer.isReadBack);
+function isSaid(writer: Writer): writer is SweepWriter | ChangeWriter | PrunedChangeWriter {
+  return (
+    writer.kind === 'sweep' ||
+    writer.kind === 'pruned-change' ||
+    (writer.kind === 'change' && writer.isReadBack)
+  );
 }
 
 function runsOf([newest, ...older]: readonly [Version, ...Version[]], field: string): [Run, ...Run[]] {
@@ -193,7 +203,7 @@ function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
   if (wanted !== null) return `not yet: fieldmirror changes show ${wanted.changeId}`;
   if (lastKnownTrue === null) return 'never: the service has not said so; the next sweep brings what it says';
   const {at, by} = lastKnownTrue;
-  if ('kind' in by) return `${since(at)}, when it was read${by.kind === 'change' ? ' back' : ''}`;
+  if ('kind' in by) return `${since(at)}, when it was read${by.kind === 'sweep' ? '' : ' back'}`;
   return `${since(at)}, when sweep ${by.sweepId} (${by.mode}, certified) began`;
 }
 

@@ -60,7 +60,6 @@ const everyLook = "interval '1 minute'";
 const lookLease = "interval '2 minutes'";
 /** More than these at once are told in one message. */
 const mostMessages = 5;
-const keptFor = "interval '90 days'";
 
 /**
  * Begins a look, where a rule wants one, the last is a minute ago, and no other worker has begun it.
@@ -99,7 +98,6 @@ export async function endLook(
     await requestOpened(client);
     await requestMended(client, mended);
     await foldIntoDigests(client);
-    await forgetOld(client);
     return {opened, mended: mended.length};
   });
 }
@@ -189,14 +187,5 @@ async function foldIntoDigests(client: pg.ClientBase): Promise<void> {
      )
      UPDATE sync.alert_deliveries AS told SET state = 'folded', digest_id = digest.delivery_id
        FROM digest WHERE told.rule_id = digest.rule_id AND ${isUntold}`,
-  );
-}
-
-async function forgetOld(client: pg.ClientBase): Promise<void> {
-  await client.query(`DELETE FROM sync.alerts WHERE mended_at < now() - ${keptFor}`);
-  await client.query(
-    `DELETE FROM sync.alert_deliveries AS digest
-      WHERE kind = 'digest' AND state IN ('sent', 'failed') AND created_at < now() - ${keptFor}
-        AND NOT EXISTS (SELECT FROM sync.alert_deliveries AS told WHERE told.digest_id = digest.delivery_id)`,
   );
 }

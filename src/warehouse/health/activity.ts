@@ -40,7 +40,9 @@ export async function listHours(db: Queryable, accountIds: readonly string[]): P
 }
 
 /** The last full sweep of a stream that ended on one day of its account. */
-export interface Night extends Pick<Sweep, 'sweepId' | 'accountId' | 'stream'> {
+export interface Night extends Pick<Sweep, 'accountId' | 'stream'> {
+  /** Null where it was folded into its day with others. */
+  readonly sweepId: string | null;
   /** `2026-11-24`, by the account's zone. */
   readonly day: string;
   readonly state: Sweep['state'];
@@ -50,10 +52,13 @@ export interface Night extends Pick<Sweep, 'sweepId' | 'accountId' | 'stream'> {
 export async function listNights(db: Queryable, accountIds: readonly string[]): Promise<Night[]> {
   const {rows} = await db.query<Night>(
     `SELECT DISTINCT ON (account_id, stream, day) sweep_id AS "sweepId", account_id AS "accountId", stream, day::text AS day, state
-       FROM (SELECT sweep_id, account_id, stream, (ended_at AT TIME ZONE time_zone)::date AS day, sweeps.state
+       FROM (SELECT sweep_id, account_id, stream, (ended_at AT TIME ZONE time_zone)::date AS day, sweeps.state, ended_at
                FROM sync.sweeps JOIN sync.accounts USING (account_id)
-              WHERE account_id = ANY ($1) AND mode = 'full' AND ended_at >= now() - interval '30 days') AS ended
-      ORDER BY account_id, stream, day, sweep_id DESC`,
+              WHERE account_id = ANY ($1) AND mode = 'full' AND ended_at >= now() - interval '30 days'
+              UNION ALL
+             SELECT NULL, account_id, stream, day, 'certified', last_ended_at FROM sync.sweep_days
+              WHERE account_id = ANY ($1) AND mode = 'full' AND last_ended_at >= now() - interval '30 days') AS ended
+      ORDER BY account_id, stream, day, ended_at DESC, sweep_id DESC`,
     [accountIds],
   );
   return rows;

@@ -56,11 +56,3 @@ export async function listTableSizes(db: Queryable): Promise<TableSize[]> {
   );
   return rows;
 }
-
-/** Reads how many bytes the whole database takes. */
-export async function readDatabaseBytes(db: Queryable): Promise<number> {
-  const {rows} = await db.query<{bytes: number}>(
-    'SELECT pg_database_size(current_database())::float8 AS bytes',
-  );
-  return rows[0]?.bytes ?? 0;
-}

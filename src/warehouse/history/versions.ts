@@ -39,6 +39,12 @@ export interface ChangeWriter {
   readonly status: number | null;
 }
 
+/** A change whose end wrote a version as it was read back, and that is no longer kept. */
+export interface PrunedChangeWriter {
+  readonly kind: 'pruned-change';
+  readonly changeId: string;
+}
+
 /** Any other writer of a version, or remover of a row. */
 export interface EditWriter {
   readonly kind: 'edit';
@@ -47,7 +53,7 @@ export interface EditWriter {
   readonly application: string | null;
 }
 
-export type Writer = SweepWriter | ChangeWriter | EditWriter;
+export type Writer = SweepWriter | ChangeWriter | PrunedChangeWriter | EditWriter;
 
 /** One version of a row. Instants are ISO 8601 in UTC, with all their digits. */
 export interface Version {
@@ -70,7 +76,7 @@ interface Found extends Record<string, unknown> {
   readonly _valid_to: string | null;
   readonly _is_deleted: boolean;
   readonly _sweep: SweepWriter | null;
-  readonly _change: ChangeWriter | null;
+  readonly _change: ChangeWriter | PrunedChangeWriter | null;
   readonly _edit: EditWriter;
   readonly _removal: EditWriter | null;
   readonly _attributes: Readonly<Record<string, unknown>>;
@@ -141,7 +147,8 @@ const changeSql = `
              'requestedBy', change.requested_by, 'requestedAt', ${isoText('change.requested_at')},
              'sentAt', ${isoText('change.sent_at')}, 'status', (
                SELECT status FROM sync.attempts AS attempt
-                WHERE attempt.change_id = change.change_id AND status IS NOT NULL ORDER BY attempt_id DESC LIMIT 1)) END`;
+                WHERE attempt.change_id = change.change_id AND status IS NOT NULL ORDER BY attempt_id DESC LIMIT 1))
+                WHEN version._change_id IS NOT NULL THEN json_build_object('kind', 'pruned-change', 'changeId', version._change_id::text) END`;
 
 /** Postgres by itself would write an instant inside JSON with an offset. */
 function isoText(column: string): string {

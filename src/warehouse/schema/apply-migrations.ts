@@ -6,6 +6,7 @@ import {sync} from '../accounts/accounts-table.ts';
 import {applyCapturedTables} from '../changes/rules/captured-tables.ts';
 import {applyTransitions} from '../changes/rules/transitions.ts';
 import {applyWriteRules} from '../changes/rules/write-rules.ts';
+import {applyRetention} from '../history/retention/retention.ts';
 import {applyStar, starComments} from '../star/apply-star.ts';
 import {martTables} from '../star/mart-tables.ts';
 import {applySource} from './apply-source.ts';
@@ -37,7 +38,7 @@ export async function applyMigrations(client: pg.PoolClient): Promise<void> {
   });
 }
 
-/** Brings the functions, the drawing of the states, the captured tables, the write rules, the star and every comment in line with the code, all or nothing. */
+/** Brings the functions, the drawing of the states, the captured tables, the write rules, the retention, the star and every comment in line with the code, all or nothing. */
 export async function applyDefinitions(
   client: pg.ClientBase,
   {tables, star}: Definitions,
@@ -47,6 +48,7 @@ export async function applyDefinitions(
   await applyTransitions(client);
   await applyCapturedTables(client, tables);
   await applyWriteRules(client, tables);
+  await applyRetention(client);
   await applyStar(client, star);
   await applyComments(client, {tables, star});
 }

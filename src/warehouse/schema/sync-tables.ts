@@ -18,6 +18,8 @@ import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
 import {installationTable} from '../health/installation/installation-table.ts';
 import {workersTable} from '../health/workers-table.ts';
+import {pruningsTable, retentionTable} from '../history/retention/retention-tables.ts';
+import {sweepDaysTable} from '../history/retention/sweep-days-table.ts';
 import {bigNumber, bytea} from '../postgres/column-types.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';
 import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
@@ -96,4 +98,7 @@ export const syncTables: readonly CommentedTable[] = [
   fileSettingsTable,
   capacityToComeTable,
   installationTable,
+  retentionTable,
+  pruningsTable,
+  sweepDaysTable,
 ];

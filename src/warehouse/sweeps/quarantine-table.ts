@@ -34,6 +34,8 @@ export const quarantine = sync.table(
     index('quarantine_unresolved_idx')
       .on(table.account_id, table.stream, table.number)
       .where(sql`resolved_at IS NULL`),
+    // The end of a sweep's row is told to the entries that name it.
+    index('quarantine_sweep_id_idx').on(table.sweep_id).where(sql`sweep_id IS NOT NULL`),
   ],
 );
 

@@ -142,6 +142,20 @@ export const warehouseCatalogue = {
     labels: [],
     help: 'Bytes of the whole database on disk.',
   },
+  prunedAge: {
+    question: 'load',
+    name: 'fieldmirror_pruned_age_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'Since the last pruning ended. Absent before the first.',
+  },
+  pruned: {
+    question: 'load',
+    name: 'fieldmirror_pruned_total',
+    type: 'counter',
+    labels: ['kind'],
+    help: 'What was removed because it is no longer kept, by kind.',
+  },
   changes: {
     question: 'wayBack',
     name: 'fieldmirror_changes_open',

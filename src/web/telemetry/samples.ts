@@ -43,6 +43,7 @@ export function toSamples(figures: HealthFigures): Sample[] {
   return [
     ...figures.accounts.flatMap((account) => samplesOfAccount(account, figures)),
     ...samplesOfTables(figures),
+    ...samplesOfRetention(figures),
     sample('workersAlive', {}, figures.workersAlive),
     sample('starWait', {}, figures.starWaitsSince === null ? 0 : ageOf(figures.starWaitsSince, figures)),
   ];
@@ -147,6 +148,14 @@ function samplesOfTables({tables, databaseBytes}: HealthFigures): Sample[] {
       sample('tableBytes', {schema, table}, bytes),
     ]),
     sample('databaseBytes', {}, databaseBytes),
+  ];
+}
+
+function samplesOfRetention(figures: HealthFigures): Sample[] {
+  const {kinds, prunedAt} = figures.retention;
+  return [
+    ...(prunedAt === null ? [] : [sample('prunedAge', {}, ageOf(prunedAt, figures))]),
+    ...kinds.map(({kind, removed}) => sample('pruned', {kind}, removed)),
   ];
 }
 

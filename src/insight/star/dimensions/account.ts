@@ -1,5 +1,16 @@
 import type {Member} from '../member.ts';
 
+/**
+ * The certified sweeps of an account that had ended by the moment. Of those that were folded into their day, the first and the last
+ * are known: a moment between them counts by the first, so no data look fresher than they were.
+ */
+const proofs = `(
+               SELECT stream, started_at, ended_at FROM sync.sweeps
+                WHERE account_id = account.account_id AND mode = 'full' AND state = 'certified' AND ended_at <= {now}
+                UNION ALL
+               SELECT stream, CASE WHEN last_ended_at <= {now} THEN last_started_at ELSE first_started_at END, first_ended_at FROM sync.sweep_days
+                WHERE account_id = account.account_id AND mode = 'full' AND first_ended_at <= {now})`;
+
 /** The zone, the settings and the freshness of an account: readers have no right to `sync.accounts`. */
 export const account: Member = {
   name: 'dim_account',
@@ -32,22 +43,18 @@ export const account: Member = {
     [
       'known_since',
       'known.since',
-      'Since when the mirror knows the account: the first time that jobs, customers and employees were all proven complete. Earlier moments are not known.',
+      'Since when the mirror knows the account: the first time that jobs, customers and employees were all proven complete. Earlier moments are not known, nor are those whose versions are no longer kept.',
     ],
     ['jobs_fresh_as_of', 'fresh.as_of', 'When the latest sweep that proved the jobs complete began.'],
   ],
   from: `FROM sync.accounts AS account
     LEFT JOIN mart.settings AS settings ON settings.account_key = account.account_id
     LEFT JOIN LATERAL (
-      SELECT CASE WHEN count(*) = 3 THEN max(first_at) END AS since
-        FROM (SELECT min(sweep.ended_at) AS first_at FROM sync.sweeps AS sweep
-               WHERE sweep.account_id = account.account_id AND sweep.stream IN ('jobs', 'customers', 'employees')
-                 AND sweep.mode = 'full' AND sweep.state = 'certified' AND sweep.ended_at <= {now}
-               GROUP BY sweep.stream) AS streams
+      SELECT CASE WHEN count(*) = 3 THEN greatest(max(first_at), (SELECT pruned_to FROM sync.retention WHERE kind = 'versions')) END AS since
+        FROM (SELECT min(proof.ended_at) AS first_at FROM ${proofs} AS proof
+               WHERE proof.stream IN ('jobs', 'customers', 'employees') GROUP BY proof.stream) AS streams
     ) AS known ON true
     LEFT JOIN LATERAL (
-      SELECT max(sweep.started_at) AS as_of FROM sync.sweeps AS sweep
-       WHERE sweep.account_id = account.account_id AND sweep.stream = 'jobs'
-         AND sweep.mode = 'full' AND sweep.state = 'certified' AND sweep.ended_at <= {now}
+      SELECT max(proof.started_at) AS as_of FROM ${proofs} AS proof WHERE proof.stream = 'jobs'
     ) AS fresh ON true`,
 };

@@ -27,22 +27,18 @@ type NewSession = Pick<Session, 'wayIn' | 'apiKeyId' | 'name' | 'role' | 'accoun
 
 const prefix = 'fms_';
 const lasts = '12 hours';
-/** Sessions and codes that are over are kept for so long, for those who read the audit. */
-const keptFor = '90 days';
 
 /**
- * Signs somebody in for twelve hours, and forgets sessions and links that were over long ago.
+ * Signs somebody in for twelve hours.
  * @returns the text of the cookie
  */
 export async function openSession(db: Queryable, given: NewSession): Promise<Secret> {
   const token = makeToken(prefix);
   const {wayIn, apiKeyId, name, role, accountId, masks, address} = given;
   await db.query(
-    `WITH old AS (DELETE FROM sync.sessions WHERE expires_at < now() - $9::interval),
-          used AS (DELETE FROM sync.sign_in_codes WHERE expires_at < now() - $9::interval)
-     INSERT INTO sync.sessions (token_hash, way_in, api_key_id, name, role, account_id, masks, address, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $10::interval)`,
-    [hashOf(token.reveal()), wayIn, apiKeyId, name, role, accountId, masks, address, keptFor, lasts],
+    `INSERT INTO sync.sessions (token_hash, way_in, api_key_id, name, role, account_id, masks, address, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::interval)`,
+    [hashOf(token.reveal()), wayIn, apiKeyId, name, role, accountId, masks, address, lasts],
   );
   return token;
 }

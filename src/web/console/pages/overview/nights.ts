@@ -28,7 +28,10 @@ function drawDay(day: string, nights: readonly Night[], look: Look): SafeHtml {
   if (night === undefined)
     return html`<td class="day"><span class="unseen">${day}: none</span><span aria-hidden="true">·</span></td>`;
   const {sweepId, state} = night;
-  return html`<td class="day"><a class="night ${state}" href="${linkTo(look, `/sweeps/${sweepId}`)}" title="${day}: ${state}"><span class="unseen">${day}: ${state}</span><span aria-hidden="true">${signs[state] ?? '·'}</span></a></td>`;
+  const told = html`<span class="unseen">${day}: ${state}</span><span aria-hidden="true">${signs[state] ?? '·'}</span>`;
+  if (sweepId === null)
+    return html`<td class="day"><span class="night ${state}" title="${day}: ${state}">${told}</span></td>`;
+  return html`<td class="day"><a class="night ${state}" href="${linkTo(look, `/sweeps/${sweepId}`)}" title="${day}: ${state}">${told}</a></td>`;
 }
 
 /** The last thirty days by a clock, the oldest first. */

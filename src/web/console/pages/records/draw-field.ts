@@ -49,7 +49,7 @@ function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory, look: Loo
   if (wanted !== null) return 'not yet: the change is not over';
   if (lastKnownTrue === null) return 'never: the service has not said so; the next sweep brings what it says';
   const {at, by} = lastKnownTrue;
-  if ('kind' in by) return html`${drawTime(at, look)} when it was read${by.kind === 'change' ? ' back' : ''}`;
+  if ('kind' in by) return html`${drawTime(at, look)} when it was read${by.kind === 'sweep' ? '' : ' back'}`;
   return html`${drawTime(at, look)} when <a href="/sweeps/${by.sweepId}">sweep ${by.sweepId}</a> (${by.mode}, certified) began`;
 }
 

@@ -1,0 +1,67 @@
+import type {Config} from '../../base/config.ts';
+import {FatalError} from '../../base/errors.ts';
+import {prune as runPruning} from '../../sync/prune/prune.ts';
+import {formatNumber} from '../../views/format.ts';
+import {readRetention, tellDays, wordsOf} from '../../views/work/retention-story.ts';
+import {countPrunable} from '../../warehouse/history/retention/prunings.ts';
+import type {Retention} from '../../warehouse/history/retention/retention.ts';
+import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {drawTable, print} from '../terminal/report.ts';
+import {withWarehouse} from '../warehouse.ts';
+
+export interface PruneOptions {
+  /** Only counts. */
+  readonly dryRun?: boolean;
+  readonly json: boolean;
+  readonly signal: AbortSignal;
+}
+
+interface Row extends Pick<Retention, 'kind' | 'days' | 'prunedTo'> {
+  readonly count: number;
+}
+
+/**
+ * Removes now what is no longer kept, as a worker does each hour.
+ * @returns the exit code: 1 where another one is pruning, and nothing was done
+ */
+export async function prune(config: Config, options: PruneOptions): Promise<number> {
+  const {json, dryRun = false} = options;
+  return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
+    const {problem} = await checkMigrations(pool);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    const counts = new Map<string, number>();
+    if (dryRun) {
+      for (const {kind} of (await readRetention(pool)).kinds)
+        counts.set(kind, await countPrunable(pool, kind));
+    } else {
+      const removed = await runPruning({pool, signal: options.signal, restMs: 0});
+      if (removed === null) {
+        print(json, {
+          json: {state: 'busy', kinds: []},
+          text: 'another one is pruning at the moment: nothing was done',
+        });
+        return 1;
+      }
+      for (const {kind, count} of removed) counts.set(kind, count);
+    }
+    const {kinds} = await readRetention(pool);
+    const rows = kinds.map(({kind, days, prunedTo}) => ({
+      kind,
+      days,
+      prunedTo,
+      count: counts.get(kind) ?? 0,
+    }));
+    print(json, {json: {state: dryRun ? 'counted' : 'pruned', kinds: rows}, text: draw(rows, dryRun)});
+    return 0;
+  });
+}
+
+function draw(rows: readonly Row[], isDry: boolean): string {
+  const total = rows.reduce((sum, {count}) => sum + count, 0);
+  const table = drawTable(
+    ['what', 'kept', isDry ? 'would go' : 'removed', 'gone from before'],
+    rows.map(({kind, days, count, prunedTo}) => [wordsOf(kind), tellDays(days), count, prunedTo ?? '']),
+  );
+  const end = isDry ? 'would be removed; nothing was' : 'removed';
+  return `${table}\n${formatNumber(total)} ${end}`;
+}

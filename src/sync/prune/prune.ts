@@ -1,0 +1,73 @@
+import {setTimeout as wait} from 'node:timers/promises';
+import type pg from 'pg';
+import type {RetentionName} from '../../warehouse/history/retention/kinds.ts';
+import {retentionKinds} from '../../warehouse/history/retention/kinds.ts';
+import {
+  endPruning,
+  giveBackPruning,
+  type Pruning,
+  pruneBatch,
+  takePruning,
+} from '../../warehouse/history/retention/prunings.ts';
+
+/** How many of a kind were removed. */
+export interface Removed {
+  readonly kind: RetentionName;
+  readonly count: number;
+}
+
+export interface PruneTerms {
+  readonly pool: pg.Pool;
+  readonly signal: AbortSignal;
+  /** How long ago the last pruning must have ended. */
+  readonly restMs: number;
+  /** The most that one transaction removes. */
+  readonly batch?: number;
+  /** ISO 8601: the moment from which ages are counted, unless it is now. */
+  readonly at?: string;
+}
+
+/** A batch of so many takes some milliseconds. */
+const usualBatch = 500;
+
+/**
+ * Removes what is no longer kept, in batches that are transactions of their own. After each the database has as long for its other
+ * work.
+ * @returns what was removed, by kind, and nothing of a kind of which nothing was; null where another one prunes, or the last one
+ *   ended a moment ago
+ */
+export async function prune(terms: PruneTerms): Promise<readonly Removed[] | null> {
+  const {pool, signal} = terms;
+  const pruning = await takePruning(pool, terms.restMs);
+  if (pruning === null) return null;
+  const removed: Removed[] = [];
+  try {
+    for (const {name} of retentionKinds) {
+      const count = await pruneKind(pruning, name, terms);
+      if (count > 0) removed.push({kind: name, count});
+    }
+  } catch (error) {
+    await giveBackPruning(pool, pruning).catch(() => {});
+    throw error;
+  }
+  if (signal.aborted) await giveBackPruning(pool, pruning);
+  else await endPruning(pool, pruning);
+  return removed;
+}
+
+async function pruneKind(
+  pruning: Pruning,
+  kind: RetentionName,
+  {pool, signal, batch = usualBatch, at = null}: Omit<PruneTerms, 'at'> & {readonly at?: string | null},
+): Promise<number> {
+  let count = 0;
+  while (!signal.aborted) {
+    const begunAt = performance.now();
+    const gone = await pruneBatch(pool, pruning, {kind, most: batch, at});
+    count += gone ?? 0;
+    // Nothing was left, or another worker goes on.
+    if (gone === null || gone === 0) break;
+    await wait(performance.now() - begunAt, undefined, {signal}).catch(() => {});
+  }
+  return count;
+}

@@ -1,0 +1,49 @@
+// How long things are kept, and what was removed: the same for status, doctor, prune and whoever asks for what is gone.
+
+import {
+  type RetentionKind,
+  type RetentionName,
+  retentionKinds,
+} from '../../warehouse/history/retention/kinds.ts';
+import {readPrunedAt} from '../../warehouse/history/retention/prunings.ts';
+import {listRetention, type Retention} from '../../warehouse/history/retention/retention.ts';
+import type {Queryable} from '../../warehouse/postgres/database.ts';
+import {formatAgo, formatNumber} from '../format.ts';
+
+export interface RetentionStory {
+  readonly kinds: readonly Retention[];
+  /** When the last pruning ended, ISO 8601; null before the first. */
+  readonly prunedAt: string | null;
+}
+
+export async function readRetention(db: Queryable): Promise<RetentionStory> {
+  return {kinds: await listRetention(db), prunedAt: await readPrunedAt(db)};
+}
+
+/** `kept: quiet sweeps 7 days, …, audit for ever; pruned 12 min ago` @param now - ISO 8601, by the database's clock */
+export function tellRetention({kinds, prunedAt}: RetentionStory, now: string): string {
+  const parts = kinds.map(({kind, days}) => `${wordsOf(kind)} ${tellDays(days)}`);
+  const pruned = prunedAt === null ? 'not pruned yet' : `pruned ${formatAgo(prunedAt, now)}`;
+  return `kept: ${parts.join(', ')}; ${pruned}`;
+}
+
+/** `7 days`, `for ever` */
+export function tellDays(days: number | null): string {
+  return days === null ? 'for ever' : `${formatNumber(days)} days`;
+}
+
+/** `quiet sweeps` */
+export function wordsOf(kind: RetentionName): string {
+  return findKind(kind)?.words ?? kind;
+}
+
+/** A sentence for somebody who asked for a thing that is not there; empty where none of its kind was ever removed. */
+export async function tellPruned(db: Queryable, kind: RetentionName): Promise<string> {
+  const {prunedTo = null} = (await listRetention(db)).find((each) => each.kind === kind) ?? {};
+  const left = kind === 'quiet_sweeps' ? '; sync.sweep_days has their days' : '';
+  return prunedTo === null ? '' : `; ${wordsOf(kind)} from before ${prunedTo} are no longer kept${left}`;
+}
+
+function findKind(kind: RetentionName): RetentionKind | undefined {
+  return retentionKinds.find(({name}) => name === kind);
+}

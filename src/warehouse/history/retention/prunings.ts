@@ -1,0 +1,73 @@
+// The pruning of all workers together: one at a time, by a lease of the database.
+
+import type {Queryable} from '../../postgres/database.ts';
+import type {RetentionName} from './kinds.ts';
+
+/** The proof that a pruning is still ours. */
+export interface Pruning {
+  readonly fence: number;
+}
+
+/** A batch takes far less; a worker that is killed in one holds up the next for as long. */
+const lease = "interval '5 minutes'";
+
+/**
+ * Takes the pruning up, unless another one is under way.
+ * @param restMs - how long ago the last one must have ended
+ * @returns null where there is nothing to do
+ */
+export async function takePruning(db: Queryable, restMs: number): Promise<Pruning | null> {
+  const {rows} = await db.query<Pruning>(
+    `INSERT INTO sync.prunings AS held (lease_until) VALUES (now() + ${lease})
+         ON CONFLICT (is_only) DO UPDATE SET fence = held.fence + 1, lease_until = EXCLUDED.lease_until
+      WHERE coalesce(held.ended_at <= now() - $1 * interval '1 millisecond', true) AND coalesce(held.lease_until < now(), true)
+     RETURNING fence`,
+    [restMs],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Removes one batch of a kind, and keeps the pruning ours for longer.
+ * @param at - ISO 8601: the moment from which ages are counted; null: now
+ * @returns how many were removed; null where another worker has taken the pruning over: nothing was
+ */
+export async function pruneBatch(
+  db: Queryable,
+  {fence}: Pruning,
+  {kind, most, at}: {readonly kind: RetentionName; readonly most: number; readonly at: string | null},
+): Promise<number | null> {
+  const {rows} = await db.query<{gone: number}>(
+    `WITH ours AS (
+       UPDATE sync.prunings SET lease_until = now() + ${lease} WHERE fence = $1 AND lease_until IS NOT NULL RETURNING fence
+     )
+     SELECT sync.prune($2, $3, coalesce($4::timestamptz, now()))::integer AS gone FROM ours`,
+    [fence, kind, most, at],
+  );
+  return rows[0]?.gone ?? null;
+}
+
+/** Ends a pruning that came to its end. */
+export async function endPruning(db: Queryable, {fence}: Pruning): Promise<void> {
+  await db.query(
+    'UPDATE sync.prunings SET lease_until = NULL, ended_at = now() WHERE fence = $1 AND lease_until IS NOT NULL',
+    [fence],
+  );
+}
+
+/** Gives back a pruning that was cut short: another worker goes on at once. */
+export async function giveBackPruning(db: Queryable, {fence}: Pruning): Promise<void> {
+  await db.query('UPDATE sync.prunings SET lease_until = NULL WHERE fence = $1', [fence]);
+}
+
+/** When the last pruning came to its end, ISO 8601; null before the first. */
+export async function readPrunedAt(db: Queryable): Promise<string | null> {
+  const {rows} = await db.query<{endedAt: string | null}>('SELECT ended_at AS "endedAt" FROM sync.prunings');
+  return rows[0]?.endedAt ?? null;
+}
+
+/** How many things of a kind are no longer kept, and are still here. */
+export async function countPrunable(db: Queryable, kind: RetentionName): Promise<number> {
+  const {rows} = await db.query<{count: number}>('SELECT sync.count_prunable($1)::float8 AS count', [kind]);
+  return rows[0]?.count ?? 0;
+}

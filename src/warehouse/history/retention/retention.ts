@@ -1,0 +1,45 @@
+// How long things are kept: rows of sync.retention, one for each kind.
+
+import type {Queryable} from '../../postgres/database.ts';
+import {type RetentionName, retentionKinds} from './kinds.ts';
+
+/** How long one kind of thing is kept. Instants are ISO 8601 in UTC. */
+export interface Retention {
+  readonly kind: RetentionName;
+  /** Whole days; null: for ever. */
+  readonly days: number | null;
+  /** What is older than this may be gone; null where nothing was ever removed. */
+  readonly prunedTo: string | null;
+  /** Since ever. */
+  readonly removed: number;
+}
+
+const dayOfSeconds = 86_400;
+
+/** Gives each kind that has none yet the row of its default; a row that is there stays as it is. */
+export async function applyRetention(db: Queryable): Promise<void> {
+  await db.query(
+    `INSERT INTO sync.retention (kind, kept_for)
+     SELECT kind, make_interval(days => days) FROM jsonb_to_recordset($1::jsonb) AS preset (kind text, days integer)
+         ON CONFLICT (kind) DO NOTHING`,
+    [JSON.stringify(retentionKinds.map(({name, defaultDays}) => ({kind: name, days: defaultDays})))],
+  );
+}
+
+/** Reads how long each kind is kept, in the order of pruning. */
+export async function listRetention(db: Queryable): Promise<Retention[]> {
+  const {rows} = await db.query<Retention>(
+    `SELECT kind, ceil(extract(epoch FROM kept_for) / ${dayOfSeconds})::integer AS days, pruned_to AS "prunedTo", removed::float8 AS removed
+       FROM sync.retention ORDER BY array_position($1::text[], kind)`,
+    [retentionKinds.map(({name}) => name)],
+  );
+  return rows;
+}
+
+/** Sets how long a kind is kept. @param days - null: for ever */
+export async function setRetention(db: Queryable, kind: RetentionName, days: number | null): Promise<void> {
+  await db.query('UPDATE sync.retention SET kept_for = make_interval(days => $2) WHERE kind = $1', [
+    kind,
+    days,
+  ]);
+}

@@ -1,0 +1,83 @@
+// What is kept for ever unless somebody chooses, and what was told and who looked.
+
+import {expect, test} from 'vitest';
+import {setRetention} from '../../../src/warehouse/history/retention/retention.ts';
+import {asSweep, ids, pool, pruneNow} from './place.ts';
+
+const names = () =>
+  ids('SELECT name AS id FROM history.customers WHERE customer_number = 1 ORDER BY valid_from');
+
+/** The first customer had three names before: one for a hundred days, one for forty, one until now. */
+async function makeVersions() {
+  for (const [name, days] of [
+    ['One', 100],
+    ['Two', 40],
+    ['Three', 1],
+  ] as const) {
+    await asSweep(`UPDATE warehouse.customers SET name = '${name}' WHERE customer_number = 1`);
+    await pool.query(
+      `UPDATE history.past_customers SET valid_to = now() - interval '${days} days', _changed_at = now() - interval '${days + 50} days' WHERE valid_to > now() - interval '1 hour'`,
+    );
+  }
+}
+
+test('versions are kept for ever', async () => {
+  await makeVersions();
+  expect(await pruneNow()).toEqual({});
+  expect(await names()).toHaveLength(4);
+});
+
+test('versions that were replaced before the time that somebody chose go, and mart knows nothing from before', async () => {
+  await makeVersions();
+  await setRetention(pool, 'versions', 60);
+  expect(await pruneNow()).toEqual({versions: 1});
+  expect(await names()).toEqual(['One', 'Two', 'Three']);
+  const {rows} = await pool.query(
+    `SELECT now() - pruned_to BETWEEN interval '60 days' AND interval '60 days 1 minute' AS right FROM sync.retention WHERE kind = 'versions'`,
+  );
+  expect(rows).toEqual([{right: true}]);
+});
+
+test('a version takes along the note of its author', async () => {
+  await pool.query(
+    `BEGIN; SET LOCAL fieldmirror.writer = 'repair'; UPDATE warehouse.customers SET name = 'By hand' WHERE customer_number = 1; COMMIT`,
+  );
+  await asSweep(`UPDATE warehouse.customers SET name = 'Later' WHERE customer_number = 1`);
+  await pool.query(
+    `UPDATE history.past_customers SET valid_to = valid_to - interval '90 days', _changed_at = _changed_at - interval '90 days'`,
+  );
+  await pool.query(`UPDATE history.edits SET at = at - interval '90 days' WHERE kind = 'update'`);
+  await setRetention(pool, 'versions', 31);
+  expect(await pruneNow()).toEqual({versions: 2});
+  expect(await ids(`SELECT at AS id FROM history.edits WHERE kind = 'update'`)).toEqual([]);
+});
+
+test('mended alerts go with their messages after 90 days; open ones stay', async () => {
+  await pool.query(
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('ops', 'email', 'ops@example.com', 0);
+     INSERT INTO sync.alerts (cause, subject, since, text, opened_at, mended_at)
+     SELECT 'growth', age::text, now(), 'large', now() - interval '300 days', CASE WHEN age > 0 THEN now() - age * interval '1 day' END
+       FROM unnest(ARRAY[0, 89, 91]) AS age;
+     INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind) SELECT rule_id, alert_id, 'opened' FROM sync.alert_rules, sync.alerts`,
+  );
+  expect(await pruneNow()).toEqual({alerts: 1});
+  expect(
+    await ids('SELECT subject AS id FROM sync.alerts JOIN sync.alert_deliveries USING (alert_id) ORDER BY 1'),
+  ).toEqual(['0', '89']);
+});
+
+test('the audit stays for ever unless somebody chooses; sessions go 90 days after their end', async () => {
+  await pool.query(
+    `INSERT INTO sync.audit (at, name, role, address, action, subject) SELECT now() - interval '400 days', 'ops', 'admin', '127.0.0.1', 'pause', 'acme';
+     INSERT INTO sync.sessions (token_hash, way_in, name, role, masks, address, expires_at)
+     SELECT sha256(days::text::bytea), 'link', days::text, 'admin', false, '127.0.0.1', now() - days * interval '1 day' FROM unnest(ARRAY[89, 91]) AS days`,
+  );
+  expect(await pruneNow()).toEqual({sessions: 1});
+  expect(await ids('SELECT name AS id FROM sync.sessions')).toEqual(['89']);
+  await setRetention(pool, 'audit', 365);
+  expect(await pruneNow()).toEqual({audit: 1});
+});
+
+test('less than others rest on is refused', async () => {
+  await expect(setRetention(pool, 'settled_changes', 30)).rejects.toThrow('retention_kept_for_check');
+});

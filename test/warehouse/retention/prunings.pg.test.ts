@@ -1,0 +1,95 @@
+// One pruning at a time, whichever worker begins it; and no more is removed than the settings let go.
+
+import {expect, test} from 'vitest';
+import {createLogger} from '../../../src/base/log.ts';
+import {prune} from '../../../src/sync/prune/prune.ts';
+import {Pruner} from '../../../src/sync/prune/pruner.ts';
+import {pruneBatch, readPrunedAt, takePruning} from '../../../src/warehouse/history/retention/prunings.ts';
+import {runCommand} from '../../support/command.ts';
+import {addSweep, database, ids, pool, pruneNow} from './place.ts';
+
+const hour = 3_600_000;
+const signal = new AbortController().signal;
+const log = createLogger({level: 'silent', secrets: []});
+
+const fillOld = async () => {
+  for (let at = 0; at < 6; at++) await addSweep(20);
+  await addSweep(1);
+};
+
+test('of workers that begin at once, one prunes', async () => {
+  await fillOld();
+  const all = await Promise.all([1, 2, 3].map(() => prune({pool, signal, restMs: hour, batch: 1})));
+  expect(all.filter((removed) => removed !== null)).toEqual([[{kind: 'quiet_sweeps', count: 6}]]);
+});
+
+test('an hour passes before the next one', async () => {
+  expect(await prune({pool, signal, restMs: hour})).toEqual([]);
+  await fillOld();
+  expect(await prune({pool, signal, restMs: hour})).toBeNull();
+  await pool.query(`UPDATE sync.prunings SET ended_at = now() - interval '1 hour'`);
+  expect(await prune({pool, signal, restMs: hour})).toEqual([{kind: 'quiet_sweeps', count: 6}]);
+});
+
+test('a worker that was killed holds the others up until its lease is over, and then removes nothing', async () => {
+  await fillOld();
+  const killed = await takePruning(pool, 0);
+  expect(await prune({pool, signal, restMs: 0})).toBeNull();
+  await pool.query('UPDATE sync.prunings SET lease_until = now()');
+  const next = await takePruning(pool, 0);
+  expect(next).not.toBeNull();
+  if (killed === null) throw new Error('expected a lease, got none');
+  expect(await pruneBatch(pool, killed, {kind: 'quiet_sweeps', most: 10, at: null})).toBeNull();
+  expect(await ids('SELECT sweep_id AS id FROM sync.sweeps')).toHaveLength(7);
+});
+
+test('one that is told to stop gives back what is left', async () => {
+  await fillOld();
+  expect(await prune({pool, signal: AbortSignal.abort(), restMs: 0})).toEqual([]);
+  expect(await readPrunedAt(pool)).toBeNull();
+  expect(await pruneNow()).toEqual({quiet_sweeps: 6});
+});
+
+test('a worker prunes by itself, and asks no more than once a minute', async () => {
+  await fillOld();
+  let now = 0;
+  const pruner = new Pruner({pool, log, signal}, () => now);
+  pruner.begin();
+  await pruner.settled();
+  expect(await ids('SELECT sweep_id AS id FROM sync.sweeps')).toHaveLength(1);
+  await pool.query(`DELETE FROM sync.prunings`);
+  now = 59_999;
+  pruner.begin();
+  await pruner.settled();
+  expect(await readPrunedAt(pool)).toBeNull();
+  now = 60_000;
+  pruner.begin();
+  await pruner.settled();
+  expect(await readPrunedAt(pool)).not.toBeNull();
+});
+
+test('a worker removes nothing that is younger than the settings say, whatever moment it names', async () => {
+  for (const days of [6, 5, 4]) await addSweep(days);
+  const gone = await pool.query(`SELECT sync.prune('quiet_sweeps', 100, now() + interval '1 year') AS count`);
+  expect(gone.rows).toEqual([{count: '0'}]);
+});
+
+test('the verb counts, removes, and says how far', async () => {
+  await fillOld();
+  const env = {DATABASE_URL: database.url};
+  const counted = await runCommand(['prune', '--dry-run'], env);
+  expect(counted).toMatchObject({code: 0, stderr: ''});
+  expect(counted.stdout).toContain('6 would be removed; nothing was');
+  const dry = JSON.parse((await runCommand(['prune', '--dry-run', '--json'], env)).stdout);
+  expect(dry.kinds[0]).toEqual({kind: 'quiet_sweeps', days: 7, prunedTo: null, count: 6});
+  const pruned = JSON.parse((await runCommand(['prune', '--json'], env)).stdout);
+  expect(pruned.kinds[0]).toMatchObject({kind: 'quiet_sweeps', count: 6});
+  expect((await runCommand(['prune'], env)).stdout).toContain('0 removed');
+  const status = await runCommand(['status'], env);
+  expect(status.stdout.replaceAll(/\s+/g, ' ')).toContain(
+    'kept: quiet sweeps 7 days, settled changes 90 days, versions for ever',
+  );
+  expect(status.stdout).toMatch(/pruned \d+ s ago/);
+  const gone = await runCommand(['sweeps', 'show', '1'], env);
+  expect(gone.stderr).toContain('sync.sweep_days has their days');
+});
