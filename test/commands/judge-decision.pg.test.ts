@@ -1,10 +1,10 @@
 // A preview must not promise what the warehouse refuses, nor the other way round: both are asked about every state.
 
 import {expect, test} from 'vitest';
-import {judgeDecision} from '../../src/views/changes/judge-decision.ts';
+import {judgeDecision} from '../../src/views/changes/decisions/judge-decision.ts';
 import {changeStates} from '../../src/warehouse/changes/change-states.ts';
-import {type Deciding, decideChanges, verbs} from '../../src/warehouse/changes/decide-changes.ts';
-import {readDecidable} from '../../src/warehouse/changes/reads/browse-changes.ts';
+import {type Deciding, decideChanges, verbs} from '../../src/warehouse/changes/decisions/decide-changes.ts';
+import {readDecidable} from '../../src/warehouse/changes/reads/decidable-changes.ts';
 import {addCustomer, editPhone, pool, putInConflict, set} from './changes-place.ts';
 
 const decidings: readonly Deciding[] = [

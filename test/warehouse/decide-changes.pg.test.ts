@@ -21,7 +21,7 @@ const set = (assignment: string, mode = '') =>
 const held = () => world.row('customers', rowId, 'name, fax, _pending');
 const ids = async () => (await world.changes('change_id')).map(({change_id}) => String(change_id));
 const decide = (changes: readonly string[], verb: string, given: string | null = null) =>
-  world.author('SELECT change_id, state, refusal FROM sync.decide_changes($1, $2, $3)', [
+  world.author('SELECT change_id, state, refusal FROM sync.decide_changes($1, $2, $3) ORDER BY change_id', [
     changes,
     verb,
     given,

@@ -129,7 +129,10 @@ const asOf = all(
 const deciding = [
   'sync.accept_change(bigint)',
   'sync.cancel_change(bigint,text)',
+  'sync.changed_since_made(bigint)',
   'sync.decide_changes(bigint[],text,text)',
+  'sync.decide_free(bigint[],text,text)',
+  'sync.decider()',
   'sync.hold_change(bigint)',
   'sync.last_change()',
   'sync.release_change(bigint)',
@@ -137,7 +140,13 @@ const deciding = [
   'sync.resolve_fields(bigint,jsonb)',
   'sync.retry_change(bigint)',
   'sync.set_employee_login(bigint,text,text,boolean,bigint)',
+  'sync.undo_changes(bigint[],text,bigint[])',
+  'sync.undo_create(sync.changes,bigint[])',
+  'sync.undo_update(sync.changes)',
+  'sync.is_as_left(sync.changes,text,text,jsonb)',
   'sync.wait(bigint,interval)',
+  'sync.was_theirs(sync.changes,text)',
+  'sync.why_not_undone(sync.changes,bigint)',
 ];
 
 interface Given {

@@ -75,7 +75,7 @@ BEGIN
   GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
      AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
-                     'set_employee_login')
+                     'set_employee_login', 'decide_free', 'decider', 'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made')
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
   END LOOP;
@@ -111,8 +111,9 @@ BEGIN
     SELECT oid::regprocedure FROM pg_proc
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
-                       'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'close_change', 'set_employee_login', 'drop_logins',
-                       'refresh_star', 'gather_statistics', 'decider', 'is_copy', 'prune', 'count_prunable')
+                       'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
+                       'refresh_star', 'gather_statistics', 'decider', 'is_copy', 'prune', 'count_prunable',
+                       'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);

@@ -1,15 +1,24 @@
--- Decides many changes alike, each by itself: a change that cannot be decided so holds up none of the others. What is given up
--- is given up from its end: else the end of a create would take with it the changes that wait for it, before their turn comes.
+-- Decides many changes alike, each by itself: a change that cannot be decided so holds up none of the others. Where nothing
+-- stands in the way, one statement decides them all. The rest are decided one by one, which waits for locks and words refusals.
+-- What is given up is given up from its end: else the end of a create would take with it the changes that wait for it, before
+-- their turn comes.
 CREATE OR REPLACE FUNCTION sync.decide_changes(wanted bigint[], verb text, given text DEFAULT NULL)
 RETURNS TABLE (change_id bigint, state text, refusal text) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   hint text;
+  decided bigint[] := '{}';
 BEGIN
   IF verb IS NULL OR verb NOT IN ('hold', 'release', 'retry', 'cancel', 'accept', 'resolve') THEN
     RAISE EXCEPTION 'decide_changes: expected hold, release, retry, cancel, accept or resolve, got %', coalesce(verb, 'nothing')
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  FOR change_id IN SELECT id FROM (SELECT DISTINCT unnest(wanted) AS id) AS each ORDER BY CASE verb WHEN 'cancel' THEN -id ELSE id END LOOP
+  FOR change_id, state IN SELECT * FROM sync.decide_free(wanted, verb, given) LOOP
+    decided := decided || change_id;
+    RETURN NEXT;
+  END LOOP;
+  FOR change_id IN
+    SELECT id FROM (SELECT unnest(wanted) EXCEPT SELECT unnest(decided)) AS each (id) ORDER BY CASE verb WHEN 'cancel' THEN -id ELSE id END
+  LOOP
     state := NULL;
     refusal := NULL;
     BEGIN

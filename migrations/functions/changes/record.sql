@@ -1,6 +1,7 @@
 -- Records a change, or brings it into one that is not sent yet. The base of employee_ids is the list that an earlier change
 -- on its way wants, also where this edit joins a later change of other fields. Taking an employee off again is then no edit
--- that was taken back.
+-- that was taken back. An edit never joins a change of another batch, so that a batch can be held, released and undone by
+-- itself; only a create takes in whatever its row gets before it is sent.
 CREATE OR REPLACE FUNCTION sync.record_change(
   of_account bigint, of_table text, of_row bigint, of_operation text, of_number bigint,
   edited jsonb, was jsonb, of_parent bigint DEFAULT NULL, of_key text DEFAULT NULL) RETURNS void
@@ -8,6 +9,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   mode text := coalesce(current_setting('fieldmirror.mode', true), '');
   wanted_state text := CASE mode WHEN '' THEN 'pending' WHEN 'hold' THEN 'held' END;
+  batch_name text := sync.batch();
   last sync.changes;
   blocker bigint;
   is_merged boolean;
@@ -23,7 +25,7 @@ BEGIN
    ORDER BY change_id DESC LIMIT 1 FOR UPDATE;
   is_merged := coalesce(
     of_operation = 'update' AND last.state = wanted_state AND (last.lease_until IS NULL OR last.lease_until < clock_timestamp())
-    AND (last.operation = 'update' OR last.operation = 'create' AND NOT EXISTS (
+    AND (last.operation = 'update' AND last.batch IS NOT DISTINCT FROM batch_name OR last.operation = 'create' AND NOT EXISTS (
       SELECT FROM sync.write_rules WHERE table_name = of_table AND edited ? field AND NOT on_create)), false);
   IF was ? 'employee_ids' AND NOT (is_merged AND last.base ? 'employee_ids') THEN
     -- The base is the list that an earlier change wants, for that change is on its way.
@@ -52,10 +54,11 @@ BEGIN
      ORDER BY change_id DESC LIMIT 1;
   END IF;
   INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, parent_row_id, external_key, fields, base, state,
-                            waits_for, fingerprint, application)
+                            waits_for, fingerprint, application, requested_by, batch, transaction_id, undoes, reason)
   VALUES (of_account, of_table, of_row, of_operation, of_number, of_parent, of_key, edited, was, wanted_state, blocker,
           CASE of_operation WHEN 'create' THEN sync.fingerprint(of_account, of_table, of_parent, edited) END,
-          nullif(current_setting('application_name'), ''))
+          nullif(current_setting('application_name'), ''), sync.decider(), batch_name, pg_current_xact_id()::text::bigint, sync.undoing(),
+          'takes back change ' || array_to_string(sync.undoing(), ', '))
   RETURNING change_id INTO made;
   IF of_operation = 'create' THEN
     -- Changes that waited for a failed create wait for the create that mends it.
@@ -97,6 +100,7 @@ BEGIN
   END IF;
   UPDATE sync.changes
      SET fields = merged, base = based, fence = fence + num_nonnulls(lease_until), lease_until = NULL,
+         transaction_id = pg_current_xact_id()::text::bigint, undoes = undoes || sync.undoing(),
          fingerprint = CASE operation WHEN 'create' THEN sync.fingerprint(account_id, table_name, parent_row_id, merged) END
    WHERE change_id = held.change_id;
 END

@@ -7,13 +7,22 @@ import {type Decision, listDecisions} from '../../views/changes/change-next.ts';
 import {findChange} from '../../views/changes/change-story.ts';
 import {tellDecided} from '../../views/changes/change-words.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
-import {type Deciding, decideChange, type Verb} from '../../warehouse/changes/decide-changes.ts';
+import {type Deciding, decideChange, type Verb} from '../../warehouse/changes/decisions/decide-changes.ts';
 import {readConflicts} from '../../warehouse/changes/reads/change-log.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
+import {type Choosing, isFiltered} from './choose-changes.ts';
+import {decideFiltered, previewFor} from './decide-filtered.ts';
 
-export interface ResolveOptions {
+export interface DecideOptions extends Choosing {
+  readonly reason?: string;
+  readonly dryRun?: boolean;
+  readonly json: boolean;
+}
+
+export interface ResolveOptions extends Choosing {
+  readonly dryRun?: boolean;
   readonly take?: 'service' | 'warehouse';
   readonly adopt?: string;
   readonly resend?: boolean;
@@ -35,12 +44,16 @@ const wrongDecision = '22023';
 export async function decide(
   config: Config,
   {verb, ids}: {readonly verb: Exclude<Verb, 'resolve'>; readonly ids: readonly string[]},
-  options: {readonly reason?: string; readonly json: boolean},
+  options: DecideOptions,
 ): Promise<number> {
   const deciding = {verb, given: options.reason ?? null};
-  return await withWarehouse(config, {migrates: false}, async ({pool}) =>
-    finish(await decideAll(pool, ids, async (id) => await decideOne(pool, id, deciding)), options),
-  );
+  const filtered = isFiltered(verb, ids, options);
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool} = warehouse;
+    if (options.dryRun === true) return await previewFor(warehouse, deciding, {...options, ids});
+    if (filtered) return await decideFiltered(warehouse, deciding, options);
+    return finish(await decideAll(pool, ids, async (id) => await decideOne(pool, id, deciding)), options);
+  });
 }
 
 /**
@@ -53,11 +66,16 @@ export async function resolve(
   ids: readonly string[],
   options: ResolveOptions,
 ): Promise<number> {
+  const filtered = isFiltered('resolve', ids, options);
   const {decision, typed} = chooseDecision(ids, options);
-  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+  const deciding = {verb: 'resolve', given: decision} as const;
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool} = warehouse;
+    if (options.dryRun === true) return await previewFor(warehouse, deciding, {...options, ids});
+    if (filtered) return await decideFiltered(warehouse, deciding, options);
     const resolveOne = async (id: string) => {
       try {
-        return await decideOne(pool, id, {verb: 'resolve', given: decision});
+        return await decideOne(pool, id, deciding);
       } catch (error) {
         if (codeOf(error) !== wrongDecision) throw error;
         throw new UsageError(await tellDecisions(pool, {id, typed}), {cause: error});
@@ -76,12 +94,16 @@ function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOp
   const [first] = given;
   if (first === undefined || given.length > 1)
     throw new UsageError(
-      `changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, --resend, got ${first === undefined ? 'none' : given.map(({typed}) => typed).join(' and ')}; fieldmirror changes show ${ids[0]} tells which fits`,
+      `changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, --resend, got ${first === undefined ? 'none' : given.map(({typed}) => typed).join(' and ')}; fieldmirror changes show ${ids[0] ?? 'NUMBER'} tells which fits`,
     );
   if (adopt !== undefined && !/^[1-9]\d{0,17}$/.test(adopt))
     throw new UsageError(`changes resolve: --adopt: expected the number of a record, got "${adopt}"`);
-  if (adopt !== undefined && ids.length > 1)
-    throw new UsageError(`changes resolve: --adopt: expected one change, got ${ids.length}`);
+  if (adopt !== undefined && ids.length !== 1)
+    throw new UsageError(
+      `changes resolve: --adopt: expected one change, got ${ids.length === 0 ? 'a filter' : ids.length}`,
+    );
+  if (resend === true && ids.length === 0)
+    throw new UsageError('changes resolve: --resend: expected the numbers of changes, got a filter');
   return first;
 }
 

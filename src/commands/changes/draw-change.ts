@@ -26,6 +26,8 @@ export function drawChange(story: ChangeStory): string {
     `change ${changeId} of account ${account}: ${nameChange(change)}`,
     ...part('state', [describeState(change, now)]),
     ...part('made', [`${showSecond(requestedAt)} (${formatAgo(requestedAt, now)}) by ${requestedBy}${from}`]),
+    ...part('within', drawBatch(change)),
+    ...part('takes back', change.undoes === null ? [] : [`change ${change.undoes.join(', ')}`]),
     ...part('row', [`row ${change.rowId} of warehouse.${change.table}${key}`]),
     ...part('wants', drawFields(change)),
     ...part(
@@ -46,6 +48,12 @@ export function drawChange(story: ChangeStory): string {
     ...part('next', next === null ? [] : [next.text, ...drawCommands(next.commands)]),
     ...(request === null ? [] : drawRequest(request, change)),
   ].join('\n');
+}
+
+/** The transaction that made it, by name and number. */
+function drawBatch({batch, transactionId}: Change): string[] {
+  if (transactionId === null) return [];
+  return [batch === null ? `transaction ${transactionId}` : `${batch}, transaction ${transactionId}`];
 }
 
 /** The request that would be sent, to the byte: none of its lines is broken. */

@@ -1,6 +1,6 @@
 import {type Command, Option} from 'commander';
-import {decisionsDo} from '../../views/changes/decision-words.ts';
-import {readCount} from '../arguments.ts';
+import {decisionsDo} from '../../views/changes/decisions/decision-words.ts';
+import {readCount, readNumber, readSince} from '../arguments.ts';
 import {config, finish, type Surroundings} from '../verb.ts';
 
 const decisions = ['retry', 'hold', 'release', 'cancel', 'accept'] as const;
@@ -16,16 +16,30 @@ export function addChanges(program: Command, surroundings: Surroundings): void {
   addResolve(changes, surroundings);
 }
 
-function addList(changes: Command, {json}: Surroundings): void {
-  changes
-    .command('list')
-    .description('what is under way, and what became of the rest')
+/** The filters by which changes are chosen. */
+function withFilters(command: Command): Command {
+  return command
     .option(
       '--state <state>',
-      'held, pending, sending, in_doubt, conflict, done, rejected, cancelled, altered',
+      'held, pending, sending, in_doubt, conflict, done, rejected, cancelled, altered, needy',
     )
     .option('--table <table>', 'of one table: customers, jobs, job_notes, …')
-    .option('--account <name>', 'of one account')
+    .option('--by <name>', 'made by this person, database user or application')
+    .option('--since <when>', 'made within 30m, 2h or 3d, or since 2027-03-14T09:30:00Z', readSince)
+    .option('--batch <name>', 'of the transactions of this name: SET fieldmirror.batch')
+    .option('--transaction <number>', 'of one transaction, as changes show tells it', readNumber)
+    .option('--account <name>', 'of one account');
+}
+
+/** Numbers, or filters. */
+function withChoice(command: Command): Command {
+  return withFilters(command.argument('[change...]', 'their numbers; or filters'))
+    .option('--all', 'every change for which it is open')
+    .option('--dry-run', 'show what it would do; nothing is done');
+}
+
+function addList(changes: Command, {json}: Surroundings): void {
+  withFilters(changes.command('list').description('what is under way, and what became of the rest'))
     .option('--limit <number>', 'how many', readCount, 20)
     .action((given) => finish(async () => (await read()).list(await config(), {...given, ...json()})));
 }
@@ -39,10 +53,7 @@ function addShow(changes: Command, {json}: Surroundings): void {
 }
 
 function addDecision(changes: Command, verb: (typeof decisions)[number], {json}: Surroundings): void {
-  const command = changes
-    .command(verb)
-    .description(decisionsDo[verb])
-    .argument('<change...>', 'their numbers');
+  const command = withChoice(changes.command(verb).description(decisionsDo[verb]));
   if (verb === 'cancel') command.option('--reason <text>', 'why, for those who look at it later');
   command.action((ids, given) =>
     finish(async () => (await decide()).decide(await config(), {verb, ids}, {...given, ...json()})),
@@ -50,10 +61,9 @@ function addDecision(changes: Command, verb: (typeof decisions)[number], {json}:
 }
 
 function addResolve(changes: Command, {json}: Surroundings): void {
-  changes
-    .command('resolve')
-    .description('decide a conflict; changes show tells what can be decided')
-    .argument('<change...>', 'their numbers')
+  withChoice(
+    changes.command('resolve').description('decide a conflict; changes show tells what can be decided'),
+  )
     .addOption(new Option('--take <side>', 'whose value counts').choices(['service', 'warehouse']))
     .option('--adopt <number>', 'of a create: the record that it became')
     .option('--resend', 'send it once more')

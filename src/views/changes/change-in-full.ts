@@ -3,16 +3,16 @@
 import {allStreams, findWrites} from '../../streams/all.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
-import {type Verb, verbs} from '../../warehouse/changes/decide-changes.ts';
-import {readDecidable} from '../../warehouse/changes/reads/browse-changes.ts';
+import {type Verb, verbs} from '../../warehouse/changes/decisions/decide-changes.ts';
 import {readChangedRow} from '../../warehouse/changes/reads/changed-row.ts';
+import {readDecidable} from '../../warehouse/changes/reads/decidable-changes.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {readParentNumbers} from '../../warehouse/rows/numbers/parent-numbers.ts';
 import {type Decision, listDecisions} from './change-next.ts';
 import {nestings} from './change-request.ts';
 import {compareSides, type FieldSides, listFields} from './change-sides.ts';
 import {type ChangeStory, readStory} from './change-story.ts';
-import {judgeDecision} from './judge-decision.ts';
+import {judgeDecision} from './decisions/judge-decision.ts';
 
 export interface ChangeInFull extends ChangeStory {
   readonly sides: readonly FieldSides[];

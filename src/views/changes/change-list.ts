@@ -3,9 +3,10 @@
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {type OpenState, openStates, type SettledState} from '../../warehouse/changes/change-states.ts';
-import {browseChanges, type Wanted} from '../../warehouse/changes/reads/browse-changes.ts';
+import {browseChanges} from '../../warehouse/changes/reads/browse-changes.ts';
 import {countChanges, listLateChanges} from '../../warehouse/changes/reads/change-health.ts';
 import {countLatestSettled} from '../../warehouse/changes/reads/change-log.ts';
+import type {Wanted} from '../../warehouse/changes/reads/wanted-changes.ts';
 import {countMovingChanges} from '../../warehouse/health/under-way.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {describeChanges} from '../work/under-way.ts';
@@ -21,7 +22,7 @@ const mostSettled = 1_000;
 export interface ChangeLine
   extends Pick<
     Change,
-    'changeId' | 'accountId' | 'state' | 'requestedAt' | 'requestedBy' | 'application' | 'waitsFor'
+    'changeId' | 'accountId' | 'state' | 'requestedAt' | 'requestedBy' | 'application' | 'batch' | 'waitsFor'
   > {
   /** `update customers 12` */
   readonly what: string;
@@ -101,9 +102,9 @@ function sum(counts: readonly {readonly count: number}[]): number {
 }
 
 function tellLine(change: Change, next: string | null): ChangeLine {
-  const {changeId, accountId, state, requestedAt, requestedBy, application, waitsFor, fields} = change;
+  const {changeId, accountId, state, requestedAt, requestedBy, application, batch, waitsFor, fields} = change;
   return {
-    ...{changeId, accountId, state, requestedAt, requestedBy, application, waitsFor},
+    ...{changeId, accountId, state, requestedAt, requestedBy, application, batch, waitsFor},
     what: nameChange(change),
     fields: Object.keys(fields),
     outcome: nameOutcome(change),

@@ -10,6 +10,7 @@ import {readStory} from '../../../src/views/changes/change-story.ts';
 import {listAccounts} from '../../../src/warehouse/accounts/accounts.ts';
 import {listLateChanges} from '../../../src/warehouse/changes/reads/change-health.ts';
 import {listChanges} from '../../../src/warehouse/changes/reads/change-log.ts';
+import {everyChange} from '../../../src/warehouse/changes/reads/wanted-changes.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;
@@ -26,8 +27,9 @@ const addTask = (name: string, at: string | null = null) =>
   place.author('INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ($1, $2)', [name, at]);
 const states = () => place.changes('state, held_for');
 const list = async (state: 'altered' | null) => {
-  const filter = {accountIds: null, state, table: null, limit: 20};
-  return drawChanges(await listChanges(place.pool, filter), await listAccounts(place.pool));
+  const accounts = await listAccounts(place.pool);
+  const wanted = {...everyChange(accounts.map(({accountId}) => accountId)), state};
+  return drawChanges(await listChanges(place.pool, wanted, 20), accounts);
 };
 
 describe('dates that the service reads the other way round', () => {

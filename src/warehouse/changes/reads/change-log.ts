@@ -3,19 +3,11 @@
 import type {Queryable} from '../../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import {type Change, changeColumns} from '../change.ts';
-import type {ChangeState, SettledState} from '../change-states.ts';
+import type {SettledState} from '../change-states.ts';
 import type {attempts, changes} from '../tables/change-tables.ts';
 import type {conflicts} from '../tables/conflict-tables.ts';
 import {groupByChange} from './group-by-change.ts';
-
-/** The changes to list; null leaves a condition open. */
-export interface ChangeFilter {
-  readonly accountIds: readonly string[] | null;
-  /** `altered`: changes that are done, though the service holds something else. */
-  readonly state: ChangeState | 'altered' | null;
-  readonly table: string | null;
-  readonly limit: number;
-}
+import {isWanted, needySql, valuesOf, type Wanted} from './wanted-changes.ts';
 
 const attemptColumns = [
   'attempt_id',
@@ -51,18 +43,16 @@ export type FieldConflict = ReadRow<typeof conflicts.$inferSelect, (typeof confl
  * Lists changes: first those that are not over, a conflict before the rest and the oldest first; then the others, the
  * latest first.
  */
-export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<Change[]> {
-  const {accountIds, state, table, limit} = filter;
-  const isWanted = `($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR state = $2 OR $2 = 'altered' AND state = 'done' AND result ? 'altered')
-                AND ($3::text IS NULL OR table_name = $3)`;
+export async function listChanges(db: Queryable, wanted: Wanted, limit: number): Promise<Change[]> {
   const {rows} = await db.query<Change>(
-    `SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE is_open AND ${isWanted}
-                     ORDER BY state = 'conflict' DESC, change_id LIMIT $4) AS open
+    `WITH ${needySql}
+     SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE is_open AND ${isWanted}
+                     ORDER BY state = 'conflict' DESC, change_id LIMIT $10) AS open
       UNION ALL
      SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE NOT is_open AND ${isWanted}
-                     ORDER BY change_id DESC LIMIT $4) AS settled
-      LIMIT $4`,
-    [accountIds, state, table, limit],
+                     ORDER BY change_id DESC LIMIT $10) AS settled
+      LIMIT $10`,
+    [...valuesOf(wanted), limit],
   );
   return rows;
 }

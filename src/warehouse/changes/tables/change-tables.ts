@@ -6,6 +6,9 @@ import {commentTable} from '../../schema/commented-table.ts';
 import {attemptOutcomes, changeOperations, changeStates, openStates} from '../change-states.ts';
 import type {ChangeResult, ChangeValues} from '../change-values.ts';
 
+/** The name of a transaction has room for so many characters. */
+export const longestBatch = 200;
+
 const methods = ['POST', 'PUT', 'DELETE'] as const;
 
 export const changes = sync.table(
@@ -34,6 +37,9 @@ export const changes = sync.table(
     requested_at: instant().notNull().defaultNow(),
     requested_by: text().notNull().default(sql`session_user`),
     application: text(),
+    batch: text(),
+    transaction_id: bigNumber(),
+    undoes: bigNumber().array().$type<string[]>(),
     due_at: instant().notNull().defaultNow(),
     fence: integer().notNull().default(0),
     lease_until: instant(),
@@ -71,6 +77,7 @@ export const changes = sync.table(
       'changes_waits_for_check',
       sql`${table.waits_for} IS NULL OR ${table.state} IN ('held', 'pending', 'conflict', 'rejected', 'cancelled')`,
     ),
+    check('changes_batch_check', sql`length(${table.batch}) BETWEEN 1 AND ${sql.raw(String(longestBatch))}`),
     // A create is sent once, and once more at the most.
     check('changes_sends_check', sql`${table.operation} <> 'create' OR ${table.sends} <= 2`),
     check(
@@ -99,6 +106,8 @@ export const changes = sync.table(
     index('changes_settled_at_idx').on(table.settled_at),
     index('changes_waits_for_idx').on(table.waits_for).where(sql`waits_for IS NOT NULL`),
     index('changes_row_id_idx').on(table.row_id, table.table_name, table.change_id),
+    index('changes_batch_idx').on(table.batch).where(sql`batch IS NOT NULL`),
+    index('changes_transaction_id_idx').on(table.transaction_id),
     index('changes_sent_again_idx')
       .on(table.row_id, table.table_name)
       .where(sql`sends > 1 AND operation <> 'create'`),
@@ -131,6 +140,11 @@ export const changesTable = commentTable(
     requested_at: 'When it was made.',
     requested_by: 'Database user who made it.',
     application: 'Application that made it, as its connection said.',
+    batch:
+      'Name that its author gave to the transaction: fieldmirror.batch of the session; null where there was none.',
+    transaction_id:
+      'The transaction that made it, or was the last to edit it before it was sent; null of changes older than this column.',
+    undoes: 'The changes that it takes back, where sync.undo_changes made it; null otherwise.',
     due_at: 'When the next step is due.',
     fence: 'How often it was taken up; who holds an older number may not write any more.',
     lease_until: 'Until when its present worker owns it; by the clock of this database.',

@@ -1,5 +1,5 @@
-import {decisionsDo} from '../../../../views/changes/decision-words.ts';
-import type {Deciding} from '../../../../warehouse/changes/decide-changes.ts';
+import {decisionsDo} from '../../../../views/changes/decisions/decision-words.ts';
+import type {Deciding} from '../../../../warehouse/changes/decisions/decide-changes.ts';
 
 /** A decision that may be made about many changes at once. */
 export interface Choice {

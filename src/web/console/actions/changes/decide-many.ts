@@ -1,21 +1,16 @@
-import type pg from 'pg';
 import {z} from 'zod';
 import {UsageError} from '../../../../base/errors.ts';
 import {readNumbers, writeNumbers} from '../../../../base/memory/number-ranges.ts';
-import {nameState} from '../../../../views/changes/change-words.ts';
-import {groupChanges, mostDecided} from '../../../../views/changes/preview-decision.ts';
-import {formatNumber} from '../../../../views/format.ts';
 import {
-  type DecidedChange,
-  type Deciding,
-  decideChanges,
-} from '../../../../warehouse/changes/decide-changes.ts';
-import {type DecidableChange, readDecidable} from '../../../../warehouse/changes/reads/browse-changes.ts';
+  decideMany as decide,
+  listRefusals,
+  tellMany,
+} from '../../../../views/changes/decisions/decide-many.ts';
+import {mostDecided} from '../../../../views/changes/decisions/preview-decision.ts';
+import {formatNumber} from '../../../../views/format.ts';
+import {readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {defineAction} from '../../action.ts';
 import {findChoice} from './choices.ts';
-
-/** Changes that one statement decides: it ends long before the deadline of a statement. */
-const atOnce = 500;
 
 /**
  * Decides many changes alike, as the preview showed them. What can be done is done, in one transaction with one entry of the
@@ -45,7 +40,11 @@ export const decideMany = defineAction({
       numbers,
       seen.map(({accountId}) => accountId),
     );
-    const decided = await decideAll(db, found, deciding);
+    const decided = await decide(
+      db,
+      found.map(({changeId}) => changeId),
+      deciding,
+    );
     const accountIds = new Set(found.map(({accountId}) => accountId));
     const [accountId = null] = accountIds;
     return {
@@ -60,36 +59,15 @@ export const decideMany = defineAction({
         ),
         refused: listByWord(listRefusals(decided)),
       },
-      said: tellDecided(decided),
+      said: Object.values(tellMany(decided)).join(' ').trim(),
       to: `/changes?${new URLSearchParams(given.filters)}`,
     };
   },
 });
 
-async function decideAll(
-  db: pg.ClientBase,
-  found: readonly DecidableChange[],
-  deciding: Deciding,
-): Promise<DecidedChange[]> {
-  const decided: DecidedChange[] = [];
-  // What is given up is given up from its end.
-  const ids = found.map(({changeId}) => changeId);
-  if (deciding.verb === 'cancel') ids.reverse();
-  for (let at = 0; at < ids.length; at += atOnce)
-    decided.push(...(await decideChanges(db, ids.slice(at, at + atOnce), deciding)));
-  return decided.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId)));
-}
-
 interface Word {
   readonly changeId: string;
   readonly what: string;
-}
-
-/** Refusals, without the number of the change before each. */
-function listRefusals(decided: readonly DecidedChange[]): Word[] {
-  return decided.flatMap(({changeId, refusal}) =>
-    refusal === null ? [] : [{changeId, what: refusal.replace(`change ${changeId}: `, '')}],
-  );
 }
 
 /** `{pending: '3-5,9'}`: every number, in few characters. */
@@ -101,22 +79,4 @@ function listByWord(words: readonly Word[]): Record<string, string> {
       writeNumbers(list.map(({changeId}) => changeId)),
     ]),
   );
-}
-
-/** `9,990 changes are held. 10 could not be decided so: expected pending to hold it, got done (3, 4, 5 and 7 more).` */
-function tellDecided(decided: readonly DecidedChange[]): string {
-  const done = groupChanges(
-    decided.flatMap(({changeId, state}) => (state === null ? [] : [{changeId, what: nameState(state)}])),
-  );
-  const refused = groupChanges(listRefusals(decided));
-  const sentences = done.map(
-    ({what, count}) => `${formatNumber(count)} ${count === 1 ? 'change is' : 'changes are'} ${what}.`,
-  );
-  const count = refused.reduce((total, group) => total + group.count, 0);
-  if (count === 0) return sentences.join(' ');
-  const reasons = refused.map(({what, first, count: some}) => {
-    const more = some > first.length ? ` and ${formatNumber(some - first.length)} more` : '';
-    return `${what} (change ${first.join(', ')}${more})`;
-  });
-  return [...sentences, `${formatNumber(count)} could not be decided so: ${reasons.join('; ')}.`].join(' ');
 }

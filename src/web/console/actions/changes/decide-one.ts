@@ -11,8 +11,8 @@ import {
   type Side,
   type Verb,
   verbs,
-} from '../../../../warehouse/changes/decide-changes.ts';
-import {readDecidable} from '../../../../warehouse/changes/reads/browse-changes.ts';
+} from '../../../../warehouse/changes/decisions/decide-changes.ts';
+import {readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {type Action, defineAction, type Order, type Outcome} from '../../action.ts';
 import {notThere} from '../../refused.ts';
 import {choices} from './choices.ts';

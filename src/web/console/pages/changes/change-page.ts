@@ -73,6 +73,17 @@ function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
     ],
     ['row', `row ${rowId} of warehouse.${table}`],
     ['external key', externalKey],
+    ['batch', change.batch === null ? null : drawFiltered('batch', change.batch, look)],
+    [
+      'transaction',
+      change.transactionId === null ? null : drawFiltered('transaction', change.transactionId, look),
+    ],
+    [
+      'takes back',
+      change.undoes === null
+        ? null
+        : html`${change.undoes.map((id, at) => html`${at === 0 ? '' : ', '}${drawLink(id, look)}`)}`,
+    ],
     [
       'waits for',
       blocker === null
@@ -82,6 +93,11 @@ function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
     ['holds up', drawWaiting(story, look)],
     ['looked whether it arrived', change.looks === 0 ? null : change.looks],
   ]);
+}
+
+/** A fact that other changes may share, with the way to them. */
+function drawFiltered(filter: 'batch' | 'transaction', value: string, look: Look): SafeHtml {
+  return html`<a href="${linkTo(look, '/changes', {[filter]: value})}">${value}</a>`;
 }
 
 function drawWaiting({waiting: {count, first}}: ChangeInFull, look: Look): SafeHtml | null {

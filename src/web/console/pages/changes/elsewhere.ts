@@ -1,23 +1,37 @@
 // How the same is asked in a terminal and in SQL.
 
 import pg from 'pg';
-import type {Wanted} from '../../../../warehouse/changes/reads/browse-changes.ts';
+import type {Wanted} from '../../../../warehouse/changes/reads/wanted-changes.ts';
 import type {Asked, Elsewhere} from '../../page.ts';
 import {readWanted} from './filter.ts';
 
 export function tellListElsewhere(asked: Omit<Asked, 'db' | 'doings'>): Elsewhere {
   const wanted = readWanted(asked);
-  const {state, table} = wanted;
-  const {account} = asked.query;
-  const options = Object.entries({state: state === 'needy' ? null : state, table, account: account ?? null});
-  const typed = options.flatMap(([name, value]) => (value === null ? [] : [` --${name} ${quote(value)}`]));
+  const isNeedy = wanted.state === 'needy';
   return {
-    command: state === 'needy' ? 'fieldmirror status --check' : `fieldmirror changes list${typed.join('')}`,
+    command: isNeedy ? 'fieldmirror status --check' : `fieldmirror changes list${writeOptions(asked)}`,
     sql: `SELECT * FROM sync.changes\n WHERE ${conditionsOf(wanted).join('\n   AND ')}\n ORDER BY change_id DESC LIMIT 50;`,
   };
 }
 
-function conditionsOf({accountIds, state, table, by, within, before}: Wanted): string[] {
+/** The filters as the options of a command: ` --state held --batch 'import 4711'`. */
+export function writeOptions(asked: Pick<Asked, 'accounts' | 'query'>): string {
+  const {state, table, by, batch, transaction, within} = readWanted(asked);
+  const {account = null, age = null} = asked.query;
+  const options = Object.entries({
+    state,
+    table,
+    by,
+    since: within === null ? null : age,
+    batch,
+    transaction,
+    account,
+  });
+  return options.flatMap(([name, value]) => (value === null ? [] : [` --${name} ${quote(value)}`])).join('');
+}
+
+function conditionsOf(wanted: Wanted): string[] {
+  const {accountIds, state, table, by, within, before, batch, transaction} = wanted;
   const literal = (text: string) => pg.escapeLiteral(text);
   return [
     `account_id IN (${accountIds.length === 0 ? 'NULL' : accountIds.join(', ')})`,
@@ -26,6 +40,8 @@ function conditionsOf({accountIds, state, table, by, within, before}: Wanted): s
     ...(by === null ? [] : [`${literal(by)} IN (requested_by, application)`]),
     ...(within === null ? [] : [`requested_at >= now() - interval ${literal(within)}`]),
     ...(before === null ? [] : [`requested_at < now() - interval ${literal(before)}`]),
+    ...(batch === null ? [] : [`batch = ${literal(batch)}`]),
+    ...(transaction === null ? [] : [`transaction_id = ${transaction}`]),
   ];
 }
 

@@ -2,7 +2,7 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {nearest} from '../../../../base/spelling/nearest.ts';
 import {allWrites} from '../../../../streams/all.ts';
 import {changeStates} from '../../../../warehouse/changes/change-states.ts';
-import type {Wanted} from '../../../../warehouse/changes/reads/browse-changes.ts';
+import type {Wanted} from '../../../../warehouse/changes/reads/wanted-changes.ts';
 import {type Look, linkTo} from '../../look.ts';
 import type {Asked} from '../../page.ts';
 import {Refused} from '../../refused.ts';
@@ -22,10 +22,13 @@ const ages = {
 const ageNames = Object.keys(ages) as (keyof typeof ages)[];
 
 /** The filters of the address, as a link may carry them on. */
-export type Filters = Readonly<Record<'state' | 'table' | 'by' | 'age', string | undefined>>;
+export type Filters = Readonly<
+  Record<'state' | 'table' | 'by' | 'age' | 'batch' | 'transaction', string | undefined>
+>;
 
-export function filtersOf({state, table, by, age}: Readonly<Record<string, string>>): Filters {
-  return {state, table, by, age};
+export function filtersOf(query: Readonly<Record<string, string>>): Filters {
+  const {state, table, by, age, batch, transaction} = query;
+  return {state, table, by, age, batch, transaction};
 }
 
 /** The same as a query: `state=held&table=jobs`. */
@@ -38,7 +41,7 @@ export function writeFilters(query: Readonly<Record<string, string>>): string {
 
 /** @throws {Refused} a filter that there is none of */
 export function readWanted({accounts, query}: Pick<Asked, 'accounts' | 'query'>): Wanted {
-  const {state, table, by, age} = query;
+  const {state, table, by, age, batch, transaction} = query;
   const {within, before} =
     age === undefined ? {within: null, before: null} : ages[check('age', age, ageNames)];
   return {
@@ -48,6 +51,9 @@ export function readWanted({accounts, query}: Pick<Asked, 'accounts' | 'query'>)
     by: by ?? null,
     within,
     before,
+    since: null,
+    batch: batch ?? null,
+    transaction: transaction === undefined ? null : checkNumber('transaction', transaction),
   };
 }
 
@@ -61,18 +67,29 @@ function check<Name extends string>(filter: string, given: string, known: readon
   });
 }
 
+function checkNumber(filter: string, given: string): string {
+  if (/^[1-9]\d{0,17}$/.test(given)) return given;
+  throw new Refused(422, {
+    title: 'There is no such filter',
+    text: `${filter}: expected a number, got ${JSON.stringify(given)}.`,
+    ways: [{href: '/changes', label: 'All changes'}],
+  });
+}
+
 export function nameFilterState(state: string): string {
   return state === 'needy' ? 'needs a person' : state.replace('_', ' ');
 }
 
 /** The form whose state is the address. */
 export function drawFilters(look: Look): SafeHtml {
-  const {state, table, by = '', age, account} = look.query;
+  const {state, table, by = '', age, batch = '', transaction, account} = look.query;
   return html`<form class="filters" action="/changes" role="search" aria-label="Filter the changes">
     ${account === undefined ? '' : html`<input type="hidden" name="account" value="${account}">`}
+    ${transaction === undefined ? '' : html`<input type="hidden" name="transaction" value="${transaction}">`}
     <label>State ${drawSelect('state', state, [['', 'any'], ...states.map((name) => [name, nameFilterState(name)] as const)])}</label>
     <label>Table ${drawSelect('table', table, [['', 'any'], ...tables.map((name) => [name, name] as const)])}</label>
     <label>By <input name="by" value="${by}" placeholder="user or application" size="18"></label>
+    <label>Batch <input name="batch" value="${batch}" placeholder="name of a transaction" maxlength="200" size="18"></label>
     <label>Requested ${drawSelect('age', age, [['', 'at any time'], ...ageNames.map((name) => [name, ages[name].label] as const)])}</label>
     <button>Show</button>
     ${Object.values(filtersOf(look.query)).every((value) => value === undefined) ? '' : html`<a href="${linkTo(look, '/changes')}">Show all</a>`}

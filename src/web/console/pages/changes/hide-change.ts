@@ -3,7 +3,7 @@
 import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
 import type {ChangeLine} from '../../../../views/changes/change-list.ts';
 import type {FieldSides} from '../../../../views/changes/change-sides.ts';
-import type {ChangeGroup} from '../../../../views/changes/preview-decision.ts';
+import type {ChangeGroup} from '../../../../views/changes/decisions/preview-decision.ts';
 import type {Change} from '../../../../warehouse/changes/change.ts';
 import type {ChangeResult, ChangeValues} from '../../../../warehouse/changes/change-values.ts';
 import {hidden} from '../../page.ts';
@@ -12,9 +12,10 @@ import {hidden} from '../../page.ts';
 const ownWords = /^(waits for change \d+|the service altered [\w, ]+|changed on both sides: [\w, ]+)$/;
 
 export function hideLine(line: ChangeLine): ChangeLine {
-  const {what, why, next} = line;
+  const {what, why, batch, next} = line;
   return {
     ...line,
+    batch: batch === null ? null : hidden,
     what: hideBracket(what),
     why: hideText(why),
     next: next === null ? null : hideBracket(next),
@@ -46,13 +47,14 @@ export function hideChangeInFull(story: ChangeInFull): ChangeInFull {
 }
 
 function hideChange(change: Change): Change {
-  const {fields, base, reason, externalKey, result} = change;
+  const {fields, base, reason, externalKey, batch, result} = change;
   return {
     ...change,
     fields: hideValues(fields),
     base: hideValues(base),
     reason: reason === null ? null : hideText(reason),
     externalKey: externalKey === null ? null : hidden,
+    batch: batch === null ? null : hidden,
     result: result === null ? null : hideResult(result),
   };
 }

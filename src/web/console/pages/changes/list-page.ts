@@ -91,7 +91,7 @@ function drawLines(
 }
 
 function drawLine(
-  {what, fields, outcome, why, requestedBy, application, requestedAt, waitsFor, next}: ChangeLine,
+  {what, fields, outcome, why, requestedBy, application, batch, requestedAt, waitsFor, next}: ChangeLine,
   look: Look,
 ): Cell[] {
   const more = fields.length > mostFields ? ` and ${fields.length - mostFields} more` : '';
@@ -102,7 +102,9 @@ function drawLine(
     waitsFor === null || !why.startsWith('waits for')
       ? html`<span class="why">${why}</span>`
       : html`waits for <a href="${linkTo(look, `/changes/${waitsFor}`)}">change ${waitsFor}</a>`,
-    html`${requestedBy}${application === null ? '' : html` <small>${application}</small>`}`,
+    html`${requestedBy}${application === null ? '' : html` <small>${application}</small>`}${
+      batch === null ? '' : html` <small>${batch}</small>`
+    }`,
     drawTime(requestedAt, look),
     html`<span class="why">${next ?? ''}</span>`,
   ];

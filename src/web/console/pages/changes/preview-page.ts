@@ -4,15 +4,16 @@ import {
   type DecisionPreview,
   mostDecided,
   previewDecision,
-} from '../../../../views/changes/preview-decision.ts';
+} from '../../../../views/changes/decisions/preview-decision.ts';
 import {formatNumber} from '../../../../views/format.ts';
-import {listDecidable, readDecidable} from '../../../../warehouse/changes/reads/browse-changes.ts';
+import {listDecidable, readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {type Choice, choices, findChoice} from '../../actions/changes/choices.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawTable} from '../../draw/table.ts';
 import {type Look, linkTo} from '../../look.ts';
 import {type Asked, definePage} from '../../page.ts';
 import {Refused} from '../../refused.ts';
+import {writeOptions} from './elsewhere.ts';
 import {filtersOf, readWanted, writeFilters} from './filter.ts';
 import {hideGroup} from './hide-change.ts';
 
@@ -32,12 +33,15 @@ export const changePreview = definePage<Preview>({
   title: ({choice}) => `${labelOf(choice)}: what it would do`,
   draw: drawPreview,
   hide: (preview) => ({...preview, cannot: preview.cannot.map(hideGroup)}),
-  elsewhere: ({query}) => {
+  elsewhere: (asked) => {
+    const {query} = asked;
     const {deciding} = chooseFrom(query);
     const numbers = listTicked(query);
+    const filters = writeOptions(asked);
+    const chosen = query.all === 'yes' ? filters || ' --all' : ` ${numbers.join(' ') || 'NUMBER…'}`;
     const given = deciding.given === undefined ? '' : ` --take ${deciding.given}`;
     return {
-      command: `fieldmirror changes ${deciding.verb} ${numbers.length === 0 ? 'NUMBER…' : numbers.join(' ')}${given}`,
+      command: `fieldmirror changes ${deciding.verb}${chosen}${given}`,
       sql: `SELECT * FROM sync.decide_changes('{${numbers.join(',')}}', '${deciding.verb}'${deciding.given === undefined ? '' : `, '${deciding.given}'`});`,
     };
   },

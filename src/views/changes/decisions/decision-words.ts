@@ -1,4 +1,4 @@
-import type {Verb} from '../../warehouse/changes/decide-changes.ts';
+import type {Verb} from '../../../warehouse/changes/decisions/decide-changes.ts';
 
 /** What a decision does, as an operator is told. */
 export const decisionsDo: Readonly<Record<Exclude<Verb, 'resolve'>, string>> = {

@@ -1,9 +1,9 @@
 // Whether a decision is open to a change, before anybody takes it. The functions of the warehouse have the last word: a test
 // compares the two for every state.
 
-import type {ChangeState} from '../../warehouse/changes/change-states.ts';
-import type {Deciding, Verb} from '../../warehouse/changes/decide-changes.ts';
-import type {DecidableChange} from '../../warehouse/changes/reads/browse-changes.ts';
+import type {ChangeState} from '../../../warehouse/changes/change-states.ts';
+import type {Deciding, Verb} from '../../../warehouse/changes/decisions/decide-changes.ts';
+import type {DecidableChange} from '../../../warehouse/changes/reads/decidable-changes.ts';
 
 interface Rule {
   readonly states: readonly ChangeState[];

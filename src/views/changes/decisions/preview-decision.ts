@@ -1,9 +1,9 @@
 // What a decision about many changes would do, before it is made: to how many, of which kinds, and why not to the others.
 
-import {writeNumbers} from '../../base/memory/number-ranges.ts';
-import type {Deciding} from '../../warehouse/changes/decide-changes.ts';
-import type {DecidableChange} from '../../warehouse/changes/reads/browse-changes.ts';
-import {nameState} from './change-words.ts';
+import {writeNumbers} from '../../../base/memory/number-ranges.ts';
+import type {Deciding} from '../../../warehouse/changes/decisions/decide-changes.ts';
+import type {DecidableChange} from '../../../warehouse/changes/reads/decidable-changes.ts';
+import {nameState} from '../change-words.ts';
 import {judgeDecision} from './judge-decision.ts';
 
 /** So many changes are decided at once. */

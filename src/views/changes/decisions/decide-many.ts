@@ -1,0 +1,66 @@
+// One decision about many changes, and what it came to in words.
+
+import type pg from 'pg';
+import {
+  type DecidedChange,
+  type Deciding,
+  decideChanges,
+} from '../../../warehouse/changes/decisions/decide-changes.ts';
+import {formatNumber} from '../../format.ts';
+import {nameState} from '../change-words.ts';
+import {type ChangeGroup, groupChanges} from './preview-decision.ts';
+
+/** Changes that one statement decides: it ends long before the deadline of a statement. */
+const atOnce = 1_000;
+
+/**
+ * Decides many changes alike, each by itself. What is given up is given up from its end.
+ * @param changeIds - ascending
+ * @returns ascending
+ */
+export async function decideMany(
+  db: pg.Pool | pg.ClientBase,
+  changeIds: readonly string[],
+  deciding: Deciding,
+): Promise<DecidedChange[]> {
+  const ids = deciding.verb === 'cancel' ? changeIds.toReversed() : changeIds;
+  const decided: DecidedChange[] = [];
+  for (let at = 0; at < ids.length; at += atOnce)
+    decided.push(...(await decideChanges(db, ids.slice(at, at + atOnce), deciding)));
+  return decided.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId)));
+}
+
+/** Refusals without the number of the change before each, so that those that say the same are one group. */
+export function listRefusals(
+  decided: readonly Pick<DecidedChange, 'changeId' | 'refusal'>[],
+): {readonly changeId: string; readonly what: string}[] {
+  return decided.flatMap(({changeId, refusal}) =>
+    refusal === null ? [] : [{changeId, what: refusal.replace(`change ${changeId}: `, '')}],
+  );
+}
+
+/** `9,990 changes are held.` and then `10 could not be decided so: expected pending to hold it, got done (change 3, 4, 5 and 7 more).` */
+export function tellMany(decided: readonly DecidedChange[]): {readonly done: string; readonly left: string} {
+  const done = groupChanges(
+    decided.flatMap(({changeId, state}) => (state === null ? [] : [{changeId, what: nameState(state)}])),
+  );
+  const refused = groupChanges(listRefusals(decided));
+  const count = refused.reduce((total, group) => total + group.count, 0);
+  return {
+    done: done
+      .map(
+        ({what, count: some}) => `${formatNumber(some)} ${some === 1 ? 'change is' : 'changes are'} ${what}.`,
+      )
+      .join(' '),
+    left:
+      count === 0
+        ? ''
+        : `${formatNumber(count)} could not be decided so: ${refused.map(tellGroup).join('; ')}.`,
+  };
+}
+
+/** `expected pending to hold it, got done (change 3, 4, 5 and 7 more)` */
+export function tellGroup({what, count, first}: ChangeGroup): string {
+  const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
+  return `${what} (change ${first.join(', ')}${more})`;
+}
