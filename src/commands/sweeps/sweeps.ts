@@ -46,7 +46,7 @@ export async function list(config: Config, options: ListOptions): Promise<number
 export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const story = await readSweepStory(warehouse.pool, id);
-    if (story === null) throw await noSuchSweep(pool, id);
+    if (story === null) throw await noSuchSweep(warehouse.pool, id);
     print(options.json, {json: story, text: drawSweep(story)});
     return 0;
   });
