@@ -140,6 +140,8 @@ const deciding = [
   'sync.wait(bigint,interval)',
 ];
 
+const reading = ['sync.feed(text,integer,text[],bigint,text)', 'sync.feed_end()'];
+
 interface Given {
   readonly schema: Rights;
   readonly table: Rights;
@@ -166,9 +168,9 @@ export const expected: Readonly<Record<string, Given>> = {
   },
   fieldmirror_reader: {
     ...nothing,
-    schema: all('USAGE', 'warehouse', 'history', 'mart'),
+    schema: all('USAGE', 'warehouse', 'history', 'mart', 'sync'),
     table: {...past, ...all(read, ...each('warehouse.*'))},
-    function: asOf,
+    function: {...asOf, ...all('EXECUTE', ...reading)},
   },
   fieldmirror_author: {
     ...nothing,
@@ -187,7 +189,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.write_rules',
       ),
     },
-    function: all('EXECUTE', ...deciding),
+    function: all('EXECUTE', ...deciding, ...reading),
   },
   fieldmirror_assistant: {
     ...nothing,
@@ -240,6 +242,9 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.captured_tables',
         'sync.change_transitions',
         'sync.employee_logins',
+        'sync.feed_entries',
+        'sync.feed_starts',
+        'sync.feed_state',
         'sync.file_settings',
         'sync.migrations',
         'sync.source',
@@ -259,6 +264,7 @@ export const expected: Readonly<Record<string, Given>> = {
       'sync.changes_change_id_seq',
       'sync.conflicts_conflict_id_seq',
       'sync.api_keys_api_key_id_seq',
+      'sync.feed_entries_entry_id_seq',
       'sync.field_events_event_id_seq',
       'sync.migrations_id_seq',
       'sync.quarantine_quarantine_id_seq',
@@ -271,13 +277,16 @@ export const expected: Readonly<Record<string, Given>> = {
       ...all(
         'EXECUTE',
         ...deciding,
+        ...reading,
         'sync.close_change(bigint,text,text)',
         'sync.decider()',
         'sync.drop_logins(text)',
         'sync.gather_statistics()',
+        'sync.prune_feed(integer)',
         'sync.read_as_assistant(text,integer,integer)',
         'sync.read_as_reader(text,integer,integer)',
         'sync.refresh_star()',
+        'sync.sequence_feed(integer)',
         'sync.wanted(text,jsonb)',
         'sync.write_as_worker()',
       ),

@@ -17,6 +17,7 @@ import {transitionsTable} from '../changes/tables/transitions-table.ts';
 import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
 import {workersTable} from '../health/workers-table.ts';
+import {feedEntriesTable, feedStartsTable, feedStateTable} from '../history/feed/feed-tables.ts';
 import {bigNumber, bytea} from '../postgres/column-types.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';
 import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
@@ -94,4 +95,7 @@ export const syncTables: readonly CommentedTable[] = [
   alertLooksTable,
   fileSettingsTable,
   capacityToComeTable,
+  feedEntriesTable,
+  feedStateTable,
+  feedStartsTable,
 ];
