@@ -6,6 +6,7 @@ import {tell, tellAside} from '../base/terminal.ts';
 import {addAccounts} from './verbs/add-accounts.ts';
 import {addChanges} from './verbs/add-changes.ts';
 import {addConfig} from './verbs/add-config.ts';
+import {addFeed} from './verbs/add-feed.ts';
 import {addInsight} from './verbs/add-insight.ts';
 import {addInstallation} from './verbs/add-installation.ts';
 import {addMirror} from './verbs/add-mirror.ts';
@@ -20,6 +21,7 @@ const groups = [
   addUpkeep,
   addService,
   addChanges,
+  addFeed,
   addSweeps,
   addAccounts,
   addConfig,

@@ -92,7 +92,7 @@ async function buildServer({pools, log, host, console, telemetry}: ServerOptions
       'http',
     );
   });
-  await addApi(app, {pools, log});
+  await addApi(app, {pools, log, directUrl: console.directUrl});
   const known = listKnownNames(host, console.publicUrl);
   await addTelemetry(app, {pool: pools.reads, log, known, ...telemetry});
   await addConsole(app, {pools, log, known, ...console});

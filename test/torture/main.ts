@@ -3,6 +3,7 @@
 const tortures: Record<string, () => Promise<unknown>> = {
   chaos: () => import('./chaos.ts'),
   converge: () => import('./converge.ts'),
+  feed: () => import('./feed.ts'),
   kills: () => import('./kills.ts'),
   push: () => import('./push.ts'),
   sweeps: () => import('./sweeps.ts'),

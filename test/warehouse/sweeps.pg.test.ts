@@ -121,7 +121,11 @@ describe('a claim', () => {
     expect(await postponeSweep(world.pool, old, {delayMs: 0, isFailure: false, error: null})).toBe(false);
     await expect(checkpoint(old)).rejects.toThrow(RetryableError);
     await expect(endSweep(world.pool, old, {state: 'certified'})).rejects.toThrow(/fence 1/);
-    expect(taken).toEqual({...(await readSweep(world.pool, sweepId)), accountName: 'acme'});
+    expect(taken).toEqual({
+      ...(await readSweep(world.pool, sweepId)),
+      accountName: 'acme',
+      isFirstLoad: expect.any(Boolean),
+    });
     expect(await renewLease(world.pool, {...taken, leaseMs})).toBe(true);
   });
 

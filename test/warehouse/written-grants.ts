@@ -149,6 +149,8 @@ const deciding = [
   'sync.why_not_undone(sync.changes,bigint)',
 ];
 
+const reading = ['sync.feed(text,integer,text[],bigint,text)', 'sync.feed_end()'];
+
 interface Given {
   readonly schema: Rights;
   readonly table: Rights;
@@ -175,9 +177,9 @@ export const expected: Readonly<Record<string, Given>> = {
   },
   fieldmirror_reader: {
     ...nothing,
-    schema: all('USAGE', 'warehouse', 'history', 'mart'),
+    schema: all('USAGE', 'warehouse', 'history', 'mart', 'sync'),
     table: {...past, ...all(read, ...each('warehouse.*'))},
-    function: asOf,
+    function: {...asOf, ...all('EXECUTE', ...reading)},
   },
   fieldmirror_author: {
     ...nothing,
@@ -196,7 +198,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.write_rules',
       ),
     },
-    function: all('EXECUTE', ...deciding),
+    function: all('EXECUTE', ...deciding, ...reading),
   },
   fieldmirror_assistant: {
     ...nothing,
@@ -251,6 +253,9 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.captured_tables',
         'sync.change_transitions',
         'sync.employee_logins',
+        'sync.feed_entries',
+        'sync.feed_starts',
+        'sync.feed_state',
         'sync.file_settings',
         'sync.migrations',
         'sync.retention',
@@ -272,6 +277,7 @@ export const expected: Readonly<Record<string, Given>> = {
       'sync.changes_change_id_seq',
       'sync.conflicts_conflict_id_seq',
       'sync.api_keys_api_key_id_seq',
+      'sync.feed_entries_entry_id_seq',
       'sync.field_events_event_id_seq',
       'sync.migrations_id_seq',
       'sync.quarantine_quarantine_id_seq',
@@ -284,6 +290,7 @@ export const expected: Readonly<Record<string, Given>> = {
       ...all(
         'EXECUTE',
         ...deciding,
+        ...reading,
         'sync.close_change(bigint,text,text)',
         'sync.count_prunable(text,timestamp with time zone)',
         'sync.decider()',
@@ -291,9 +298,11 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.drop_logins(text)',
         'sync.gather_statistics()',
         'sync.prune(text,integer,timestamp with time zone)',
+        'sync.prune_feed(integer)',
         'sync.read_as_assistant(text,integer,integer)',
         'sync.read_as_reader(text,integer,integer)',
         'sync.refresh_star()',
+        'sync.sequence_feed(integer)',
         'sync.wanted(text,jsonb)',
         'sync.write_as_worker()',
       ),

@@ -40,7 +40,8 @@ CREATE OR REPLACE FUNCTION sync.grant_reader() RETURNS void LANGUAGE plpgsql SET
 DECLARE
   name text;
 BEGIN
-  GRANT USAGE ON SCHEMA warehouse, history, mart TO fieldmirror_reader;
+  GRANT USAGE ON SCHEMA warehouse, history, mart, sync TO fieldmirror_reader;
+  GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text), sync.feed_end() TO fieldmirror_reader;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of' LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_reader', name);
@@ -75,7 +76,8 @@ BEGIN
   GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
      AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
-                     'set_employee_login', 'decide_free', 'decider', 'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made')
+                     'set_employee_login', 'decide_free', 'decider', 'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made',
+                     'feed', 'feed_end')
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
   END LOOP;
@@ -102,7 +104,7 @@ BEGIN
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source, sync.file_settings,
-    sync.capacity_to_come, sync.retention, sync.sweep_days TO fieldmirror_worker;
+    sync.capacity_to_come, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state, sync.feed_starts TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
   GRANT SELECT, DELETE ON sync.stale_jobs TO fieldmirror_worker;
   -- A worker checks that each sequence is ahead of its table.
@@ -113,7 +115,8 @@ BEGIN
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
                        'refresh_star', 'gather_statistics', 'decider', 'is_copy', 'prune', 'count_prunable',
-                       'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made')
+                       'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made',
+                       'feed', 'feed_end', 'sequence_feed', 'prune_feed')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);

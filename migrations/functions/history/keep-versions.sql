@@ -28,6 +28,7 @@ BEGIN
     FROM pg_attribute WHERE attrelid = TG_RELID AND attnum > 0 AND NOT attisdropped;
   EXECUTE format('INSERT INTO history.%I (valid_to, %s) SELECT %s, %s FROM %s',
                  'past_' || TG_TABLE_NAME, names, ended, held_names, source);
+  EXECUTE sync.entries_of(TG_RELID, TG_OP, TG_ARGV[0], source, ended);
   IF TG_ARGV[0] = 'edit' THEN
     EXECUTE format(
       $sql$INSERT INTO history.edits (row_id, table_name, at, kind, written_by, application)

@@ -62,6 +62,7 @@ BEGIN
   EXECUTE format(
     'CREATE OR REPLACE TRIGGER history_insert AFTER INSERT ON %s FOR EACH ROW WHEN (NEW._sweep_id IS NULL AND NEW._change_id IS NULL)
        EXECUTE FUNCTION history.note_insert()', source);
+  PERFORM sync.follow(table_name);
   -- Each trigger is made twice: for sweeps, and for all other writers. The condition checks the writer here, where the
   -- statement's own user is known: the functions run as their owner.
   FOR kind, condition IN VALUES ('sweep', is_sweep), ('edit', 'NOT ' || is_sweep) LOOP

@@ -243,15 +243,14 @@ class ListReading {
     // Reading goes on during the write: the checkpoint saves the counts up to here.
     const soFar = new Tally(tally.counts);
     const differing = {'fieldmirror.records': batch.rowSets.length, 'fieldmirror.next_page': nextPage};
-    const written = await inSpan('batch', differing, () =>
-      inSweepTransaction(deps.pool, async (client) => {
-        const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
-        await this.#noteSightings(client, sightings, nextPage);
-        await saveCheckpoint(client, sweep, {nextPage, counts: soFar.with(counts)});
-        await pass(this.#run, 'batch-written');
-        return counts;
-      }),
-    );
+    const write = async (client: pg.ClientBase) => {
+      const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
+      await this.#noteSightings(client, sightings, nextPage);
+      await saveCheckpoint(client, sweep, {nextPage, counts: soFar.with(counts)});
+      await pass(this.#run, 'batch-written');
+      return counts;
+    };
+    const written = await inSpan('batch', differing, () => inSweepTransaction(deps.pool, write, sweep));
     tally.add(written);
     await pass(this.#run, 'batch-committed');
   }

@@ -2,6 +2,7 @@
 
 import {nearest} from '../../base/spelling/nearest.ts';
 import {allTables} from '../../streams/all-tables.ts';
+import {isPersonal} from '../../streams/personal-fields.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {
   countFields,
@@ -12,7 +13,6 @@ import {
   readExamples,
 } from '../../warehouse/fields/list-fields.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
-import {isPersonal} from './hide-personal.ts';
 
 export interface ToldField extends Omit<Field, 'accountId'> {
   readonly account: string;

@@ -89,12 +89,17 @@ export async function inTransaction<T>(
   return await runWhole(pool, beginningOf(pool), work);
 }
 
-/** The same for a transaction that writes the service's records: triggers tell it from edits by others. */
+/**
+ * The same for a transaction that writes the service's records: triggers tell it from edits by others.
+ * @param options.isFirstLoad - leaves new rows out of the feed: it begins when the stream is complete
+ */
 export async function inSweepTransaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
+  {isFirstLoad = false}: {readonly isFirstLoad?: boolean} = {},
 ): Promise<T> {
-  return await runWhole(pool, `${beginningOf(pool)}; SET LOCAL fieldmirror.writer = 'sweep'`, work);
+  const feed = isFirstLoad ? "; SET LOCAL fieldmirror.feed = 'off'" : '';
+  return await runWhole(pool, `${beginningOf(pool)}; SET LOCAL fieldmirror.writer = 'sweep'${feed}`, work);
 }
 
 async function runWhole<T>(

@@ -20,6 +20,7 @@ import {installationTable} from '../health/installation/installation-table.ts';
 import {workersTable} from '../health/workers-table.ts';
 import {pruningsTable, retentionTable} from '../history/retention/retention-tables.ts';
 import {sweepDaysTable} from '../history/retention/sweep-days-table.ts';
+import {feedEntriesTable, feedStartsTable, feedStateTable} from '../history/feed/feed-tables.ts';
 import {bigNumber, bytea} from '../postgres/column-types.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';
 import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
@@ -101,4 +102,7 @@ export const syncTables: readonly CommentedTable[] = [
   retentionTable,
   pruningsTable,
   sweepDaysTable,
+  feedEntriesTable,
+  feedStateTable,
+  feedStartsTable,
 ];

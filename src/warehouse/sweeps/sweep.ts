@@ -55,6 +55,8 @@ export interface Sweep extends ReadRow<Row, (typeof columns)[number]> {
 /** A sweep that was taken up, with the name of its account. */
 export interface ClaimedSweep extends Sweep {
   readonly accountName: string;
+  /** Whether it is a full sweep of a stream that was never proven complete: its new rows are not in the feed. */
+  readonly isFirstLoad: boolean;
 }
 
 export type SweepMode = Sweep['mode'];

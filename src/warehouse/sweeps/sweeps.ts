@@ -60,7 +60,9 @@ export async function claimSweep(
                      WHERE account.account_id = sweeps.account_id AND account.state = 'active')
         AND NOT (SELECT sync.is_copy())
   RETURNING ${sweepColumns},
-            (SELECT name FROM sync.accounts AS account WHERE account.account_id = sweeps.account_id) AS "accountName"`,
+            (SELECT name FROM sync.accounts AS account WHERE account.account_id = sweeps.account_id) AS "accountName",
+            mode = 'full' AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
+                     WHERE started.account_id = sweeps.account_id AND started.stream = sweeps.stream) AS "isFirstLoad"`,
     [sweepId, leaseMs],
   );
   return rows[0] ?? null;

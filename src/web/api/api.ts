@@ -4,6 +4,7 @@ import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import type {z} from 'zod';
 import {FatalError, RetryableError} from '../../base/errors.ts';
 import type {Logger} from '../../base/log.ts';
+import {FeedWatch} from '../../warehouse/history/feed/feed-watch.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import type {ApiPools} from '../pools.ts';
 import {requireKey} from './authentication.ts';
@@ -23,11 +24,17 @@ const places: Readonly<Record<string, Flaw['in']>> = {
   headers: 'header',
 };
 
+interface ApiOptions {
+  readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
+  readonly log: Logger;
+  /** The warehouse's address for LISTEN: no pooler in between. */
+  readonly directUrl: string;
+}
+
 /** Adds every address under /v1. Nothing there is told without a key, not even whether an address exists. */
-export async function addApi(
-  app: FastifyInstance,
-  {pools, log}: {readonly pools: Pick<ApiPools, 'reads' | 'writes'>; readonly log: Logger},
-): Promise<void> {
+export async function addApi(app: FastifyInstance, {pools, log, directUrl}: ApiOptions): Promise<void> {
+  const onTrouble = (reason: string) => log.warn({reason}, 'the feed is late');
+  const watch = new FeedWatch({directUrl, pool: pools.writes, onTrouble});
   await app.register(
     async (api) => {
       api.removeContentTypeParser('text/plain');
@@ -47,7 +54,7 @@ export async function addApi(
       });
       requireKey(api, pools.reads);
       await addDocument(api);
-      await api.register(addRoutes(pools));
+      await api.register(addRoutes(pools, watch));
       api.get('/openapi.json', {schema: {hide: true}}, async () => api.swagger());
     },
     {prefix: '/v1'},

@@ -4,6 +4,7 @@ import {createJsonSchemaTransform, createJsonSchemaTransformObject} from 'fastif
 import {z} from 'zod';
 import {changeSchema, storySchema, unchangedSchema} from './answers.ts';
 import {changeRequestSchema} from './changes/change-request.ts';
+import {entrySchema} from './feed/feed-route.ts';
 import {problemSchema} from './problems/problem.ts';
 import {rowSchemas} from './routes.ts';
 
@@ -16,6 +17,7 @@ const named = {
   ChangeStory: storySchema,
   Unchanged: unchangedSchema,
   ChangeRequest: changeRequestSchema,
+  FeedEntry: entrySchema,
   ...Object.fromEntries([...rowSchemas].map(([table, schema]) => [`row_${table.name}`, schema])),
 };
 for (const [id, schema] of Object.entries(named))

@@ -4,6 +4,7 @@ import type pg from 'pg';
 import {z} from 'zod';
 import {isStorableInstant} from '../../records/values/values.ts';
 import {allTables} from '../../streams/all-tables.ts';
+import type {FeedWatch} from '../../warehouse/history/feed/feed-watch.ts';
 import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
 import type {ApiPools} from '../pools.ts';
 import {resultsSchema, rowSchema, rowsSchema, storySchema} from './answers.ts';
@@ -11,6 +12,7 @@ import {keyOf} from './authentication.ts';
 import {changesRequestSchema} from './changes/change-request.ts';
 import {readStory} from './changes/read-change.ts';
 import {writeChanges} from './changes/write-changes.ts';
+import {addFeed} from './feed/feed-route.ts';
 import {type Place, packPlace, unpackPlace} from './page-token.ts';
 import {type Flaw, Problem, problemSchema} from './problems/problem.ts';
 import {readRows} from './read-rows.ts';
@@ -66,12 +68,16 @@ const idempotencyKey = z
   );
 
 /** The addresses under /v1, all for the account of the key alone. */
-export function addRoutes({reads, writes}: Pick<ApiPools, 'reads' | 'writes'>): FastifyPluginCallback {
+export function addRoutes(
+  {reads, writes}: Pick<ApiPools, 'reads' | 'writes'>,
+  watch: FeedWatch,
+): FastifyPluginCallback {
   return (instance, _options, done) => {
     const app = withTypes(instance);
     const turns = new Turns('reads', readLimits);
     addChanges(app, writes);
     addStory(app, {reads, turns});
+    addFeed(app, {reads, turns, watch});
     for (const table of allTables) addList(app, {reads, turns}, table);
     done();
   };

@@ -58,7 +58,12 @@ test('is OpenAPI 3.1, and every reference in it leads somewhere', () => {
   expect(refs.length).toBeGreaterThan(10);
   for (const ref of refs) expect(lookUp(ref), ref).toBeTypeOf('object');
   expect(Object.keys(document.paths).sort()).toEqual(
-    ['/v1/changes', '/v1/changes/{change_id}', ...allTables.map(({name}) => `/v1/${name}`)].sort(),
+    [
+      '/v1/changes',
+      '/v1/changes/{change_id}',
+      '/v1/feed',
+      ...allTables.map(({name}) => `/v1/${name}`),
+    ].sort(),
   );
 });
 

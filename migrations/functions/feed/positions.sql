@@ -1,0 +1,99 @@
+-- Positions. A cursor on the entries' own numbers would skip an entry whose transaction commits after a later number was read.
+-- So an entry gets its position after its commit: one call at a time takes the entries that it sees, in the order of their
+-- numbers. A position that can be read is therefore never followed by a smaller one, a long transaction delays its own entries
+-- alone, and an entry that was written after another was read comes after it.
+
+-- Gives positions to all entries that are committed. The lock is held until the caller's transaction ends: call it alone.
+-- @returns how many got one
+CREATE OR REPLACE FUNCTION sync.sequence_feed(at_once integer DEFAULT 5000) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  last bigint;
+  given bigint;
+  counted bigint := 0;
+BEGIN
+  IF NOT EXISTS (SELECT FROM sync.feed_entries WHERE position IS NULL) THEN
+    RETURN 0;
+  END IF;
+  -- Each statement after this one sees what the call before has committed.
+  PERFORM pg_advisory_xact_lock(720368547, hashtext('sync.sequence_feed'));
+  LOOP
+    SELECT last_position INTO STRICT last FROM sync.feed_state;
+    WITH seen AS (
+      SELECT entry_id, last + row_number() OVER (ORDER BY entry_id) AS place
+        FROM (SELECT entry_id FROM sync.feed_entries WHERE position IS NULL ORDER BY entry_id LIMIT at_once) AS waiting
+    ) UPDATE sync.feed_entries AS entry SET position = seen.place FROM seen WHERE entry.entry_id = seen.entry_id;
+    GET DIAGNOSTICS given = ROW_COUNT;
+    EXIT WHEN given = 0;
+    UPDATE sync.feed_state SET last_position = last + given;
+    counted := counted + given;
+    EXIT WHEN given < at_once;
+  END LOOP;
+  RETURN counted;
+END
+$$;
+COMMENT ON FUNCTION sync.sequence_feed IS 'Gives the entries of the feed that are committed their positions; gives how many.';
+
+-- Removes the entries that are older than sync.feed_state keeps them, the oldest first.
+-- @returns how many went
+CREATE OR REPLACE FUNCTION sync.prune_feed(at_once integer DEFAULT 10000) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  state sync.feed_state;
+  kept timestamptz;
+  last bigint;
+BEGIN
+  SELECT * INTO STRICT state FROM sync.feed_state;
+  kept := now() - make_interval(days => state.keep_days);
+  -- One look into the index, as a rule: workers call this every two seconds.
+  IF NOT coalesce((SELECT at < kept FROM sync.feed_entries WHERE position > state.removed_to ORDER BY position LIMIT 1), false) THEN
+    RETURN 0;
+  END IF;
+  SELECT max(position) INTO last FROM (
+    SELECT position, bool_and(at < kept) OVER (ORDER BY position) AS is_old
+      FROM (SELECT position, at FROM sync.feed_entries WHERE position > state.removed_to ORDER BY position LIMIT at_once) AS oldest) AS judged
+   WHERE is_old;
+  IF last IS NULL THEN
+    RETURN 0;
+  END IF;
+  UPDATE sync.feed_state SET removed_to = greatest(removed_to, last);
+  DELETE FROM sync.feed_entries WHERE position <= last;
+  RETURN last - state.removed_to;
+END
+$$;
+COMMENT ON FUNCTION sync.prune_feed IS 'Removes entries of the feed that are older than they are kept; gives how many.';
+
+-- The cursor behind the last entry that has a position.
+CREATE OR REPLACE FUNCTION sync.feed_end() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT format('%s-%s', feed_id, last_position) FROM sync.feed_state
+$$;
+COMMENT ON FUNCTION sync.feed_end IS 'The cursor at the end of the feed, as it is now: from there on sync.feed tells what comes.';
+
+-- The position of a cursor. SQLSTATE FM410: what the cursor asks for is not there, and its reader has to begin again.
+CREATE OR REPLACE FUNCTION sync.feed_position(cursor text) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  state sync.feed_state;
+  parts text[] := regexp_match(cursor, '^([0-9a-f]{12})-(\d{1,18})$');
+  again text := 'Begin again: keep SELECT sync.feed_end(), read the tables, then follow the feed from that cursor.';
+BEGIN
+  SELECT * INTO STRICT state FROM sync.feed_state;
+  IF cursor IS NULL THEN
+    RETURN state.removed_to;
+  ELSIF parts IS NULL THEN
+    RAISE EXCEPTION 'cursor: expected one that the feed gave, such as %-%, got %', state.feed_id, state.last_position, quote_literal(left(cursor, 40))
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Leave it out to read from the oldest entry kept.';
+  ELSIF parts[1] <> state.feed_id THEN
+    RAISE EXCEPTION 'cursor %: expected one of this warehouse, whose cursors begin with %, got one of another', cursor, state.feed_id
+      USING ERRCODE = 'FM410', HINT = again;
+  ELSIF parts[2]::bigint > state.last_position THEN
+    RAISE EXCEPTION 'cursor %: expected a position up to %, got a later one: this warehouse was restored from an earlier copy', cursor, state.last_position
+      USING ERRCODE = 'FM410', HINT = again;
+  ELSIF parts[2]::bigint < state.removed_to THEN
+    RAISE EXCEPTION 'cursor %: expected a position from % on, got an earlier one: entries are kept for % days', cursor, state.removed_to, state.keep_days
+      USING ERRCODE = 'FM410', HINT = again;
+  END IF;
+  RETURN parts[2]::bigint;
+END
+$$;
+COMMENT ON FUNCTION sync.feed_position IS 'The position of a cursor of the feed; refuses one that is too old or of another warehouse.';

@@ -1,0 +1,171 @@
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {addApiKey} from '../../src/warehouse/accounts/access/api-keys.ts';
+import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
+import {withClient} from '../support/with-client.ts';
+import {openPlace, type Place} from '../web/api/place.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace();
+});
+afterAll(() => place?.close());
+
+const feed = (query: string, key?: string) => place.get(`/v1/feed?${query}`, key === undefined ? {} : {key});
+const end = async (): Promise<string> => (await feed('after=end')).body.cursor;
+const rename = async (number: number, name: string, accountId = place.account.accountId) =>
+  await inSweepTransaction(place.pool, (client) =>
+    client.query('UPDATE warehouse.customers SET name = $3 WHERE account_id = $1 AND customer_number = $2', [
+      accountId,
+      number,
+      name,
+    ]),
+  );
+/** Resolves when a request has read the feed since a moment: it waits, or will at once. */
+async function untilRead(since: string): Promise<void> {
+  for (let count = 0; count === 0; ) {
+    const {rows} = await place.pool.query<{count: number}>(
+      `SELECT count(*)::int FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE '%LEFT JOIN sync.feed(%' AND application_name = 'http reads'
+          AND state = 'idle' AND query_start > $1`,
+      [since],
+    );
+    count = rows[0]?.count ?? 0;
+  }
+}
+const readClock = async (): Promise<string> =>
+  (await place.pool.query<{now: string}>('SELECT clock_timestamp() AS now')).rows[0]?.now ?? '';
+
+describe('an answer', () => {
+  test('has what changed since a cursor, and the cursor to go on from', async () => {
+    const after = await end();
+    await rename(1, 'Acme Ltd');
+    await rename(2, 'Bolt Ltd');
+    const first = (await feed(`after=${after}&limit=1`)).body;
+    expect(first.entries).toMatchObject([
+      {
+        table: 'customers',
+        number: '1',
+        operation: 'changed',
+        before: {name: 'Acme'},
+        after: {name: 'Acme Ltd'},
+        own: false,
+      },
+    ]);
+    const second = (await feed(`after=${first.cursor}`)).body;
+    expect(second.entries.map(({number}: {number: string}) => number)).toEqual(['2']);
+    expect((await feed(`after=${second.cursor}`)).body).toEqual({entries: [], cursor: second.cursor});
+  });
+
+  test('without a cursor begins with the oldest entry', async () => {
+    const {body} = await feed('limit=1');
+    expect(body.entries[0]).toMatchObject({table: 'employees', operation: 'created', after: {name: 'Ann'}});
+  });
+
+  test('has entries of the account of its key alone, and of the tables that are asked for', async () => {
+    const after = await end();
+    await rename(1, 'Elsewhere', place.stranger.accountId);
+    await rename(3, 'Cove Ltd');
+    expect((await feed(`after=${after}`)).body.entries).toHaveLength(1);
+    const strange = (await feed(`after=${after}`, place.keys.strange)).body.entries;
+    expect(strange.map((entry: {after: unknown}) => entry.after)).toEqual([{name: 'Elsewhere'}]);
+    const others = (await feed(`after=${after}&tables=jobs,tasks`)).body;
+    expect(others.entries).toEqual([]);
+    expect(others.cursor).toBe((await feed(`after=${after}`)).body.cursor);
+  });
+
+  test('tells a key what it wrote itself, or leaves it out', async () => {
+    const after = await end();
+    await place.post({table: 'customers', operation: 'update', number: 1, fields: {name: 'By the ERP'}});
+    const owns = async (key: string) =>
+      (await feed(`after=${after}`, key)).body.entries.map(({own}: {own: boolean}) => own);
+    expect(await owns(place.keys.writer)).toEqual([true]);
+    expect(await owns(place.keys.reader)).toEqual([false]);
+    expect((await feed(`after=${after}&own=false`)).body).toEqual({entries: [], cursor: await end()});
+  });
+
+  test('for a key that masks has no personal value', async () => {
+    const {accountId} = place.account;
+    const key = await addApiKey(place.pool, {name: 'blind', accountId, role: 'viewer', masks: true});
+    const after = await end();
+    await rename(2, 'Secret Name');
+    const {body} = await feed(`after=${after}`, key?.reveal());
+    expect(body.entries).toMatchObject([{number: '2', before: {name: '•••'}, after: {name: '•••'}}]);
+    expect(JSON.stringify(body)).not.toContain('Secret');
+  });
+
+  test('to a cursor that is none is 400, and to one of another warehouse 410 with the way to begin again', async () => {
+    const none = await feed('after=7');
+    expect(none).toMatchObject({status: 400, body: {errors: [{in: 'query', at: 'after'}]}});
+    const gone = await feed('after=000000000000-7');
+    expect(gone).toMatchObject({status: 410, body: {type: 'urn:fieldmirror:problem:cursor-gone'}});
+    expect(gone.body.hint).toContain('after=end');
+    expect((await feed('tables=jobs,cars')).body.detail).toContain('tables: expected names of tables');
+  });
+});
+
+describe('a request that waits', () => {
+  test('is answered as soon as an entry is committed, and holds no connection until then', async () => {
+    const after = await end();
+    const since = await readClock();
+    const answer = feed(`after=${after}&wait=60`);
+    await untilRead(since);
+    const {rows} = await place.pool.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'http %' AND state <> 'idle'`,
+    );
+    expect(rows).toHaveLength(0);
+    const begun = performance.now();
+    await rename(3, 'Told at once');
+    expect((await answer).body.entries).toMatchObject([{after: {name: 'Told at once'}}]);
+    expect(performance.now() - begun).toBeLessThan(4_000);
+  });
+
+  test('is not kept waiting by a transaction that stays open, and gets its entries when it ends', async () => {
+    const after = await end();
+    await withClient(place.databaseUrl, async (client) => {
+      await client.query(`BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`);
+      await client.query(
+        `UPDATE warehouse.customers SET name = 'Slow' WHERE account_id = 1 AND customer_number = 2`,
+      );
+      await rename(3, 'Quick');
+      const quick = (await feed(`after=${after}&wait=60`)).body;
+      expect(quick.entries).toMatchObject([{after: {name: 'Quick'}}]);
+      const slow = feed(`after=${quick.cursor}&wait=60`);
+      await client.query('COMMIT');
+      expect((await slow).body.entries).toMatchObject([{after: {name: 'Slow'}}]);
+    });
+  });
+
+  test('gets an empty answer when its time is over', async () => {
+    const after = await end();
+    expect((await feed(`after=${after}&wait=1`)).body).toEqual({entries: [], cursor: after});
+  });
+
+  test('counts among the twenty of its key until its client gives up', async () => {
+    const after = await end();
+    const patience = new AbortController();
+    const asked = Array.from({length: 20}, () =>
+      fetch(`${place.url}/v1/feed?after=${after}&wait=60`, {
+        headers: {authorization: `Bearer ${place.keys.writer}`},
+        signal: patience.signal,
+      }),
+    );
+    const untilStatus = async (status: number) => {
+      for (let got = 0; got !== status; ) got = (await feed(`after=${after}`)).status;
+    };
+    await untilStatus(429);
+    expect((await feed(`after=${after}`, place.keys.reader)).status).toBe(200);
+    patience.abort();
+    await Promise.allSettled(asked);
+    await untilStatus(200);
+  }, 30_000);
+
+  test('is answered when the server stops', async () => {
+    const own = await openPlace();
+    const {cursor} = (await own.get('/v1/feed?after=end')).body;
+    const answer = own.get(`/v1/feed?after=${cursor}&wait=60`);
+    await own.get('/v1/feed?after=end');
+    const begun = performance.now();
+    await Promise.all([answer.then(({body}) => expect(body).toEqual({entries: [], cursor})), own.close()]);
+    expect(performance.now() - begun).toBeLessThan(4_000);
+  });
+});

@@ -1,0 +1,41 @@
+import {expect, test} from 'vitest';
+import {checkNoted} from './model/check.ts';
+import {runModel} from './model/run.ts';
+import type {Noted} from './model/written.ts';
+import {openFeedPlace} from './place.ts';
+
+test('2,000 transactions of 16 sessions at once reach readers that are killed: each write once, none skipped, no effect before its cause', async () => {
+  const place = await openFeedPlace();
+  try {
+    const {url, accountId} = place;
+    const {writes, kills, violations} = await runModel({url, accountId, transactions: 2_000, seed: '1'});
+    expect(violations).toEqual([]);
+    expect(writes).toBeGreaterThan(2_000);
+    expect(kills).toBeGreaterThan(5);
+  } finally {
+    await place.close();
+  }
+}, 180_000);
+
+test('the checker finds what is skipped, doubled, made up, out of order, and told before its cause', () => {
+  const write = (token: string, cause: string | null = null) => ({token, rowId: '1', cause});
+  const entry = (id: string, token: string, before: string | null): Noted => ({
+    ...{id, token, before},
+    rowId: '1',
+    operation: 'changed',
+  });
+  const committed = [write('a'), write('b', 'a')];
+  expect(checkNoted([entry('1', 'a', null), entry('2', 'b', 'a')], committed)).toEqual([]);
+  expect(checkNoted([entry('1', 'a', null)], committed)).toEqual(['b was skipped']);
+  expect(checkNoted([entry('1', 'a', null), entry('2', 'b', 'a'), entry('2', 'b', 'b')], committed)).toEqual([
+    'entry 2 was noted twice',
+    'b is told twice',
+  ]);
+  expect(checkNoted([entry('1', 'a', null), entry('2', 'b', 'a'), entry('3', 'c', 'b')], committed)).toEqual([
+    'entry 3 tells of c, which was never committed',
+  ]);
+  expect(checkNoted([entry('2', 'b', 'a'), entry('1', 'a', null)], committed)).toEqual([
+    'entry 1 of row 1: expected b before, got null',
+    'b is told before a, which its writer had read',
+  ]);
+});

@@ -1,0 +1,119 @@
+// The model of the feed: sessions that commit at once, in transactions that last, one of them as long as all the others
+// together, and readers that are killed.
+
+import pg from 'pg';
+import {Random} from '../../../src/service/business/random.ts';
+import {checkNoted} from './check.ts';
+import {Reader} from './reader.ts';
+import {runWriter} from './writer.ts';
+import type {Write} from './written.ts';
+
+const writers = 16;
+const readers = 3;
+const rows = 40;
+/** Milliseconds between two kills. */
+const killEveryMs = 40;
+
+interface ModelPlan {
+  /** A warehouse with an account and an empty feed of tasks. */
+  readonly url: string;
+  readonly accountId: string;
+  readonly transactions: number;
+  readonly seed: string;
+}
+
+export interface ModelResult {
+  readonly writes: number;
+  readonly kills: number;
+  readonly violations: readonly string[];
+}
+
+export async function runModel({url, accountId, transactions, seed}: ModelPlan): Promise<ModelResult> {
+  const admin = new pg.Pool({connectionString: url, max: 4});
+  try {
+    const rowIds = await makeRows(admin, accountId);
+    await admin.query('SELECT sync.sequence_feed()');
+    const {rows: ends} = await admin.query<{cursor: string}>('SELECT sync.feed_end() AS cursor');
+    const following = Array.from(
+      {length: readers},
+      (_, at) => new Reader(url, ends[0]?.cursor ?? '', new Random(seed, 'reader', at)),
+    );
+    const long = await beginLong(url, rowIds.shift() ?? '');
+    const committed = await writeAll({url, transactions, rowIds, seed}, {following, admin});
+    // All but the long transaction is read while that one is open.
+    await drain(following);
+    const early = following.flatMap(({noted}) => checkNoted(noted, committed));
+    await long.client.query('COMMIT');
+    await long.client.end();
+    await drain(following);
+    const late = following.flatMap(({noted}) => checkNoted(noted, [...committed, long.write]));
+    await Promise.all(following.map((reader) => reader.close()));
+    const kills = following.reduce((sum, reader) => sum + reader.kills, 0);
+    return {writes: committed.length + 1, kills, violations: [...early, ...late]};
+  } finally {
+    await admin.end();
+  }
+}
+
+async function makeRows(admin: pg.Pool, accountId: string): Promise<string[]> {
+  const client = await admin.connect();
+  try {
+    await client.query(`BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`);
+    const made = await client.query<{row_id: string}>(
+      `INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id) SELECT $1, n, NULL, 1 FROM generate_series(1, ${rows}) AS n RETURNING row_id`,
+      [accountId],
+    );
+    await client.query('COMMIT');
+    return made.rows.map(({row_id}) => row_id);
+  } finally {
+    client.release();
+  }
+}
+
+/** Begins a transaction that has its entry before any other, and stays open. */
+async function beginLong(url: string, rowId: string): Promise<{client: pg.Client; write: Write}> {
+  const client = new pg.Client({connectionString: url});
+  await client.connect();
+  await client.query(`BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`);
+  await client.query(`UPDATE warehouse.tasks SET name = 'long' WHERE row_id = $1`, [rowId]);
+  return {client, write: {token: 'long', rowId, cause: null}};
+}
+
+async function writeAll(
+  {
+    url,
+    transactions,
+    rowIds,
+    seed,
+  }: Pick<ModelPlan, 'url' | 'transactions' | 'seed'> & {readonly rowIds: readonly string[]},
+  {following, admin}: {readonly following: readonly Reader[]; readonly admin: pg.Pool},
+): Promise<Write[]> {
+  let isOver = false;
+  const reading = following.map(async (reader) => {
+    while (!isOver) await reader.readOn();
+  });
+  const killer = new Random(seed, 'killer', 0);
+  const killing = setInterval(
+    () => void following[killer.integer(0, readers - 1)]?.kill(admin).catch(() => {}),
+    killEveryMs,
+  );
+  const writing = Array.from({length: writers}, (_, at) =>
+    runWriter({
+      ...{url, rowIds},
+      name: `w${at}`,
+      transactions: Math.ceil(transactions / writers),
+      random: new Random(seed, 'writer', at),
+    }),
+  );
+  try {
+    return (await Promise.all(writing)).flat();
+  } finally {
+    clearInterval(killing);
+    isOver = true;
+    await Promise.all(reading);
+  }
+}
+
+async function drain(following: readonly Reader[]): Promise<void> {
+  for (const reader of following) while (await reader.readOn());
+}
