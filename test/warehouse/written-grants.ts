@@ -1,5 +1,7 @@
 // Every right that a role was given on any object, written down by hand.
 
+import {members, ofMoments, star} from './written-star.ts';
+
 /** Rights by the name of their object. */
 export type Rights = Readonly<Record<string, string>>;
 
@@ -37,81 +39,6 @@ export const each = (form: string) => tables.map((name) => form.replace('*', nam
 
 const read = 'SELECT';
 const write = 'DELETE, INSERT, SELECT, UPDATE';
-const dimensions = ['account', 'customer', 'employee', 'item', 'job_status', 'job_type', 'tax_entity'].map(
-  (name) => `dim_${name}`,
-);
-const facts = [
-  ...[
-    'assignment',
-    'backlog_day',
-    'employee_day',
-    'job',
-    'job_charge',
-    'open_job_day',
-    'repeat_visit',
-    'task',
-    'time_entry',
-  ],
-].map((name) => `fct_${name}`);
-const answers = [
-  ...[
-    'backlog',
-    'backlog_age',
-    'bookings',
-    'cancellations',
-    'cohorts',
-    'collected',
-    'days_outstanding',
-    'days_to_money',
-    'debtors',
-  ],
-  ...[
-    'estimates',
-    'freshness',
-    'items',
-    'lapsed_customers',
-    'largest_customers',
-    'late_tasks',
-    'load_ahead',
-    'new_customers',
-  ],
-  ...[
-    'open_jobs',
-    'overdue',
-    'planned_lengths',
-    'punctuality',
-    'repeat_visits',
-    'reschedules',
-    'retention',
-    'revenue_by_month',
-  ],
-  ...[
-    'revenue_by_week',
-    'revenue_to_date',
-    'rush_hours',
-    'sales_tax',
-    'technicians',
-    'unbilled',
-    'unscheduled',
-    'utilisation',
-    'weeks',
-    'work_mix',
-  ],
-].map((name) => `ask_${name}`);
-/** Of these there is a form as of a moment. */
-const ofMoments = [...dimensions, ...facts, ...answers];
-const members = [
-  ...ofMoments,
-  'dim_customer_version',
-  'dim_employee_version',
-  'fct_job_status_change',
-  'fct_payment',
-  'fct_reschedule',
-];
-const star = [
-  ...members,
-  ...['dim_date', 'dim_job_state', 'settings', 'capacity', 'closed_days', 'labels', 'reported', 'freshness'],
-];
 const past: Rights = all(
   read,
   ...star.map((name) => `mart.${name}`),
