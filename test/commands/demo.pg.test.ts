@@ -51,6 +51,14 @@ describe('the past of the demo', () => {
     expect(others).toEqual([2, 1, 0].map((night) => ({night, at: '02:30'})));
   });
 
+  test('has of each full sweep when it had read the list, between its beginning and its end', async () => {
+    const [sweeps] = await read(
+      `SELECT count(*) > 8 AS many, bool_and((evidence->>'readAt')::timestamptz BETWEEN started_at AND ended_at) AS "areBetween"
+         FROM sync.sweeps WHERE mode = 'full'`,
+    );
+    expect(sweeps).toEqual({many: true, areBetween: true});
+  });
+
   test('leaves versions that follow one another, none from the future', async () => {
     const [versions] = await read(
       `SELECT count(*) > 20 AS many, bool_and(valid_from < coalesce(valid_to, now() + interval '1 day')) AS ordered, bool_and(valid_from <= now()) AS past

@@ -30,6 +30,8 @@ export async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<
       const set = columns.map((column) => `${column} = pg_temp.set_back(${column})`).join(', ');
       await client.query(`UPDATE ${place} SET ${set}`);
     }
+    await client.query(`UPDATE sync.sweeps
+      SET evidence = jsonb_set(evidence, '{readAt}', to_jsonb(pg_temp.set_back((evidence->>'readAt')::timestamptz))) WHERE evidence ? 'readAt'`);
     await client.query('INSERT INTO sync.stale_jobs DEFAULT VALUES');
   });
 }
