@@ -104,6 +104,13 @@ export function markToken(token: Secret, salt: string): string {
     .slice(0, 8);
 }
 
+/** The text that a seal is bound to, by the kind of what is sealed: none opens as another. */
+export const boundOf = {
+  accounts: (accountId: string) => accountId,
+  alert_rules: (name: string) => `alert rule ${name}`,
+  login_keys: (loginKeyId: string) => `login key ${loginKeyId}`,
+} as const;
+
 function boundTo(accountId: string): Buffer {
   return Buffer.concat([Buffer.of(version), Buffer.from(accountId)]);
 }

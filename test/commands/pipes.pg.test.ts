@@ -80,6 +80,9 @@ const cases: Readonly<Record<string, Case>> = {
   'accounts check': {args: [], bytes: pipeful, code: 3},
   'accounts pause': {args: ['account-2']},
   'accounts resume': {args: ['account-3']},
+  'accounts rename': {args: ['account-4', 'renamed']},
+  // Nothing is typed back.
+  'accounts remove': {args: ['account-5'], code: 2},
   open: {args: ['--at', 'http://127.0.0.1:8086']},
   'config export': {args: [], bytes: pipeful},
   'config plan': {args: [settingsFile]},
@@ -88,6 +91,8 @@ const cases: Readonly<Record<string, Case>> = {
   'installation show': {args: []},
   // Nothing is typed back.
   'installation claim': {args: [], code: 2},
+  // No key is given.
+  'installation reseal': {args: [], code: 2},
   'keys add': {args: ['erp', '--account', 'own']},
   'keys list': {args: [], bytes: megabyte},
   'keys revoke': {args: ['key-7']},

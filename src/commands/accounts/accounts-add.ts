@@ -100,14 +100,15 @@ function checkAddable({keys: [key]}: Config, name: string): SealingKey {
   );
 }
 
-function checkName(name: string): void {
+/** @throws {UsageError} a name that cannot be, for the verb that was called */
+export function checkName(name: string, verb = 'accounts add'): void {
   if (!/^[A-Za-z0-9]\S{0,99}$/.test(name)) {
     throw new UsageError(
-      `accounts add: expected a name of up to 100 characters without blanks that begins with a letter or digit, got "${name}"`,
+      `${verb}: expected a name of up to 100 characters without blanks that begins with a letter or digit, got "${name}"`,
     );
   }
   if (name === demoName)
-    throw new UsageError(`accounts add: "${demoName}" is the name of the made-up data; choose another one`);
+    throw new UsageError(`${verb}: "${demoName}" is the name of the made-up data; choose another one`);
 }
 
 function completed(

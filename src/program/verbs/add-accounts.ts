@@ -2,6 +2,7 @@ import type {Command} from 'commander';
 import {config, finish, type Surroundings} from '../verb.ts';
 
 const load = () => import('../../commands/accounts/accounts.ts');
+const loadLife = () => import('../../commands/accounts/accounts-life.ts');
 const loadCheck = () => import('../../commands/accounts/accounts-check.ts');
 
 export function addAccounts(program: Command, surroundings: Surroundings): void {
@@ -10,6 +11,7 @@ export function addAccounts(program: Command, surroundings: Surroundings): void 
   addAdd(accounts, surroundings);
   addCheck(accounts, surroundings);
   addPauseAndResume(accounts, surroundings);
+  addRenameAndRemove(accounts, surroundings);
 }
 
 function addList(accounts: Command, {json}: Surroundings): void {
@@ -58,4 +60,22 @@ function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
     .description('let an account go on')
     .argument('<name>')
     .action((name) => finish(async () => (await loadCheck()).resume(await config(), name, json())));
+}
+
+function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
+  accounts
+    .command('rename')
+    .description('call an account by another name here')
+    .argument('<name>')
+    .argument('<new-name>')
+    .action((name, next) =>
+      finish(async () => (await loadLife()).rename(await config(), name, next, json())),
+    );
+  accounts
+    .command('remove')
+    .description(
+      'remove a paused account with all that it holds here: shows what goes, its name is typed back',
+    )
+    .argument('<name>')
+    .action((name) => finish(async () => (await loadLife()).remove(await config(), name, json())));
 }

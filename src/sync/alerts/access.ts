@@ -1,7 +1,7 @@
 // The whole address of a receiver and what signs or opens it, sealed as the tokens of accounts are.
 
 import {FatalError, UsageError} from '../../base/errors.ts';
-import {type SealingKey, seal, unseal} from '../../base/seal.ts';
+import {boundOf, type SealingKey, seal, unseal} from '../../base/seal.ts';
 import {Secret} from '../../base/secret.ts';
 import type {SealedAccess} from '../../warehouse/alerts/alert-rules.ts';
 
@@ -15,7 +15,7 @@ export interface Access {
 
 /** Seals the access of the rule of that name, with the first of the keys. */
 export function sealAccess(access: Access, key: SealingKey, rule: string): SealedAccess {
-  return seal(new Secret(JSON.stringify(access)), key, boundTo(rule));
+  return seal(new Secret(JSON.stringify(access)), key, boundOf.alert_rules(rule));
 }
 
 /**
@@ -30,14 +30,9 @@ export function openAccess(sealed: SealedAccess, keys: readonly SealingKey[], ru
     );
   try {
     // Sealed by us, and bound to the rule: what opens is what was sealed.
-    return JSON.parse(unseal(sealed, keys, boundTo(rule)).reveal()) as Access;
+    return JSON.parse(unseal(sealed, keys, boundOf.alert_rules(rule)).reveal()) as Access;
   } catch (cause) {
     const mend = `fieldmirror alerts remove ${rule}, then fieldmirror alerts add ${rule}`;
     throw new FatalError(`alert rule ${rule}: what is sealed of it is damaged; ${mend}`, {cause});
   }
-}
-
-/** Tokens are bound to the number of their account, so a token and an access never open as each other. */
-function boundTo(rule: string): string {
-  return `alert rule ${rule}`;
 }

@@ -209,3 +209,19 @@ export async function learnEmployee(db: Queryable, accountId: string, employeeId
     [accountId, employeeId],
   );
 }
+
+/**
+ * Gives an account another name, in a transaction of the caller: settings of files go by the name.
+ * @throws the error of the database where another account has the name by now
+ */
+export async function renameAccount(
+  db: Queryable,
+  {accountId, name}: Pick<Account, 'accountId' | 'name'>,
+  next: string,
+): Promise<void> {
+  await db.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [accountId, next]);
+  await db.query(
+    `UPDATE sync.file_settings SET path = ARRAY[$2] || path[2:] WHERE section <> 'write_rules' AND path[1] = $1`,
+    [name, next],
+  );
+}

@@ -5,7 +5,7 @@
 
 import type {PrivateKey} from 'openpgp';
 import type pg from 'pg';
-import {type Sealed, type SealingKey, seal, unseal} from '../../../base/seal.ts';
+import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../../../base/seal.ts';
 import {Secret} from '../../../base/secret.ts';
 import {
   forgetLoginKey,
@@ -85,7 +85,7 @@ export class Passwords {
     const held = this.#opened.get(loginKeyId);
     if (held !== undefined || !this.#canOpen(sealed)) return held ?? null;
     const {readPrivateKey} = await import('openpgp');
-    const opened = unseal(sealed, this.#options.keys, boundTo(loginKeyId));
+    const opened = unseal(sealed, this.#options.keys, boundOf.login_keys(loginKeyId));
     const key = await readPrivateKey({binaryKey: Buffer.from(opened.reveal(), 'base64')});
     this.#opened.set(loginKeyId, key);
     return key;
@@ -105,14 +105,9 @@ export class Passwords {
     await keepLoginKey(this.#options.pool, {
       loginKeyId,
       publicKey: Buffer.from(publicKey.write()),
-      sealedPrivateKey: key === undefined ? null : seal(text, key, boundTo(loginKeyId)),
+      sealedPrivateKey: key === undefined ? null : seal(text, key, boundOf.login_keys(loginKeyId)),
     });
     this.#opened.set(loginKeyId, privateKey);
     if (key === undefined) this.#own = loginKeyId;
   }
-}
-
-/** Tokens are bound to the number of their account, so a token and a key never open as each other. */
-function boundTo(loginKeyId: string): string {
-  return `login key ${loginKeyId}`;
 }
