@@ -112,7 +112,7 @@ BEGIN
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'close_change', 'set_employee_login', 'drop_logins',
-                       'refresh_star', 'gather_statistics', 'decider', 'prune', 'count_prunable')
+                       'refresh_star', 'gather_statistics', 'decider', 'prune', 'count_prunable', 'join_versions')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);
