@@ -24,6 +24,7 @@ CREATE TABLE "sync"."prunings" (
 	"fence" integer DEFAULT 1 NOT NULL,
 	"lease_until" timestamp with time zone,
 	"ended_at" timestamp with time zone,
+	"joined_to" timestamp with time zone,
 	CONSTRAINT "prunings_is_only_check" CHECK ("sync"."prunings"."is_only")
 );
 --> statement-breakpoint

@@ -224,6 +224,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.is_copy()',
         'sync.drop_logins(text)',
         'sync.gather_statistics()',
+        'sync.join_versions(timestamp with time zone,timestamp with time zone,integer)',
         'sync.prune(text,integer,timestamp with time zone)',
         'sync.prune_feed(integer)',
         'sync.read_as_assistant(text,integer,integer)',

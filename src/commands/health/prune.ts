@@ -51,7 +51,12 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
       prunedTo,
       count: counts.get(kind) ?? 0,
     }));
-    print(json, {json: {state: dryRun ? 'counted' : 'pruned', kinds: rows}, text: draw(rows, dryRun)});
+    const joined = counts.get('joined_versions') ?? 0;
+    const told = joined === 0 ? '' : `\n${formatNumber(joined)} pairs of versions were joined`;
+    print(json, {
+      json: {state: dryRun ? 'counted' : 'pruned', kinds: rows, joinedVersions: joined},
+      text: `${draw(rows, dryRun)}${told}`,
+    });
     return 0;
   });
 }

@@ -5,14 +5,14 @@ import {retentionKinds} from '../../warehouse/history/retention/kinds.ts';
 import {
   endPruning,
   giveBackPruning,
-  type Pruning,
+  joinBatch,
   pruneBatch,
   takePruning,
 } from '../../warehouse/history/retention/prunings.ts';
 
-/** How many of a kind were removed. */
+/** How many of a kind were removed, or pairs of versions joined. */
 export interface Removed {
-  readonly kind: RetentionName;
+  readonly kind: RetentionName | 'joined_versions';
   readonly count: number;
 }
 
@@ -42,10 +42,13 @@ export async function prune(terms: PruneTerms): Promise<readonly Removed[] | nul
   if (pruning === null) return null;
   const removed: Removed[] = [];
   try {
-    for (const {name} of retentionKinds) {
-      const count = await pruneKind(pruning, name, terms);
-      if (count > 0) removed.push({kind: name, count});
+    const {batch = usualBatch, at = null} = terms;
+    for (const {name: kind} of retentionKinds) {
+      const count = await repeat(terms, () => pruneBatch(pool, pruning, {kind, most: batch, at}));
+      if (count > 0) removed.push({kind, count});
     }
+    const joined = await repeat(terms, () => joinBatch(pool, pruning, batch));
+    if (joined > 0) removed.push({kind: 'joined_versions', count: joined});
   } catch (error) {
     await giveBackPruning(pool, pruning).catch(() => {});
     throw error;
@@ -55,18 +58,18 @@ export async function prune(terms: PruneTerms): Promise<readonly Removed[] | nul
   return removed;
 }
 
-async function pruneKind(
-  pruning: Pruning,
-  kind: RetentionName,
-  {pool, signal, batch = usualBatch, at = null}: Omit<PruneTerms, 'at'> & {readonly at?: string | null},
+/** Does batches until one has done nothing. @returns what they did together */
+async function repeat(
+  {signal}: Pick<PruneTerms, 'signal'>,
+  doBatch: () => Promise<number | null>,
 ): Promise<number> {
   let count = 0;
   while (!signal.aborted) {
     const begunAt = performance.now();
-    const gone = await pruneBatch(pool, pruning, {kind, most: batch, at});
-    count += gone ?? 0;
+    const done = await doBatch();
+    count += done ?? 0;
     // Nothing was left, or another worker goes on.
-    if (gone === null || gone === 0) break;
+    if (done === null || done === 0) break;
     await wait(performance.now() - begunAt, undefined, {signal}).catch(() => {});
   }
   return count;

@@ -111,7 +111,13 @@ function lastKnownTrue(
   {said, proof}: {readonly said: Version | null; readonly proof: Proof | null},
 ): FieldStory['lastKnownTrue'] {
   if (newest.validTo !== null || said === null || !isSaid(said.writer)) return null;
-  return proof === null ? {at: said.validFrom, by: said.writer} : {at: proof.startedAt, by: proof};
+  return proof === null ? {at: saidAt(said), by: said.writer} : {at: proof.startedAt, by: proof};
+}
+
+/** A version that was joined with its edit begins before the service had it. */
+function saidAt({writer, validFrom}: Version): string {
+  const sentAt = writer.kind === 'change' ? writer.sentAt : null;
+  return sentAt !== null && Date.parse(sentAt) > Date.parse(validFrom) ? sentAt : validFrom;
 }
 
 /**

@@ -22,6 +22,8 @@ export function describeWriter(writer: Writer, field?: string): string {
     const application = writer.application === null ? '' : ` (${writer.application})`;
     return `an edit by ${writer.writtenBy ?? 'somebody unknown'}${application}`;
   }
+  if (writer.kind === 'pruned-change' && writer.writtenBy !== null)
+    return `an edit by ${writer.writtenBy}, brought to the service by change ${writer.changeId}, of which no more is kept`;
   if (writer.kind === 'pruned-change')
     return `the end of change ${writer.changeId}, of which no more is kept: the record as it was read back`;
   if (writer.mode === null) return `sweep ${writer.sweepId}, of which nothing is kept any more`;

@@ -43,6 +43,8 @@ export interface ChangeWriter {
 export interface PrunedChangeWriter {
   readonly kind: 'pruned-change';
   readonly changeId: string;
+  /** The author of the edit, where the version began with it; null where that is another version, or the change created the record. */
+  readonly writtenBy: string | null;
 }
 
 /** Any other writer of a version, or remover of a row. */
@@ -148,7 +150,7 @@ const changeSql = `
              'sentAt', ${isoText('change.sent_at')}, 'status', (
                SELECT status FROM sync.attempts AS attempt
                 WHERE attempt.change_id = change.change_id AND status IS NOT NULL ORDER BY attempt_id DESC LIMIT 1))
-                WHEN version._change_id IS NOT NULL THEN json_build_object('kind', 'pruned-change', 'changeId', version._change_id::text) END`;
+                WHEN version._change_id IS NOT NULL THEN json_build_object('kind', 'pruned-change', 'changeId', version._change_id::text, 'writtenBy', edit.written_by) END`;
 
 /** Postgres by itself would write an instant inside JSON with an offset. */
 function isoText(column: string): string {

@@ -47,6 +47,27 @@ export async function pruneBatch(
   return rows[0]?.gone ?? null;
 }
 
+/** A transaction that has run for longer may still write a version with an older moment; its pair stays as it is. */
+const joinedAfter = "interval '1 hour'";
+
+/**
+ * Joins one batch of versions of write-backs, and keeps the pruning ours for longer. When nothing is left to join, that is noted.
+ * @returns as `pruneBatch`
+ */
+export async function joinBatch(db: Queryable, {fence}: Pruning, most: number): Promise<number | null> {
+  const {rows} = await db.query<{joined: number}>(
+    `WITH ours AS (
+       SELECT joined_to, now() - ${joinedAfter} AS until FROM sync.prunings WHERE fence = $1 AND lease_until IS NOT NULL FOR UPDATE
+     ), done AS MATERIALIZED (
+       SELECT until, sync.join_versions(joined_to, until, $2) AS joined FROM ours
+     )
+     UPDATE sync.prunings SET lease_until = now() + ${lease}, joined_to = CASE done.joined WHEN 0 THEN done.until ELSE joined_to END
+       FROM done WHERE fence = $1 RETURNING done.joined::integer AS joined`,
+    [fence, most],
+  );
+  return rows[0]?.joined ?? null;
+}
+
 /** Ends a pruning that came to its end. */
 export async function endPruning(db: Queryable, {fence}: Pruning): Promise<void> {
   await db.query(

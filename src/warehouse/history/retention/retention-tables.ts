@@ -43,6 +43,7 @@ const prunings = sync.table(
     fence: integer().notNull().default(1),
     lease_until: instant(),
     ended_at: instant(),
+    joined_to: instant(),
   },
   (table) => [check('prunings_is_only_check', sql`${table.is_only}`)],
 );
@@ -55,5 +56,7 @@ export const pruningsTable = commentTable(
     fence: 'Number of the pruning; who holds an older number goes no further.',
     lease_until: 'Until when a worker prunes, unless it goes on; null while none does.',
     ended_at: 'When the last one came to its end.',
+    joined_to:
+      'Versions of write-backs that were replaced before this moment are joined where they hold the same; null before the first time.',
   },
 );
