@@ -40,7 +40,7 @@ export function drawDocument({title, body, section, look, said, elsewhere, live}
   )}</nav>
   <form class="search" action="/records" role="search">
     ${look.query.account === undefined ? '' : html`<input type="hidden" name="account" value="${look.query.account}">`}
-    <input type="search" name="q" aria-label="Find a record" placeholder="number, name, phone, key">
+    <input type="search" name="q" aria-label="Find a record" placeholder="find a record" title="by number, name, phone or key">
   </form>
 </header>
 ${live === null ? '' : html`<div id="live" hidden hx-sse:connect="${live}"></div>`}

@@ -71,7 +71,9 @@ function summarise({rules, open}: Story): string {
         : `${formatNumber(open.length)} things are wrong`;
   const arriving =
     failing === 0
-      ? 'messages arrive'
+      ? rules.every(({lastSentAt}) => lastSentAt === null)
+        ? 'no message was sent yet'
+        : 'messages arrive'
       : failing === 1
         ? 'the messages of one rule do not arrive'
         : `the messages of ${formatNumber(failing)} rules do not arrive`;
