@@ -210,9 +210,9 @@ describe('by its button', () => {
     },
   );
 
-  test('every action of the console is tried here, but for two that a conflict or the service makes possible', () => {
-    const elsewhere = ['changes.accept', 'changes.resolve'];
-    const tried = [...doings.map(({action}) => action), ...elsewhere].toSorted();
-    expect([...new Set(actions.map(({name}) => name))].toSorted()).toEqual([...new Set(tried)].toSorted());
+  test('every action of the console is tried here', () => {
+    expect([...new Set(doings.map(({action}) => action))].toSorted()).toEqual(
+      [...new Set(actions.map(({name}) => name))].toSorted(),
+    );
   });
 });

@@ -46,6 +46,30 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       button: 'Try again',
     },
     {
+      action: 'changes.accept',
+      prepare: async () => {
+        const id = await held(`state = 'done', settled_at = now()`);
+        await place().pool.query(
+          `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
+           SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true FROM sync.changes WHERE change_id = $1`,
+          [id],
+        );
+        return id;
+      },
+      path: '/changes/$',
+      button: 'Accept',
+    },
+    {
+      action: 'changes.resolve',
+      prepare: async () => {
+        const id = await place().edit(3, `phone_number = '${Math.random()}'`);
+        await place().putInConflict(id, {phone_number: '5'});
+        return id;
+      },
+      path: '/changes/$',
+      button: 'Take the service’s side',
+    },
+    {
       action: 'changes.decide',
       prepare: () => held(`state = 'pending'`),
       path: '/changes/preview?choice=hold&state=pending&all=yes',
