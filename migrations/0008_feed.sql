@@ -35,7 +35,7 @@ CREATE TABLE "sync"."feed_starts" (
 ALTER TABLE "sync"."feed_starts" ADD CONSTRAINT "feed_starts_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "feed_entries_waiting_idx" ON "sync"."feed_entries" USING btree ("entry_id") WHERE position IS NULL;
 --> statement-breakpoint
--- Written by hand. There is one row of the state; and the streams that were proven complete before there was a feed have begun.
+-- Written by hand. There is one row of the state; and the streams that were read as a whole before there was a feed have begun.
 INSERT INTO "sync"."feed_state" DEFAULT VALUES;
 --> statement-breakpoint
-INSERT INTO "sync"."feed_starts" ("account_id", "stream") SELECT DISTINCT "account_id", "stream" FROM "sync"."sweeps" WHERE "mode" = 'full' AND "state" = 'certified';
+INSERT INTO "sync"."feed_starts" ("account_id", "stream") SELECT DISTINCT "account_id", "stream" FROM "sync"."sweeps" WHERE "mode" = 'full' AND "state" IN ('certified', 'uncertified', 'stopped');

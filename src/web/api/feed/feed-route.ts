@@ -56,7 +56,7 @@ export const entrySchema = z
     operation: z
       .enum(entryOperations)
       .describe(
-        'loaded: the table was proven complete for the first time; read its rows from its own address.',
+        'loaded: the table was read as a whole for the first time; read its rows from its own address.',
       ),
     before: values.describe('The changed fields before; of a removed row all that had a value.'),
     after: values.describe('The changed fields after; of a created row all that have a value.'),
