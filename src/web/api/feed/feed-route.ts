@@ -109,6 +109,8 @@ export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDe
       const query = {after, limit, accountId, tables: tables?.split(',') ?? null, reader: `http: ${name}`};
       const gone = new AbortController();
       reply.raw.on('close', () => gone.abort());
+      // It may have gone while its key was looked up.
+      if (reply.raw.closed) gone.abort();
       const count = waiting.get(apiKeyId) ?? 0;
       if (count >= waitingAtOnce) throw tooMany();
       waiting.set(apiKeyId, count + 1);
