@@ -123,7 +123,7 @@ test('a new row is told before the rows that hang on it, and filters leave out t
   expect((await place.feed(start, ['jobs'])).map(({table_name}) => table_name)).toEqual(['jobs']);
 });
 
-test('a first load is told by one entry when its stream is complete; what comes later by its own', async () => {
+test('a first load is told by one entry when its stream was read as a whole; what comes later by its own', async () => {
   const start = await place.end();
   const load = (id: number) =>
     place.sweep(
@@ -134,16 +134,16 @@ test('a first load is told by one entry when its stream is complete; what comes 
   await load(1);
   await load(2);
   expect(await place.feed(start)).toEqual([]);
-  const certify = async () => {
+  const endSweep = async (state: string, reasons: string) => {
     await place.author(`INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, lease_until)
                         VALUES (${place.accountId}, 'employees', 'full', 'schedule', 'running', now(), now())`);
     await place.author(
-      `UPDATE sync.sweeps SET state = 'certified', ended_at = now(), lease_until = NULL WHERE state = 'running'`,
+      `UPDATE sync.sweeps SET state = '${state}', reasons = '${reasons}', ended_at = now(), lease_until = NULL WHERE state = 'running'`,
     );
   };
-  await certify();
+  await endSweep('uncertified', '{the list moved}');
   await place.sent('employees', {employee_number: 3, id: 3, name: 'Bob'});
-  await certify();
+  await endSweep('certified', '{}');
   expect(
     (await place.feed(start)).map(({table_name, operation, number}) => [table_name, operation, number]),
   ).toEqual([

@@ -61,7 +61,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.follow IS 'Brings the new rows of a table into the feed.';
 
--- A stream that is proven complete for the first time begins: one entry says that its rows are to be read from the tables.
+-- A stream that was read as a whole for the first time begins: one entry says that its rows are to be read from the tables. It
+-- need not be certified: what its first sweep missed comes as new rows later.
 CREATE OR REPLACE FUNCTION sync.begin_stream() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO sync.feed_starts (account_id, stream) VALUES (NEW.account_id, NEW.stream) ON CONFLICT DO NOTHING;
@@ -71,10 +72,10 @@ BEGIN
   RETURN NULL;
 END
 $$;
-COMMENT ON FUNCTION sync.begin_stream IS 'Trigger: begins the feed of a stream that was proven complete for the first time.';
+COMMENT ON FUNCTION sync.begin_stream IS 'Trigger: begins the feed of a stream that was read as a whole for the first time.';
 
 CREATE OR REPLACE TRIGGER begin_stream AFTER UPDATE OF state ON sync.sweeps FOR EACH ROW
-  WHEN (NEW.mode = 'full' AND NEW.state = 'certified' AND OLD.state <> 'certified') EXECUTE FUNCTION sync.begin_stream();
+  WHEN (NEW.mode = 'full' AND NEW.state IN ('certified', 'uncertified', 'stopped') AND OLD.state IN ('due', 'running')) EXECUTE FUNCTION sync.begin_stream();
 
 CREATE OR REPLACE FUNCTION sync.tell_feed() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

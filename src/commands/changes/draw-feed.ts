@@ -26,7 +26,8 @@ function drawFields(
   after: NonNullable<FeedEntry['after']>,
   operation: FeedEntry['operation'],
 ): string {
-  if (operation === 'loaded') return 'it is complete for the first time; read its rows from the table';
+  if (operation === 'loaded')
+    return 'it was read as a whole for the first time; take its rows from the table';
   if (operation !== 'changed') return '';
   const names = Object.keys(after);
   const shown = names

@@ -91,7 +91,7 @@ export async function inTransaction<T>(
 
 /**
  * The same for a transaction that writes the service's records: triggers tell it from edits by others.
- * @param options.isFirstLoad - leaves new rows out of the feed: it begins when the stream is complete
+ * @param options.isFirstLoad - leaves new rows out of the feed: it begins when the stream was read as a whole
  */
 export async function inSweepTransaction<T>(
   pool: pg.Pool,

@@ -55,7 +55,7 @@ export interface Sweep extends ReadRow<Row, (typeof columns)[number]> {
 /** A sweep that was taken up, with the name of its account. */
 export interface ClaimedSweep extends Sweep {
   readonly accountName: string;
-  /** Whether it is a full sweep of a stream that was never proven complete: its new rows are not in the feed. */
+  /** Whether it is a full sweep of a stream that was never read as a whole: its new rows are not in the feed. */
   readonly isFirstLoad: boolean;
 }
 

@@ -39,7 +39,7 @@ export const feedEntriesTable = commentTable(
     table_name: 'The table of the row; of loaded the stream.',
     row_id: 'The row; null of loaded.',
     operation:
-      'created, changed, removed; or loaded: the stream was proven complete for the first time, and its rows are to be read from the tables.',
+      'created, changed, removed; or loaded: the stream was read as a whole for the first time, and its rows are to be read from the tables.',
     at: 'When the version began; of a row that was removed from the table, when its last version ended.',
     written_by: 'Database user who wrote it; null where it came from the service.',
     application: 'What the connection called itself: of the HTTP API http: and the name of the key.',
@@ -88,10 +88,10 @@ const feedStarts = sync.table(
 
 export const feedStartsTable = commentTable(
   feedStarts,
-  'Streams whose new rows are in the feed: those that were proven complete once. A first load is not told row by row.',
+  'Streams whose new rows are in the feed: those that were read as a whole once. A first load is not told row by row.',
   {
     account_id: 'The account.',
     stream: 'The stream.',
-    began_at: 'When it was proven complete for the first time.',
+    began_at: 'When it had been read as a whole for the first time.',
   },
 );

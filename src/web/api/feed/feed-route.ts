@@ -56,7 +56,7 @@ export const entrySchema = z
     operation: z
       .enum(entryOperations)
       .describe(
-        'loaded: the table was proven complete for the first time; read its rows from its own address.',
+        'loaded: the table was read as a whole for the first time; read its rows from its own address.',
       ),
     before: values.describe('The changed fields before; of a removed row all that had a value.'),
     after: values.describe('The changed fields after; of a created row all that have a value.'),
@@ -109,6 +109,8 @@ export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDe
       const query = {after, limit, accountId, tables: tables?.split(',') ?? null, reader: `http: ${name}`};
       const gone = new AbortController();
       reply.raw.on('close', () => gone.abort());
+      // It may have gone while its key was looked up.
+      if (reply.raw.closed) gone.abort();
       const count = waiting.get(apiKeyId) ?? 0;
       if (count >= waitingAtOnce) throw tooMany();
       waiting.set(apiKeyId, count + 1);
