@@ -80,6 +80,11 @@ const cases: Readonly<Record<string, Case>> = {
   'accounts check': {args: [], bytes: pipeful, code: 3},
   'accounts pause': {args: ['account-2']},
   'accounts resume': {args: ['account-3']},
+  'schedules list': {args: []},
+  'schedules set': {args: ['jobs today', '--account', 'own', '--every', '5m'], code: 2},
+  // The account has no schedule yet.
+  'schedules remove': {args: ['jobs today', '--account', 'own'], code: 2},
+  'schedules run': {args: ['jobs today', '--account', 'own'], code: 2},
   'accounts rename': {args: ['account-4', 'renamed']},
   // Nothing is typed back.
   'accounts remove': {args: ['account-5'], code: 2},

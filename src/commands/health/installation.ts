@@ -72,7 +72,7 @@ function describeHeld(held: readonly string[]): string[] {
   const [first = ''] = held;
   const creates = held.length === 1 ? '1 create is held' : `${held.length} creates are held`;
   return [
-    `${creates}, because the other database may have sent them since the copy was made: ${held.slice(0, 20).join(', ')}${held.length > 20 ? ', …' : ''}`,
+    `${creates}, because the other database may have sent ${held.length === 1 ? 'it' : 'them'} since the copy was made: ${held.slice(0, 20).join(', ')}${held.length > 20 ? ', …' : ''}`,
     `After the next full sweep, look for each in the warehouse: fieldmirror changes show ${first}; then changes cancel where it is there, changes release where it is not`,
   ];
 }

@@ -1,10 +1,11 @@
 import type {Command} from 'commander';
-import {readCount} from '../arguments.ts';
+import {readCount, readSpan} from '../arguments.ts';
 import {config, finish, type Surroundings} from '../verb.ts';
 
 export function addSweeps(program: Command, surroundings: Surroundings): void {
   addPastSweeps(program, surroundings);
   addQuarantine(program, surroundings);
+  addSchedules(program, surroundings);
 }
 
 function addPastSweeps(program: Command, {json}: Surroundings): void {
@@ -61,5 +62,49 @@ function addQuarantine(program: Command, {json, signal}: Surroundings): void {
           signal,
         }),
       ),
+    );
+}
+
+function addSchedules(program: Command, {json}: Surroundings): void {
+  const schedules = program.command('schedules').description('the sweeps that come round by themselves');
+  const load = () => import('../../commands/sweeps/schedules.ts');
+  schedules
+    .command('list')
+    .description('the schedules, and when each is due next')
+    .option('--account <name>', 'of one account')
+    .action((given) => finish(async () => (await load()).list(await config(), {...given, ...json()})));
+  schedules
+    .command('set')
+    .description('make a schedule, or change one; what is left out stays')
+    .argument('<name>', 'of the schedule')
+    .option('--account <name>', 'which account, where there are several')
+    .option('--every <span>', 'how often: 30s, 5m, 1h, 1d', readSpan)
+    .option('--at <time>', 'with whole days: time of day in UTC, HH:MM:SS')
+    .option('--stream <name>', 'customers, jobs, employees, tasks')
+    .option('--window <name>', 'the part of its list that is read, as in sync --window; without it all')
+    .action((name, {every, ...given}) =>
+      finish(async () =>
+        (await load()).set(await config(), name, {
+          ...given,
+          ...(every === undefined ? {} : {everyMs: every}),
+          ...json(),
+        }),
+      ),
+    );
+  schedules
+    .command('remove')
+    .description('take a schedule away')
+    .argument('<name>', 'of the schedule')
+    .option('--account <name>', 'which account, where there are several')
+    .action((name, given) =>
+      finish(async () => (await load()).remove(await config(), name, {...given, ...json()})),
+    );
+  schedules
+    .command('run')
+    .description('let the sweep of a schedule be due now')
+    .argument('<name>', 'of the schedule')
+    .option('--account <name>', 'which account, where there are several')
+    .action((name, given) =>
+      finish(async () => (await load()).run(await config(), name, {...given, ...json()})),
     );
 }

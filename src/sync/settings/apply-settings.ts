@@ -12,12 +12,12 @@ import {find, listPatches, type Patch, toTree} from './tree.ts';
 
 /**
  * Brings the warehouse in line with a file, in one transaction: all of it, or nothing.
- * @param file - its name, to be told by doctor
+ * @param file - its name, to be told by doctor; null where a verb sets the values, and no file
  * @returns what was changed; with problems nothing was
  */
 export async function applySettings(
   pool: pg.Pool,
-  {patch, file}: {readonly patch: Patch; readonly file: string},
+  {patch, file}: {readonly patch: Patch; readonly file: string | null},
   environment: Environment,
 ): Promise<SettingsPlan> {
   return await inTransaction(pool, async (client) => {
@@ -27,7 +27,7 @@ export async function applySettings(
     for (const {section, differences, ...change} of plan.sections)
       if (differences.length > 0) await section.apply(client, change);
     await refuseRest(client, patch, environment);
-    await noteOrigins(client, plan.sections, file);
+    if (file !== null) await noteOrigins(client, plan.sections, file);
     return plan;
   });
 }
