@@ -8,7 +8,7 @@ import {readSettingsInForce, type SettingInForce} from '../../sync/settings/sett
 import {readAccounts} from '../../views/account-status.ts';
 import {findFailingRules} from '../../views/concerns/alert-concerns.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
-import {readRetention, tellRetention} from '../../views/work/retention-story.ts';
+import {tellRetention} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
@@ -19,6 +19,7 @@ import {
 } from '../../warehouse/health/installation/installation.ts';
 import {namePlace} from '../../warehouse/health/installation/place-name.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
+import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {describeAhead, readClockAheadMs, readNow} from '../../warehouse/postgres/clock.ts';
 import {openPool} from '../../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';

@@ -6,10 +6,11 @@ import {nameState} from '../../views/changes/change-words.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import {formatNumber, formatRoughly} from '../../views/format.ts';
-import {type RetentionStory, tellRetention} from '../../views/work/retention-story.ts';
+import {tellRetention} from '../../views/work/retention-story.ts';
 import type {UnderWay} from '../../views/work/under-way.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';
 import type {Worker} from '../../warehouse/health/workers.ts';
+import type {RetentionStory} from '../../warehouse/history/retention/retention.ts';
 import {drawTable} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
 

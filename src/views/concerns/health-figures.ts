@@ -24,11 +24,11 @@ import {
   type UnfinishedSweeps,
 } from '../../warehouse/health/sweep-figures.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
+import {type RetentionStory, readRetention} from '../../warehouse/history/retention/retention.ts';
 import {readNow} from '../../warehouse/postgres/clock.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {listOverdueSchedules, type OverdueSchedule} from '../../warehouse/sweeps/schedules.ts';
-import {type RetentionStory, readRetention} from '../work/retention-story.ts';
 
 /** The health of the whole warehouse in figures; `readAccounts` tells the same of each account with its rows and reasons. */
 export interface HealthFigures {

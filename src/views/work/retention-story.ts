@@ -5,20 +5,9 @@ import {
   type RetentionName,
   retentionKinds,
 } from '../../warehouse/history/retention/kinds.ts';
-import {readPrunedAt} from '../../warehouse/history/retention/prunings.ts';
-import {listRetention, type Retention} from '../../warehouse/history/retention/retention.ts';
+import {type RetentionStory, readRetention} from '../../warehouse/history/retention/retention.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {formatAgo, formatNumber} from '../format.ts';
-
-export interface RetentionStory {
-  readonly kinds: readonly Retention[];
-  /** When the last pruning ended, ISO 8601; null before the first. */
-  readonly prunedAt: string | null;
-}
-
-export async function readRetention(db: Queryable): Promise<RetentionStory> {
-  return {kinds: await listRetention(db), prunedAt: await readPrunedAt(db)};
-}
 
 /** `kept: quiet sweeps 7 days, …, audit for ever; pruned 12 min ago` @param now - ISO 8601, by the database's clock */
 export function tellRetention({kinds, prunedAt}: RetentionStory, now: string): string {
@@ -39,7 +28,7 @@ export function wordsOf(kind: RetentionName): string {
 
 /** A sentence for somebody who asked for a thing that is not there; empty where none of its kind was ever removed. */
 export async function tellPruned(db: Queryable, kind: RetentionName): Promise<string> {
-  const {prunedTo = null} = (await listRetention(db)).find((each) => each.kind === kind) ?? {};
+  const {prunedTo = null} = (await readRetention(db)).kinds.find((each) => each.kind === kind) ?? {};
   const left = kind === 'quiet_sweeps' ? '; sync.sweep_days has their days' : '';
   return prunedTo === null ? '' : `; ${wordsOf(kind)} from before ${prunedTo} are no longer kept${left}`;
 }

@@ -10,6 +10,7 @@ import {allSections} from '../../../src/sync/settings/all-sections.ts';
 import {applySettings} from '../../../src/sync/settings/apply-settings.ts';
 import {planSettings} from '../../../src/sync/settings/plan-settings.ts';
 import type {Patch} from '../../../src/sync/settings/tree.ts';
+import {applyRetention} from '../../../src/warehouse/history/retention/retention.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
 
@@ -59,6 +60,7 @@ const schedule = fc.oneof(
   }),
   fc.record({stream: fc.constant('jobs'), every: fc.constantFrom('1d', '48h'), at: time}),
 );
+const keptFor = fc.constantFrom('31d', '365d', 'forever');
 const names = fc.uniqueArray(fc.constantFrom('north', 'south', '7', 'demo'), {minLength: 1, maxLength: 3});
 const promoted = fc.uniqueArray(
   fc.tuple(text, fc.stringMatching(/^x_[a-z0-9_]{1,9}$/), fc.constantFrom('text', 'integer', 'dateTime')),
@@ -113,6 +115,10 @@ const settings = names.chain((accounts) => {
       ),
     ),
     labels: by(fc.record({task_type: fc.dictionary(number, text, {maxKeys: 2})}, {requiredKeys: []})),
+    retention: fc.record(
+      {quiet_sweeps: keptFor, settled_changes: keptFor, versions: keptFor},
+      {requiredKeys: []},
+    ),
   });
 });
 
@@ -155,6 +161,7 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
             CASE WHEN every_ms % 86400000 = 0 THEN to_char(next_due_at, 'HH24:MI:SS') END AS at
        FROM sync.schedules AS s JOIN sync.accounts AS a USING (account_id) ORDER BY a.name, s.name`,
     'SELECT table_name, field, rule FROM sync.write_rules ORDER BY 1, 2',
+    'SELECT kind, kept_for::text FROM sync.retention ORDER BY kind',
     'SELECT a.name, table_name, field, types, promoted_as FROM sync.fields JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2, 3',
     ...['settings', 'closed_days', 'labels'].map(
       (table) =>
@@ -172,7 +179,10 @@ async function clear(pool: pg.Pool): Promise<void> {
   await pool.query(
     'TRUNCATE mart.settings, mart.capacity, mart.closed_days, mart.labels, sync.file_settings',
   );
-  await pool.query(`TRUNCATE sync.accounts CASCADE; UPDATE sync.write_rules SET rule = 'ask'`);
+  await pool.query(
+    `TRUNCATE sync.accounts CASCADE; UPDATE sync.write_rules SET rule = 'ask'; DELETE FROM sync.retention`,
+  );
+  await applyRetention(pool);
 }
 
 test('every table of the warehouse has a place among promoted fields', async () => {

@@ -4,11 +4,13 @@ import {expect, test} from 'vitest';
 import {createLogger} from '../../../src/base/log.ts';
 import {prune} from '../../../src/sync/prune/prune.ts';
 import {Pruner} from '../../../src/sync/prune/pruner.ts';
-import {pruneBatch, readPrunedAt, takePruning} from '../../../src/warehouse/history/retention/prunings.ts';
+import {pruneBatch, takePruning} from '../../../src/warehouse/history/retention/prunings.ts';
+import {readRetention} from '../../../src/warehouse/history/retention/retention.ts';
 import {runCommand} from '../../support/command.ts';
 import {addSweep, database, ids, pool, pruneNow} from './place.ts';
 
 const hour = 3_600_000;
+const readPrunedAt = async () => (await readRetention(pool)).prunedAt;
 const signal = new AbortController().signal;
 const log = createLogger({level: 'silent', secrets: []});
 
@@ -46,7 +48,7 @@ test('a worker that was killed holds the others up until its lease is over, and 
 test('one that is told to stop gives back what is left', async () => {
   await fillOld();
   expect(await prune({pool, signal: AbortSignal.abort(), restMs: 0})).toEqual([]);
-  expect(await readPrunedAt(pool)).toBeNull();
+  expect(await readPrunedAt()).toBeNull();
   expect(await pruneNow()).toEqual({quiet_sweeps: 6});
 });
 
@@ -61,11 +63,11 @@ test('a worker prunes by itself, and asks no more than once a minute', async () 
   now = 59_999;
   pruner.begin();
   await pruner.settled();
-  expect(await readPrunedAt(pool)).toBeNull();
+  expect(await readPrunedAt()).toBeNull();
   now = 60_000;
   pruner.begin();
   await pruner.settled();
-  expect(await readPrunedAt(pool)).not.toBeNull();
+  expect(await readPrunedAt()).not.toBeNull();
 });
 
 test('a worker removes nothing that is younger than the settings say, whatever moment it names', async () => {

@@ -57,6 +57,7 @@ export async function fillWarehouse(place: TelemetryPlace): Promise<void> {
   });
   await addChange(place, 'Rosalind Okafor', `requested_at = now() - interval '2 hours'`);
   await addWorker(place);
+  await pool.query(`INSERT INTO sync.prunings (ended_at) VALUES (now() - interval '10 minutes')`);
   await pool.query(
     `INSERT INTO sync.schedules (account_id, name, stream, mode, every_ms, next_due_at)
      VALUES ($1, 'every night, for Rosalind', 'jobs', 'full', 86400000, now() + interval '5 hours')`,

@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {type RetentionKind, retentionKinds} from '../../../warehouse/history/retention/kinds.ts';
-import {listRetention, setRetention} from '../../../warehouse/history/retention/retention.ts';
+import {readRetention, setRetention} from '../../../warehouse/history/retention/retention.ts';
 import {listChanged} from '../entries.ts';
 import type {Section} from '../section.ts';
 import {toTree} from '../tree.ts';
@@ -16,7 +16,7 @@ export const retentionSection: Section = {
   schema: z.strictObject(Object.fromEntries(retentionKinds.map((kind) => [kind.name, shapeOf(kind)]))),
   isByAccount: false,
   read: async (db) =>
-    toTree((await listRetention(db)).map(({kind, days}) => ({path: [kind], value: show(days)}))),
+    toTree((await readRetention(db)).kinds.map(({kind, days}) => ({path: [kind], value: show(days)}))),
   defaultsOf: () =>
     toTree(retentionKinds.map(({name, defaultDays}) => ({path: [name], value: show(defaultDays)}))),
   apply: async (db, change) => {

@@ -81,12 +81,6 @@ export async function giveBackPruning(db: Queryable, {fence}: Pruning): Promise<
   await db.query('UPDATE sync.prunings SET lease_until = NULL WHERE fence = $1', [fence]);
 }
 
-/** When the last pruning came to its end, ISO 8601; null before the first. */
-export async function readPrunedAt(db: Queryable): Promise<string | null> {
-  const {rows} = await db.query<{endedAt: string | null}>('SELECT ended_at AS "endedAt" FROM sync.prunings');
-  return rows[0]?.endedAt ?? null;
-}
-
 /** How many things of a kind are no longer kept, and are still here. */
 export async function countPrunable(db: Queryable, kind: RetentionName): Promise<number> {
   const {rows} = await db.query<{count: number}>('SELECT sync.count_prunable($1)::float8 AS count', [kind]);

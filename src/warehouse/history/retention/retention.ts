@@ -26,14 +26,23 @@ export async function applyRetention(db: Queryable): Promise<void> {
   );
 }
 
-/** Reads how long each kind is kept, in the order of pruning. */
-export async function listRetention(db: Queryable): Promise<Retention[]> {
-  const {rows} = await db.query<Retention>(
-    `SELECT kind, ceil(extract(epoch FROM kept_for) / ${dayOfSeconds})::integer AS days, pruned_to AS "prunedTo", removed::float8 AS removed
+/** How long everything is kept. */
+export interface RetentionStory {
+  /** In the order of pruning. */
+  readonly kinds: readonly Retention[];
+  /** When the last pruning ended, ISO 8601; null before the first. */
+  readonly prunedAt: string | null;
+}
+
+/** Reads how long things are kept, and when what is older was last removed, in one statement. */
+export async function readRetention(db: Queryable): Promise<RetentionStory> {
+  const {rows} = await db.query<Retention & {prunedAt: string | null}>(
+    `SELECT kind, ceil(extract(epoch FROM kept_for) / ${dayOfSeconds})::integer AS days, pruned_to AS "prunedTo", removed::float8 AS removed,
+            (SELECT ended_at FROM sync.prunings) AS "prunedAt"
        FROM sync.retention ORDER BY array_position($1::text[], kind)`,
     [retentionKinds.map(({name}) => name)],
   );
-  return rows;
+  return {kinds: rows.map(({prunedAt, ...kind}) => kind), prunedAt: rows[0]?.prunedAt ?? null};
 }
 
 /** Sets how long a kind is kept. @param days - null: for ever */
