@@ -14,7 +14,7 @@ import {
 import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import type {AccountKey} from '../authentication.ts';
 import {Problem} from '../problems/problem.ts';
-import {changeNumber, filterShape, toWanted} from './wanted-query.ts';
+import {changeNumber, filterShape, lineOf, toWanted} from './wanted-query.ts';
 
 const filter = z.strictObject(filterShape);
 const chosen = {
@@ -29,7 +29,7 @@ export const decideRequestSchema = z
   .strictObject({
     decision: z.enum(verbs),
     ...chosen,
-    reason: z.string().max(500).optional().describe('Of cancel: why.'),
+    reason: lineOf(500).optional().describe('Of cancel: why.'),
     take: z.enum(['service', 'warehouse']).optional().describe('Of resolve: whose value counts.'),
   })
   .refine(isOneChosen, oneOf)

@@ -3,11 +3,11 @@ import {isWanted, needySql, valuesOf, type Wanted} from '../../../warehouse/chan
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {type Change, changeSchema} from '../answers.ts';
 import {changeColumns} from './read-change.ts';
-import {changeNumber, filterShape} from './wanted-query.ts';
+import {changeNumber, filterShape, lineOf} from './wanted-query.ts';
 
 export const listChangesQuery = z.strictObject({
   ...filterShape,
-  external_key: z.string().max(1_000).optional().describe('Changes of the rows that had this key then.'),
+  external_key: lineOf(1_000).optional().describe('Changes of the rows that had this key then.'),
   after: changeNumber.optional().describe('next_after of the page before.'),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });

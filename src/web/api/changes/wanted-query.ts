@@ -12,23 +12,22 @@ export const changeNumber = z
   .string()
   .regex(/^[1-9]\d{0,17}$/, {error: 'expected the number of a change, as text'});
 
+/** A text of one line, which Postgres can hold. */
+export const lineOf = (most: number) =>
+  z
+    .string()
+    .max(most)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a line may not have
+    .regex(/^[^\u0000-\u001f\u007f]*$/, {error: 'expected a line without control characters'});
+
 /** The name of a transaction. */
-export const batchName = z
-  .string()
-  .min(1)
-  .max(longestBatch)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a name may not have
-  .regex(/^[^\u0000-\u001f\u007f]*$/, {error: 'expected a name without control characters'});
+export const batchName = lineOf(longestBatch).min(1);
 
 /** Conditions that are left out are open. */
 export const filterShape = {
   state: z.enum([...changeStates, 'altered', 'needy']).optional(),
   table: z.enum([firstTable, ...otherTables]).optional(),
-  by: z
-    .string()
-    .max(200)
-    .optional()
-    .describe('The database user, the person or the application that made it.'),
+  by: lineOf(200).optional().describe('The database user, the person or the application that made it.'),
   since: z
     .string()
     .refine(isStorableInstant, {error: 'expected ISO 8601 with an offset, such as 2027-03-14T09:30:00Z'})
