@@ -1,7 +1,6 @@
 // Arguments are read here, so that a wrong one is told with the usage, before a verb's code is loaded.
 
 import {InvalidArgumentError} from 'commander';
-import {isStorableInstant} from '../records/values/values.ts';
 
 /** Collects the words of an option that may be repeated. */
 export function addWord(word: string, words: readonly string[]): readonly string[] {
@@ -34,13 +33,16 @@ export function readSpan(text: string): number {
   throw new InvalidArgumentError('expected a span such as 30s, 5m, 4h or 2d');
 }
 
+/** To the minute at least, with its offset. */
+const instantShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
+
 /** A moment since which something was done: a span before now, or an instant. */
 export type Since = {readonly within: string} | {readonly since: string};
 
 /** `2h` or `2027-03-14T09:30:00Z` */
 export function readSince(text: string): Since {
   if (/^[1-9]\d{0,4}[smhd]$/.test(text)) return {within: `${readSpan(text) / 1_000} seconds`};
-  if (isStorableInstant(text)) return {since: text};
+  if (instantShape.test(text) && !Number.isNaN(Date.parse(text))) return {since: text};
   throw new InvalidArgumentError(
     'expected a span such as 30m, 2h or 3d, or an instant with its offset such as 2027-03-14T09:30:00Z',
   );

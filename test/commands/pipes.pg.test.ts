@@ -68,6 +68,7 @@ const cases: Readonly<Record<string, Case>> = {
   'changes cancel': {args: ['2003']},
   'changes accept': {args: ['2005'], code: 2},
   'changes resolve': {args: ['2004', '--take', 'service'], code: 2},
+  'changes undo': {args: ['2006', '--dry-run']},
   feed: {args: ['--limit', '4000'], bytes: megabyte},
   'sweeps list': {args: ['--limit', '3600'], bytes: megabyte},
   'sweeps show': {args: ['1'], bytes: megabyte},

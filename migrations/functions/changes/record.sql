@@ -101,6 +101,7 @@ BEGIN
   UPDATE sync.changes
      SET fields = merged, base = based, fence = fence + num_nonnulls(lease_until), lease_until = NULL,
          transaction_id = pg_current_xact_id()::text::bigint, undoes = undoes || sync.undoing(),
+         reason = coalesce('takes back change ' || array_to_string(undoes || sync.undoing(), ', '), reason),
          fingerprint = CASE operation WHEN 'create' THEN sync.fingerprint(account_id, table_name, parent_row_id, merged) END
    WHERE change_id = held.change_id;
 END

@@ -82,6 +82,8 @@ export interface WriteRequest {
   readonly signal?: AbortSignal | undefined;
   /** Texts of the body that no error may hold, should the answer repeat them. */
   readonly hidden?: readonly string[];
+  /** Ends the wait for its turn, in the place of `signal`; a request that runs goes on. */
+  readonly leave?: AbortSignal | undefined;
   /** Called when its turn has come, before it is connected. */
   readonly onTurn?: () => Promise<void>;
   /** Asked right before its first byte, for it may have waited long by then: false leaves it unsent. */
@@ -160,7 +162,7 @@ class HttpTransport implements Transport {
     return await retry(run, {...this.#retry, sleep: this.#pause}, request.signal);
   }
 
-  async write(request: WriteRequest): Promise<WriteOutcome> {
+  async write({leave, ...request}: WriteRequest): Promise<WriteOutcome> {
     const thing = `${request.method} ${request.path} at ${this.host}`;
     let isStarted = false;
     const run = async () => {
@@ -169,7 +171,7 @@ class HttpTransport implements Transport {
       return await this.#writeOnce(request, thing);
     };
     try {
-      const outcome = await this.limiter.run(run, {urgency: 'write-back', signal: request.signal});
+      const outcome = await this.limiter.run(run, {urgency: 'write-back', signal: leave ?? request.signal});
       this.#shared.observer?.written(outcome.outcome);
       return outcome;
     } catch (error) {
@@ -221,10 +223,9 @@ class HttpTransport implements Transport {
 
   async #writeOnce(request: WriteRequest, thing: string): Promise<WriteOutcome> {
     const options = this.#compose(request.method, request.path, {body: request.body});
-    const {signal, mayStart} = request;
     try {
       const kind = kindOf(request.method, request.path);
-      const attempt = {agent: this.#agents.writes, kind, signal, mayStart};
+      const attempt = {...request, agent: this.#agents.writes, kind};
       const answer = await sendOnce(this.#shared, options, attempt);
       if (answer.status >= 200 && answer.status < 300 && !isHtml(answer)) return {outcome: 'done', answer};
       const refusal = this.#toRefusal(answer, thing, request.hidden);

@@ -1,15 +1,12 @@
 // A decision about all changes that match a filter, and what it would do.
 
 import {UsageError} from '../../base/errors.ts';
-import {decideMany, tellGroup, tellMany} from '../../views/changes/decisions/decide-many.ts';
-import {
-  type DecisionPreview,
-  mostDecided,
-  previewDecision,
-} from '../../views/changes/decisions/preview-decision.ts';
+import {tellGroup, tellMany} from '../../views/changes/decisions/decided-words.ts';
+import {type DecisionPreview, previewDecision} from '../../views/changes/decisions/preview-decision.ts';
 import {formatNumber} from '../../views/format.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {Deciding} from '../../warehouse/changes/decisions/decide-changes.ts';
+import {decideMany, mostDecided} from '../../warehouse/changes/decisions/decide-many.ts';
 import {
   type DecidableChange,
   listDecidable,

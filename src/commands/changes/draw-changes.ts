@@ -8,7 +8,7 @@ import {drawTable} from '../terminal/report.ts';
 import {maxWidth} from '../terminal/wrap.ts';
 
 const head = ['change', 'made', 'what', 'fields', 'state', 'why'];
-const longestBatch = 20;
+const widestBatch = 20;
 const longestName = 36;
 const longestFields = 28;
 const shortestReason = 24;
@@ -21,7 +21,7 @@ export function drawChanges(changes: readonly Change[], accounts: readonly Accou
   const rows = changes.map((change) => [
     change.changeId,
     `${formatRoughly(Date.now() - Date.parse(change.requestedAt))} ago`,
-    ...(isNamed ? [cut(change.batch ?? '', longestBatch)] : []),
+    ...(isNamed ? [cut(change.batch ?? '', widestBatch)] : []),
     cut(`${accounts.length > 1 ? `${names.get(change.accountId)}: ` : ''}${nameChange(change)}`, longestName),
     nameFields(Object.keys(change.fields)),
     nameOutcome(change),

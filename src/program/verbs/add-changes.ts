@@ -7,6 +7,7 @@ const decisions = ['retry', 'hold', 'release', 'cancel', 'accept'] as const;
 
 const read = () => import('../../commands/changes/changes.ts');
 const decide = () => import('../../commands/changes/changes-decide.ts');
+const takeBack = () => import('../../commands/changes/undo.ts');
 
 export function addChanges(program: Command, surroundings: Surroundings): void {
   const changes = program.command('changes').description('look after what was changed here');
@@ -14,6 +15,7 @@ export function addChanges(program: Command, surroundings: Surroundings): void {
   addShow(changes, surroundings);
   for (const decision of decisions) addDecision(changes, decision, surroundings);
   addResolve(changes, surroundings);
+  addUndo(changes, surroundings);
 }
 
 /** The filters by which changes are chosen. */
@@ -70,4 +72,14 @@ function addResolve(changes: Command, {json}: Surroundings): void {
     .action((ids, given) =>
       finish(async () => (await decide()).resolve(await config(), ids, {...given, ...json()})),
     );
+}
+
+function addUndo(changes: Command, {json}: Surroundings): void {
+  withChoice(
+    changes
+      .command('undo')
+      .description('take back: give up what was not sent, and hold changes that write back what was before'),
+  ).action((ids, given) =>
+    finish(async () => (await takeBack()).undo(await config(), ids, {...given, ...json()})),
+  );
 }

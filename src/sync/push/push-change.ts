@@ -27,7 +27,8 @@ import {judge, send} from './send/send.ts';
 type Rules = Awaited<ReturnType<typeof readRules>>;
 
 /** The state that the changes in hand share. */
-export interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'readings' | 'stops' | 'signal'> {
+export interface Together
+  extends Pick<PushRun, 'beginnings' | 'ends' | 'readings' | 'stops' | 'signal' | 'paused'> {
   readonly rules: Rules;
   readonly opened: OpenedAccount;
 }
@@ -36,12 +37,13 @@ export interface Together extends Pick<PushRun, 'beginnings' | 'ends' | 'reading
 export function bringTogether(
   deps: PushDeps,
   accountId: string,
-  {rules, signal}: {readonly rules: Rules; readonly signal: AbortSignal},
+  {rules, signal, paused}: Pick<Together, 'rules' | 'signal' | 'paused'>,
 ): Together {
   const stops = new StoppedKinds();
   return {
     rules,
     signal,
+    paused,
     stops,
     opened: new OpenedAccount(() => deps.openAccount(accountId), deps.clocks ?? machineClocks),
     beginnings: beginBatch(deps.pool),
@@ -67,7 +69,9 @@ export async function pushChange(deps: PushDeps, held: Held, together: Together)
 }
 
 async function carry(run: PushRun): Promise<PushEnd> {
-  const planned = await plan(run);
+  run.paused.throwIfAborted();
+  const planned = await plan({...run, signal: AbortSignal.any([run.signal, run.paused])});
+  run.paused.throwIfAborted();
   if (planned.what !== 'send') return await end(run, planned);
   const begun = await begin(run, planned);
   if (begun.what !== 'begun') return await end(run, begun);

@@ -16,6 +16,8 @@ export interface PushRun extends ChangeContext, ChangeFacts {
   readonly ends: Ends;
   /** Lists of the whole account, each read once for several changes in doubt. */
   readonly readings: SharedReadings<ShownRow[]>;
+  /** Aborts when the account is paused: what was not sent is given back, what is on its way goes on. */
+  readonly paused: AbortSignal;
   /** Kinds of values that were stopped meanwhile. */
   readonly stops: StoppedKinds;
 }

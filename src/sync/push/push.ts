@@ -2,6 +2,7 @@ import {AccessError} from '../../base/errors.ts';
 import {inSpan} from '../../base/span.ts';
 import type {ClaimedChange} from '../../warehouse/changes/claim-changes.ts';
 import {readRules} from '../../warehouse/changes/rules/write-rules.ts';
+import {watchPause} from './batch/watch-pause.ts';
 import {Claims} from './claims.ts';
 import {giveBackFailed} from './end/give-back.ts';
 import {bringTogether, pushChange} from './push-change.ts';
@@ -13,6 +14,7 @@ const inHand = 128;
 /**
  * Carries every due change of an account: changes of one record in order, changes of different records beside
  * each other. Returns when no change is due any more. Any number of processes may do it at once.
+ * Once the account is paused, changes that were not sent are given back.
  * @param signal - aborts at shutdown: no change is begun, and a change cut off while it was sent is in doubt
  */
 export async function pushAccount(
@@ -23,15 +25,19 @@ export async function pushAccount(
   const rules = await readRules(deps.pool);
   const counts = {done: 0, rejected: 0, conflict: 0, postponed: 0, inDoubt: 0};
   const stopping = new AbortController();
-  const claims = new Claims(deps, accountId, {inHand, signal: AbortSignal.any([signal, stopping.signal])});
-  const together = bringTogether(deps, accountId, {rules, signal});
+  const {paused, close} = watchPause(deps, accountId);
+  const claims = new Claims(deps, accountId, {
+    inHand,
+    signal: AbortSignal.any([signal, stopping.signal, paused]),
+  });
+  const together = bringTogether(deps, accountId, {rules, signal, paused});
   const work = async () => {
     for (let held = await claims.next(); held !== null; held = await claims.next()) {
       const {change} = held;
       const end = await inSpan('change', attributesOf(change), async (note) => {
         const reached = await pushChange(deps, held, together).catch(async (error: unknown) => {
           if (error instanceof AccessError) stopping.abort();
-          return await giveBackFailed(deps, change, {error, isShutdown: signal.aborted});
+          return await giveBackFailed(deps, change, {error, isShutdown: signal.aborted || paused.aborted});
         });
         note({'fieldmirror.outcome': reached});
         return reached;
@@ -49,6 +55,7 @@ export async function pushAccount(
     }),
   );
   const ends = await Promise.allSettled(lanes);
+  close();
   await claims.close();
   const failed = ends.find((end) => end.status === 'rejected');
   if (failed !== undefined) throw failed.reason;

@@ -11,3 +11,6 @@ export const changeOperations = ['create', 'update', 'delete'] as const;
 
 /** How a writing request ends; `not-sent`: nothing was written. */
 export const attemptOutcomes = ['done', 'refused', 'not-sent', 'in-doubt'] as const;
+
+/** The name of a transaction has room for so many characters. */
+export const longestBatch = 200;

@@ -47,8 +47,8 @@ export interface Begun {
 
 /**
  * Notes that requests are about to be sent; commit before the first byte of any of them.
- * @returns for each the attempt noted; null for a change that is no longer ours, or bears a kind of value
- *   that was stopped
+ * @returns for each the attempt noted; null for a change that is no longer ours, whose account is paused, or that bears a
+ *   kind of value that was stopped
  * @throws a violation of `onItsWay`: a create with the same content is on its way already
  */
 export async function beginSending(
@@ -81,6 +81,7 @@ export async function beginSending(
         WHERE held.change_id = wanted.change_id AND held.fence = wanted.fence
           AND state IN ('pending', CASE held.operation WHEN 'create' THEN 'pending' ELSE 'in_doubt' END)
           AND lease_until > clock_timestamp()
+          AND EXISTS (SELECT FROM sync.accounts AS account WHERE account.account_id = held.account_id AND account.state = 'active')
           AND NOT EXISTS (SELECT FROM sync.alterations AS stop
                            WHERE stop.account_id = held.account_id AND is_stop AND stop.kind = ANY (wanted.kinds))
     RETURNING held.change_id, held.fence, method, path, request, read_at)

@@ -10,7 +10,9 @@ import type {ApiPools} from '../pools.ts';
 import {resultsSchema, rowSchema, rowsSchema, storySchema} from './answers.ts';
 import {keyOf} from './authentication.ts';
 import {changesRequestSchema} from './changes/change-request.ts';
+import {addManyRoutes, type Ways} from './changes/many-routes.ts';
 import {readStory} from './changes/read-change.ts';
+import {batchName} from './changes/wanted-query.ts';
 import {writeChanges} from './changes/write-changes.ts';
 import {addFeed} from './feed/feed-route.ts';
 import {type Place, packPlace, unpackPlace} from './page-token.ts';
@@ -75,7 +77,9 @@ export function addRoutes(
   return (instance, _options, done) => {
     const app = withTypes(instance);
     const turns = new Turns('reads', readLimits);
-    addChanges(app, writes);
+    const writing = {pool: writes, turns: new Turns('writes', writeLimits)};
+    addChanges(app, writing);
+    addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing});
     addStory(app, {reads, turns});
     addFeed(app, {reads, turns, watch});
     for (const table of allTables) addList(app, {reads, turns}, table);
@@ -87,8 +91,7 @@ function withTypes(app: FastifyInstance) {
   return app.withTypeProvider<ZodTypeProvider>();
 }
 
-function addChanges(app: App, writes: pg.Pool): void {
-  const turns = new Turns('writes', writeLimits);
+function addChanges(app: App, {pool, turns}: Ways['writes']): void {
   app.route({
     method: 'POST',
     url: '/changes',
@@ -97,15 +100,19 @@ function addChanges(app: App, writes: pg.Pool): void {
       summary: 'Changes a row; or, given an array, several rows together or not at all.',
       tags: ['changes'],
       headers: z.object({'idempotency-key': idempotencyKey}),
+      querystring: z.strictObject({
+        batch: batchName.optional().describe('A name for the transaction, by which its changes are found.'),
+      }),
       body: changesRequestSchema,
       response: {200: resultsSchema, 202: resultsSchema, ...problems},
     },
     handler: async (request, reply) => {
-      const {body, headers} = request;
+      const {body, headers, query} = request;
+      const {batch = null} = query;
       const key = keyOf(request, {mustWrite: true});
       const idempotencyKey = headers['idempotency-key'] ?? null;
       const {results, isReplay} = await turns.take(key.apiKeyId, () =>
-        writeChanges(writes, {key, body, idempotencyKey}),
+        writeChanges(pool, {key, body, batch, idempotencyKey}),
       );
       const isNew = !isReplay && results.some(({state}) => state !== 'unchanged');
       const [first] = results;

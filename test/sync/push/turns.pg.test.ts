@@ -3,6 +3,7 @@
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {customers} from '../../../src/service/resources/resource.ts';
+import {pauseAccount, resumeAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;
@@ -77,4 +78,38 @@ test('a renewal that tells of a lost lease ends the request that waits, and the 
   // The limiter never lets go: only the lost lease ends the wait.
   expect(await Promise.race([one, never])).toMatchObject({postponed: 2});
   expect(listCustomers()).toEqual([]);
+});
+
+test('accounts pause stops what waits for its turn, at once and unsent; what is on its way goes on', async () => {
+  place = await openScriptedPlace();
+  await place.author(`${insert}; ${insert.replace('Ada', 'Bo')}`);
+  const noted = Promise.withResolvers<void>();
+  const {transport} = holdBack();
+  let count = 0;
+  const waiting = place.push(
+    {onStep: async (step) => void (step === 'sending-committed' && ++count === 2 && noted.resolve())},
+    transport,
+  );
+  await noted.promise;
+  await pauseAccount(place.pool, place.accountId, 'a look first');
+  // The limiter never lets go: only the pause ends the wait.
+  expect(await waiting).toMatchObject({postponed: 2});
+  expect(listCustomers()).toEqual([]);
+  expect(await place.changes('state, sends')).toEqual(Array(2).fill({state: 'pending', sends: 0}));
+  await resumeAccount(place.pool, place.accountId);
+  const onItsWay = Promise.withResolvers<void>();
+  const paused = Promise.withResolvers<void>();
+  let answered = 0;
+  await place.pass(60);
+  const going = place.push({
+    onStep: async (step) => {
+      if (step !== 'answered') return;
+      if (++answered === 2) onItsWay.resolve();
+      await paused.promise;
+    },
+  });
+  await onItsWay.promise;
+  await pauseAccount(place.pool, place.accountId, null);
+  paused.resolve();
+  expect(await going).toMatchObject({inDoubt: 0, postponed: 0, done: 2});
 });

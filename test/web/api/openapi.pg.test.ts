@@ -60,6 +60,8 @@ test('is OpenAPI 3.1, and every reference in it leads somewhere', () => {
   expect(Object.keys(document.paths).sort()).toEqual(
     [
       '/v1/changes',
+      '/v1/changes/decide',
+      '/v1/changes/undo',
       '/v1/changes/{change_id}',
       '/v1/feed',
       ...allTables.map(({name}) => `/v1/${name}`),
@@ -115,6 +117,22 @@ describe('promises what comes of', () => {
     );
     const {body} = await place.get(`/v1/changes/${change_id}`);
     expect(answerOf('/v1/changes/{change_id}', 'get', '200').parse(body)).toEqual(body);
+  });
+
+  test('listing, deciding and taking back', async () => {
+    const {change_id} = (await place.post(create)).body;
+    const listed = await place.get('/v1/changes?limit=3');
+    expect(answerOf('/v1/changes', 'get', '200').parse(listed.body)).toEqual(listed.body);
+    for (const [name, ask] of [
+      ['decide', {decision: 'hold', change_ids: [change_id, '999999']}],
+      ['undo', {change_ids: [change_id, '999999']}],
+    ] as const) {
+      const path = `/v1/changes/${name}`;
+      const request = schemaOf(document.paths[path].post.requestBody.content['application/json'].schema);
+      expect(() => request.parse(ask)).not.toThrow();
+      const {status, body} = await place.post(ask, {path});
+      expect(answerOf(path, 'post', `${status}`).parse(body)).toEqual(body);
+    }
   });
 
   test('every refusal', async () => {

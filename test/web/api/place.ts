@@ -26,6 +26,8 @@ export interface Call {
   readonly body?: unknown;
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Of a POST; /v1/changes unless told. */
+  readonly path?: string;
 }
 
 export interface Place {
@@ -103,7 +105,7 @@ export async function openPlace({lockTimeoutMs = 1_000} = {}): Promise<Place> {
     keys,
     logged,
     get: (path, options = {}) => call('GET', path, options),
-    post: (body, options = {}) => call('POST', '/v1/changes', {...options, body}),
+    post: (body, options = {}) => call('POST', options.path ?? '/v1/changes', {...options, body}),
     close: async () => {
       await api.close();
       await pools.close();

@@ -63,9 +63,19 @@ function sidesOf(
     base: change.base,
     remote: values,
     isServiceNewer: isServiceNewer({change, claimedMs}, remote, values),
-    rules,
+    rules: change.undoes === null ? rules : overwriteNothing(rules),
     together: writes.together ?? [],
   };
+}
+
+/**
+ * The rules for a change that takes others back: whatever somebody wrote at the service since is theirs, and a person decides
+ * where the rule would have overwritten it.
+ */
+function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
+  return new Map(
+    [...rules].map(([field, each]) => [field, {...each, rule: each.rule === 'service' ? 'service' : 'ask'}]),
+  );
 }
 
 /**

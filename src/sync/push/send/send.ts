@@ -16,13 +16,14 @@ type Written = Extract<WriteResult, {outcome: 'done'}>;
 
 /** Sends a request, once, when its turn has come. */
 export async function send(run: PushRun, {request, password, kinds}: Sendable): Promise<WriteResult> {
-  const {writes, account, signal} = run;
+  const {writes, account, signal, paused} = run;
   const names = {list: writes.list, item: writes.resource};
   // The request may wait long for its turn, behind others or while the process sleeps. By then another worker
   // may have sent the change again.
   const guard = {
     onTurn: () => atStep(run, 'turn'),
-    mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds),
+    mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds) && !paused.aborted,
+    leave: AbortSignal.any([signal, paused]),
   };
   const hidden = formsOfPassword(password);
   const result = await sendWrite(account.api.transport, {...request, ...guard, signal, hidden}, names);

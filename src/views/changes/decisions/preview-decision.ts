@@ -2,12 +2,11 @@
 
 import {writeNumbers} from '../../../base/memory/number-ranges.ts';
 import type {Deciding} from '../../../warehouse/changes/decisions/decide-changes.ts';
+import {mostDecided} from '../../../warehouse/changes/decisions/decide-many.ts';
 import type {DecidableChange} from '../../../warehouse/changes/reads/decidable-changes.ts';
 import {nameState} from '../change-words.ts';
 import {judgeDecision} from './judge-decision.ts';
 
-/** So many changes are decided at once. */
-export const mostDecided = 10_000;
 const fewNumbers = 5;
 
 /** Changes that have something in common. */

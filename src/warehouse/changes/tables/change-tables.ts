@@ -3,11 +3,8 @@ import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-
 import {accounts, sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
-import {attemptOutcomes, changeOperations, changeStates, openStates} from '../change-states.ts';
+import {attemptOutcomes, changeOperations, changeStates, longestBatch, openStates} from '../change-states.ts';
 import type {ChangeResult, ChangeValues} from '../change-values.ts';
-
-/** The name of a transaction has room for so many characters. */
-export const longestBatch = 200;
 
 const methods = ['POST', 'PUT', 'DELETE'] as const;
 

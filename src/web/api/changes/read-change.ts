@@ -5,7 +5,7 @@ import {type Change, changeSchema, type Story, storySchema} from '../answers.ts'
 
 // The answers say which columns they are made of.
 const {attempts: attempt, conflicts: conflict} = storySchema.shape;
-const changeColumns = listColumns(changeSchema);
+export const changeColumns = listColumns(changeSchema);
 const attemptColumns = listColumns(attempt.element);
 const conflictColumns = listColumns(conflict.element);
 

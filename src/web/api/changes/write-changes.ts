@@ -19,6 +19,8 @@ export interface ChangesRequest {
   readonly key: AccountKey;
   /** One, or an array. */
   readonly body: ChangeRequest | readonly ChangeRequest[];
+  /** The name of the transaction; null for none. */
+  readonly batch: string | null;
   /** The caller's own name for the request: the same request again has no effect of its own. */
   readonly idempotencyKey: string | null;
 }
@@ -31,13 +33,14 @@ export interface ChangesRequest {
  */
 export async function writeChanges(
   pool: pg.Pool,
-  {key, body, idempotencyKey}: ChangesRequest,
+  {key, body, batch, idempotencyKey}: ChangesRequest,
 ): Promise<{readonly results: readonly Result[]; readonly isReplay: boolean}> {
   return await inTransaction(pool, async (client) => {
     // The HTTP API is an author like any other, whichever author used the connection before.
     await client.query(
-      `SELECT set_config('fieldmirror.writer', '', true), set_config('application_name', $1, true)`,
-      [`http: ${key.name}`],
+      `SELECT set_config('fieldmirror.writer', '', true), set_config('application_name', $1, true),
+              set_config('fieldmirror.batch', $2, true)`,
+      [`http: ${key.name}`, batch ?? ''],
     );
     const {accountId} = key;
     const request = idempotencyKey === null ? null : {accountId, idempotencyKey, bodyHash: hashBody(body)};

@@ -127,3 +127,15 @@ describe('a field that both sides changed', () => {
     });
   });
 });
+
+describe('a change that takes others back', () => {
+  test.each([
+    ['warehouse', {what: 'conflict', reason: 'changed on both sides: fax'}],
+    ['newest', {what: 'conflict', reason: 'changed on both sides: fax'}],
+    ['ask', {what: 'conflict', reason: 'changed on both sides: fax'}],
+    ['service', {conflicts: [{winner: 'service'}]}],
+  ] as const)('overwrites nothing that was written at the service since, by the rule %s', (rule, plan) => {
+    const undoing = factsOf({undoes: ['60']}, {rules: {fax: rule}});
+    expect(decideUpdate(undoing, known(), remoteOf(undoing, withFax('555-0122')))).toMatchObject(plan);
+  });
+});

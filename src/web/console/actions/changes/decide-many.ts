@@ -1,13 +1,9 @@
 import {z} from 'zod';
 import {UsageError} from '../../../../base/errors.ts';
 import {readNumbers, writeNumbers} from '../../../../base/memory/number-ranges.ts';
-import {
-  decideMany as decide,
-  listRefusals,
-  tellMany,
-} from '../../../../views/changes/decisions/decide-many.ts';
-import {mostDecided} from '../../../../views/changes/decisions/preview-decision.ts';
+import {listRefusals, tellMany} from '../../../../views/changes/decisions/decided-words.ts';
 import {formatNumber} from '../../../../views/format.ts';
+import {decideMany as decide, mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
 import {readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {defineAction} from '../../action.ts';
 import {findChoice} from './choices.ts';

@@ -2,10 +2,10 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {
   type ChangeGroup,
   type DecisionPreview,
-  mostDecided,
   previewDecision,
 } from '../../../../views/changes/decisions/preview-decision.ts';
 import {formatNumber} from '../../../../views/format.ts';
+import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
 import {listDecidable, readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {type Choice, choices, findChoice} from '../../actions/changes/choices.ts';
 import {drawForm} from '../../draw/form.ts';

@@ -1,34 +1,9 @@
-// One decision about many changes, and what it came to in words.
+// What a decision about many changes came to, in words.
 
-import type pg from 'pg';
-import {
-  type DecidedChange,
-  type Deciding,
-  decideChanges,
-} from '../../../warehouse/changes/decisions/decide-changes.ts';
+import type {DecidedChange} from '../../../warehouse/changes/decisions/decide-changes.ts';
 import {formatNumber} from '../../format.ts';
 import {nameState} from '../change-words.ts';
 import {type ChangeGroup, groupChanges} from './preview-decision.ts';
-
-/** Changes that one statement decides: it ends long before the deadline of a statement. */
-const atOnce = 1_000;
-
-/**
- * Decides many changes alike, each by itself. What is given up is given up from its end.
- * @param changeIds - ascending
- * @returns ascending
- */
-export async function decideMany(
-  db: pg.Pool | pg.ClientBase,
-  changeIds: readonly string[],
-  deciding: Deciding,
-): Promise<DecidedChange[]> {
-  const ids = deciding.verb === 'cancel' ? changeIds.toReversed() : changeIds;
-  const decided: DecidedChange[] = [];
-  for (let at = 0; at < ids.length; at += atOnce)
-    decided.push(...(await decideChanges(db, ids.slice(at, at + atOnce), deciding)));
-  return decided.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId)));
-}
 
 /** Refusals without the number of the change before each, so that those that say the same are one group. */
 export function listRefusals(

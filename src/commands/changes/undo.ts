@@ -1,0 +1,97 @@
+// The verb `changes undo`: takes back what was written and should not have been. What it makes is held.
+
+import type {Config} from '../../base/config.ts';
+import {UsageError} from '../../base/errors.ts';
+import {maskChange, nameChange} from '../../views/changes/change-words.ts';
+import {tellGroup} from '../../views/changes/decisions/decided-words.ts';
+import {previewUndo, type Undo, type UndoPreview, undoMany} from '../../views/changes/decisions/undo-many.ts';
+import {formatNumber} from '../../views/format.ts';
+import {mostDecided} from '../../warehouse/changes/decisions/decide-many.ts';
+import {nameUndo} from '../../warehouse/changes/decisions/undo-changes.ts';
+import {listUndoable} from '../../warehouse/changes/reads/decidable-changes.ts';
+import {inTransaction} from '../../warehouse/postgres/database.ts';
+import {print} from '../terminal/report.ts';
+import {wrap} from '../terminal/wrap.ts';
+import {type Warehouse, withWarehouse} from '../warehouse.ts';
+import {type Choosing, isFiltered, readFilters} from './choose-changes.ts';
+import {drawPlan} from './draw-change.ts';
+
+export interface UndoOptions extends Choosing {
+  readonly dryRun?: boolean;
+  readonly json: boolean;
+}
+
+/**
+ * Takes changes back: those not sent are given up, those done get held changes of their own.
+ * @returns the exit code: 1 where something was left
+ * @throws {UsageError} neither numbers nor filters, or more than can be taken back at once
+ */
+export async function undo(config: Config, ids: readonly string[], options: UndoOptions): Promise<number> {
+  isFiltered('undo', ids, options);
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool} = warehouse;
+    const chosen = await choose(warehouse, ids, options);
+    const batch = nameUndo(options.batch ?? null, new Date());
+    const done =
+      options.dryRun === true
+        ? await previewUndo(pool, chosen, batch)
+        : await inTransaction(pool, async (client) => await undoMany(client, chosen, batch));
+    const json = {...done, made: done.made.map(maskChange)};
+    print(options.json, {json, text: draw(done, chosen.length)});
+    return done.left.length === 0 ? 0 : 1;
+  });
+}
+
+async function choose(warehouse: Warehouse, ids: readonly string[], options: UndoOptions): Promise<string[]> {
+  const wrong = ids.find((id) => !/^[1-9]\d{0,17}$/.test(id));
+  if (wrong !== undefined)
+    throw new UsageError(`no change "${wrong}"; fieldmirror changes list shows what there is`);
+  const found =
+    ids.length > 0
+      ? [...new Set(ids)].toSorted((one, other) => Number(BigInt(one) - BigInt(other)))
+      : await listUndoable(warehouse.pool, await readFilters(warehouse, options), mostDecided + 1);
+  if (found.length > mostDecided)
+    throw new UsageError(
+      `changes undo: expected at most ${formatNumber(mostDecided)} changes at once, got more: narrow the filter, for example by --table or --since`,
+    );
+  return found;
+}
+
+function draw(undo: Undo | UndoPreview, count: number): string {
+  if (count === 0) return 'no change that could be taken back matches';
+  const requests = 'requests' in undo ? undo.requests : null;
+  const isPreview = requests !== null;
+  return [
+    ...tellDone(undo, isPreview),
+    ...(undo.left.length === 0 ? [] : ['Left, and why:']),
+    ...undo.left.map((group) => wrap(`  ${formatNumber(group.count)}  ${tellGroup(group)}`)),
+    ...undo.made.flatMap((change, at) => {
+      const request = requests?.[at];
+      return request === undefined
+        ? []
+        : ['', `${nameChange(change)}:`, ...drawPlan(request).map((line) => `  ${line}`)];
+    }),
+    ...(isPreview ? ['', 'nothing was done'] : []),
+  ].join('\n');
+}
+
+function tellDone({cancelledCount, undoneCount, made, batch}: Undo, isPreview: boolean): string[] {
+  const will = isPreview ? 'would be' : 'are';
+  const were = (count: number) => (count === 1 ? '1 change' : `${formatNumber(count)} changes`);
+  const lines = [];
+  if (cancelledCount > 0) lines.push(`${were(cancelledCount)}, not sent yet: ${will} given up`);
+  if (undoneCount > 0)
+    lines.push(`${were(undoneCount)}, done: ${will} taken back by ${were(made.length)}, held until released`);
+  if (undoneCount > 0 && !isPreview)
+    lines.push(
+      '  fieldmirror push --dry-run                   shows the requests',
+      `  fieldmirror changes release --batch ${quote(batch)}`,
+    );
+  if (lines.length === 0) lines.push(`nothing ${isPreview ? 'would be' : 'was'} taken back`);
+  return lines;
+}
+
+/** A name as a shell takes it. */
+function quote(name: string): string {
+  return `'${name.replaceAll("'", `'\\''`)}'`;
+}

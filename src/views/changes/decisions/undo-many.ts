@@ -1,0 +1,71 @@
+// Many changes taken back, or a look at what that would do: the same statements, rolled back.
+
+import type pg from 'pg';
+import {type Account, listAccounts} from '../../../warehouse/accounts/accounts.ts';
+import type {Change} from '../../../warehouse/changes/change.ts';
+import {type UndoneChange, undoChanges} from '../../../warehouse/changes/decisions/undo-changes.ts';
+import {readChanges} from '../../../warehouse/changes/reads/change-log.ts';
+import {inTransaction} from '../../../warehouse/postgres/database.ts';
+import {type PlannedRequest, planRequests, type Unplannable} from '../change-request.ts';
+import {listRefusals} from './decided-words.ts';
+import {type ChangeGroup, groupChanges} from './preview-decision.ts';
+
+export interface Undo {
+  /** The name of the changes that were made, by which they are released. */
+  readonly batch: string;
+  readonly cancelledCount: number;
+  /** Changes that are taken back by changes of their own. */
+  readonly undoneCount: number;
+  /** The changes made, all of them held. */
+  readonly made: readonly Change[];
+  /** What was left of how many changes, and why. */
+  readonly left: readonly ChangeGroup[];
+  readonly changes: readonly UndoneChange[];
+}
+
+export interface UndoPreview extends Undo {
+  /** The request of each change that would be made. */
+  readonly requests: readonly (PlannedRequest | Unplannable)[];
+}
+
+const rolledBack = new Error('a preview is rolled back');
+
+/** Takes changes back in the caller's transaction: all of it is there, or none. @param changeIds - ascending */
+export async function undoMany(
+  client: pg.ClientBase,
+  changeIds: readonly string[],
+  batch: string,
+): Promise<Undo> {
+  const changes = await undoChanges(client, changeIds, batch);
+  const made = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
+  const held = [...(await readChanges(client, made)).values()].filter(({state}) => state === 'held');
+  return {
+    batch,
+    cancelledCount: changes.filter(({outcome}) => outcome === 'cancelled').length,
+    undoneCount: changes.filter(({outcome}) => outcome === 'held').length,
+    made: held.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId))),
+    left: groupChanges(listRefusals(changes)),
+    changes,
+  };
+}
+
+/** What `undoMany` would do, with the requests of the changes that it would make. Rows are locked for as long as it takes. */
+export async function previewUndo(
+  pool: pg.Pool,
+  changeIds: readonly string[],
+  batch: string,
+): Promise<UndoPreview> {
+  const accounts: readonly Account[] = await listAccounts(pool);
+  let preview: UndoPreview | null = null;
+  try {
+    await inTransaction(pool, async (client) => {
+      const undo = await undoMany(client, changeIds, batch);
+      preview = {...undo, requests: await planRequests(client, undo.made, accounts)};
+      throw rolledBack;
+    });
+  } catch (error) {
+    if (error !== rolledBack || preview === null) throw error;
+    return preview;
+  }
+  throw rolledBack;
+}

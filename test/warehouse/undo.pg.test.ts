@@ -1,0 +1,271 @@
+// Changes taken back: what was not sent is given up, what is done gets a held change that writes what was before.
+
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
+
+let world: CaptureWorld;
+let rowId: string;
+beforeAll(async () => {
+  world = await openCaptureWorld();
+});
+afterAll(() => world?.close());
+beforeEach(async () => {
+  await world.empty();
+  rowId = await world.sent('customers', {customer_number: '3', name: 'a', fax: '1'});
+});
+
+const set = (assignment: string) =>
+  world.author(`UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}`);
+const ids = async () => (await world.changes('change_id')).map(({change_id}) => String(change_id));
+/** Ends every open change as a worker does when the service has taken it. */
+async function finish(result: object | null = null): Promise<void> {
+  await world.author(
+    `UPDATE sync.changes SET state = 'done', settled_at = now(), waits_for = NULL, number = coalesce(number, 70 + change_id), result = $1
+      WHERE is_open`,
+    [result === null ? null : JSON.stringify(result)],
+  );
+  for (const table of ['customers', 'jobs', 'job_notes', 'tasks', 'job_employees'])
+    await world.sweep(`UPDATE warehouse.${table} SET _hash = '\\x01', _sweep_id = 2 WHERE _pending`);
+}
+const undo = (changes: readonly string[], batch = 'undo') =>
+  world.author(
+    'SELECT change_id, outcome, undo_id, fields, refusal FROM sync.undo_changes($1, $2) ORDER BY change_id',
+    [changes, batch],
+  );
+const made = () =>
+  world.author(
+    `SELECT operation, fields, base, state, batch, undoes, requested_by = session_user AS own FROM sync.changes WHERE undoes IS NOT NULL ORDER BY change_id`,
+  );
+
+describe('an update', () => {
+  test('that is done is taken back by a held change, made from its base; the next statement is sent as ever', async () => {
+    await set(`name = 'b', fax = '2'`);
+    await finish();
+    const [id] = await ids();
+    const [undone] = await undo([id ?? '']);
+    expect(undone).toMatchObject({outcome: 'held', fields: ['fax', 'name'], refusal: null});
+    expect(await made()).toEqual([
+      {
+        ...{operation: 'update', fields: {name: 'a', fax: '1'}, base: {name: 'b', fax: '2'}},
+        ...{state: 'held', batch: 'undo', undoes: [id], own: true},
+      },
+    ]);
+    expect(await world.row('customers', rowId, 'name, fax')).toEqual({name: 'a', fax: '1'});
+    await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
+    expect((await world.changes('state, batch, undoes')).at(-1)).toEqual({
+      ...{state: 'pending', batch: null, undoes: null},
+    });
+  });
+
+  test('that was not sent is given up', async () => {
+    await set(`name = 'b'`);
+    const [undone] = await undo(await ids());
+    expect(undone).toMatchObject({outcome: 'cancelled', undo_id: null, refusal: null});
+    expect(await world.changes('state, reason')).toEqual([
+      {state: 'cancelled', reason: expect.stringMatching(/^taken back by /)},
+    ]);
+    expect(await world.row('customers', rowId, 'name, _pending')).toEqual({name: 'a', _pending: null});
+  });
+
+  test('of a row that was changed twice goes back to before the first', async () => {
+    await set(`name = 'b'`);
+    await finish();
+    await set(`name = 'c', fax = '2'`);
+    await finish();
+    const all = await ids();
+    await undo(all);
+    expect(await made()).toMatchObject([
+      {fields: {name: 'a', fax: '1'}, base: {name: 'c', fax: '2'}, undoes: all.toReversed()},
+    ]);
+  });
+
+  test('leaves the fields that somebody changed since, here or at the service, and tells them', async () => {
+    await set(`name = 'b', fax = '2', email_address = 'x@example.com'`);
+    await finish();
+    const [id] = await ids();
+    await world.sweep(`UPDATE warehouse.customers SET fax = '9'`);
+    await set(`email_address = 'y@example.com'`);
+    const [undone] = await undo([id ?? '']);
+    expect(undone).toMatchObject({
+      ...{
+        outcome: 'held',
+        fields: ['name'],
+        refusal: `change ${id}: email_address: changed since; fax: changed since`,
+      },
+    });
+    expect(await world.row('customers', rowId, 'name, fax, email_address')).toEqual({
+      ...{name: 'a', fax: '9', email_address: 'y@example.com'},
+    });
+  });
+
+  test('of an address is taken back as a whole or not at all', async () => {
+    await set(`service_city = 'Rome'`);
+    await finish();
+    const [id] = await ids();
+    await world.sweep(`UPDATE warehouse.customers SET service_zip_code = '00100'`);
+    expect(await undo([id ?? ''])).toMatchObject([
+      {outcome: null, refusal: `change ${id}: service_city: changed since`},
+    ]);
+    await world.sweep(`UPDATE warehouse.customers SET service_zip_code = NULL`);
+    expect(await undo([id ?? ''])).toMatchObject([{outcome: 'held', fields: ['service_city']}]);
+  });
+
+  test('knows a value as the service gave it back, and leaves what the service held before it', async () => {
+    await set(`name = 'b ', fax = '2'`);
+    await finish({tidied: {name: {sent: 'b ', got: 'b'}}, unsent: ['fax']});
+    const [id] = await ids();
+    await world.sweep(`UPDATE warehouse.customers SET name = 'b'`);
+    expect(await undo([id ?? ''])).toMatchObject([
+      {fields: ['name'], refusal: `change ${id}: fax: the service held it before this change`},
+    ]);
+  });
+
+  test('of assigned employees gives a job those that it had', async () => {
+    const job = await world.sent('jobs', {job_number: '8', customer_number: '3', name: 'j'});
+    for (const id of ['1', '2'])
+      await world.sent('job_employees', {job_number: '8', parent_row_id: job, employee_id: id});
+    await world.author(`BEGIN; DELETE FROM warehouse.job_employees WHERE employee_id = 1;
+      INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (8, 5); COMMIT`);
+    await finish();
+    await world.sweep(`DELETE FROM warehouse.job_employees WHERE _deleted_at IS NOT NULL`);
+    await undo(await ids());
+    expect(await made()).toMatchObject([{fields: {employee_ids: ['1', '2']}, state: 'held'}]);
+    expect(
+      await world.author(
+        `SELECT employee_id FROM warehouse.job_employees WHERE _deleted_at IS NULL ORDER BY 1`,
+      ),
+    ).toEqual([{employee_id: '1'}, {employee_id: '2'}]);
+  });
+
+  test.each([
+    [
+      `state = 'sending', sends = 1, sent_at = now(), lease_until = now() + interval '1 h'`,
+      'it is on its way',
+    ],
+    [`lease_until = now() + interval '1 h'`, 'it is on its way'],
+    [`state = 'cancelled', reason = 'no', settled_at = now()`, 'it was given up'],
+  ])('is left where %s', async (values, why) => {
+    await set(`name = 'b'`);
+    await world.author(`UPDATE sync.changes SET ${values}`);
+    const [id] = await ids();
+    expect(await undo([id ?? ''])).toMatchObject([
+      {outcome: null, undo_id: null, refusal: expect.stringContaining(`change ${id}: ${why}`)},
+    ]);
+  });
+
+  test('is taken back once', async () => {
+    await set(`name = 'b'`);
+    await finish();
+    const [id] = await ids();
+    await undo([id ?? '']);
+    expect(await undo([id ?? ''])).toMatchObject([
+      {outcome: null, refusal: `change ${id}: another change takes it back already`},
+    ]);
+    expect(await undo(['999999'])).toMatchObject([{refusal: 'change 999999: there is none of that number'}]);
+  });
+});
+
+describe('a create', () => {
+  test('is taken back by a delete, with what was made on it', async () => {
+    await world.author(`WITH job AS (INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'x') RETURNING row_id)
+                        INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'n' FROM job`);
+    await finish();
+    await world.sweep(`UPDATE warehouse.jobs SET job_number = 71`);
+    await world.sweep(`UPDATE warehouse.job_notes SET job_number = 71, id = 72`);
+    expect((await undo(await ids())).map(({outcome, refusal}) => ({outcome, refusal}))).toEqual(
+      Array(2).fill({outcome: 'held', refusal: null}),
+    );
+    expect((await made()).map(({operation, state}) => [operation, state])).toEqual(
+      Array(2).fill(['delete', 'held']),
+    );
+  });
+
+  test('that others have built on is left', async () => {
+    await world.author(`INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'x')`);
+    await finish();
+    const [job] = await world.sweep(
+      `UPDATE warehouse.jobs SET job_number = (SELECT number FROM sync.changes) RETURNING job_number`,
+    );
+    await world.sent('job_notes', {job_number: job?.job_number, id: '5', note: 'theirs'});
+    const [id] = await ids();
+    expect(await undo([id ?? ''])).toMatchObject([
+      {outcome: null, refusal: `change ${id}: 1 of the job_notes hang on its record`},
+    ]);
+  });
+
+  test('that somebody changed since is left', async () => {
+    await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
+    await finish();
+    const [id] = await ids();
+    await world.sweep(`UPDATE warehouse.tasks SET id = 71, name = 'theirs'`);
+    expect(await undo([id ?? ''])).toMatchObject([
+      {outcome: null, refusal: `change ${id}: name changed since`},
+    ]);
+  });
+
+  test('of a record that the service cannot delete says so', async () => {
+    await world.sent('jobs', {job_number: '8', customer_number: '3', name: 'j'});
+    await world.author(
+      `INSERT INTO warehouse.job_charges (job_number, item_id, quantity, price_per_unit) VALUES (8, 5, 1, 2)`,
+    );
+    await finish();
+    const [id] = await ids();
+    expect(await undo([id ?? ''])).toMatchObject([
+      {
+        outcome: null,
+        refusal: expect.stringContaining(`change ${id}: the service cannot delete one of the job_charges`),
+      },
+    ]);
+  });
+
+  test('that was not sent goes, unless a change of somebody else waits for it', async () => {
+    await world.author(`INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'x')`);
+    await world.author(
+      `INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'n' FROM warehouse.jobs`,
+    );
+    const [job = '', note = ''] = await ids();
+    expect(await undo([job])).toMatchObject([
+      {outcome: null, refusal: `change ${job}: another change waits for its record`},
+    ]);
+    expect(await undo([job, note])).toMatchObject([{outcome: 'cancelled'}, {outcome: 'cancelled'}]);
+    expect(await world.author('SELECT row_id FROM warehouse.jobs')).toEqual([]);
+  });
+});
+
+test('a delete that is done says that the record does not come back', async () => {
+  await world.author('DELETE FROM warehouse.customers');
+  await finish();
+  const [id] = await ids();
+  expect(await undo([id ?? ''])).toMatchObject([
+    {outcome: null, refusal: expect.stringContaining('a record that was deleted does not come back')},
+  ]);
+});
+
+test('undo is within the rights of the role that asks', async () => {
+  await set(`name = 'b'`);
+  await finish();
+  const [id] = await ids();
+  const client = await world.pool.connect();
+  try {
+    await client.query(
+      `BEGIN; CREATE ROLE erp_of_undo IN ROLE fieldmirror_author; SET LOCAL ROLE erp_of_undo`,
+    );
+    const {rows} = await client.query('SELECT outcome, refusal FROM sync.undo_changes($1)', [[id]]);
+    expect(rows).toEqual([{outcome: 'held', refusal: null}]);
+    await client.query('ROLLBACK');
+    await client.query(
+      `BEGIN; CREATE ROLE reader_of_undo IN ROLE fieldmirror_reader; SET LOCAL ROLE reader_of_undo`,
+    );
+    await expect(client.query('SELECT outcome FROM sync.undo_changes($1)', [[id]])).rejects.toThrow(
+      'permission denied',
+    );
+    await client.query('ROLLBACK');
+    await client.query(`BEGIN; INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC');
+      CREATE ROLE erp_of_other IN ROLE fieldmirror_author; SELECT sync.grant_account('erp_of_other', 'other'); SET LOCAL ROLE erp_of_other`);
+    const foreign = await client.query('SELECT outcome, refusal FROM sync.undo_changes($1)', [[id]]);
+    expect(foreign.rows).toEqual([{outcome: null, refusal: `change ${id}: there is none of that number`}]);
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+});
