@@ -1,6 +1,6 @@
 // Thirty days of ten accounts in which nothing happens, played within a minute. One sweep of each stream on every fifth day is made
 // by the engine, against a service; the others are rows that go through the same states. What a day has noted is dated back to
-// it, and pruned as a worker of that day would have. LONG=1 plays as many sweeps as the usual schedules make.
+// it, and pruned as a worker of that day would have.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {prune} from '../../../src/sync/prune/prune.ts';
@@ -11,9 +11,9 @@ import {readDatabaseBytes} from '../../../src/warehouse/health/sizes.ts';
 import {type ManyAccounts, openManyAccounts, streams} from '../../jobs/many-accounts.ts';
 
 const days = 30;
-/** The usual schedules of an account make a thousand sweeps a day; 24 are one an hour. */
+/** The usual schedules make so many sweeps a day and stream; played is one an hour. */
 const usual = 270;
-const perStream = process.env.LONG === '1' ? usual : 24;
+const perStream = 24;
 /** The engine sweeps each stream on every such day. */
 const sweptEvery = 5;
 const megabyte = 1e6;
