@@ -64,6 +64,14 @@ const done = [
   {operation: 'create', state: 'done'},
 ];
 
+const feedEnd = async (url: string): Promise<string> =>
+  await withClient(
+    url,
+    async (client) => (await client.query('SELECT sync.feed_end() AS cursor')).rows[0].cursor,
+  );
+const follow = async (url: string, cursor: string): Promise<unknown[]> =>
+  await withClient(url, async (client) => (await client.query('SELECT * FROM sync.feed($1)', [cursor])).rows);
+
 test('a restored copy sends nothing beside its original, says so everywhere, and works once it is told to', {
   timeout: 240_000,
 }, async () => {
@@ -81,6 +89,7 @@ test('a restored copy sends nothing beside its original, says so everywhere, and
   );
   const env = {...place.env, DATABASE_URL: copy.url};
   const suspected = /may be a copy: workers began in another database/;
+  const cursor = await feedEnd(copy.url);
   asked.length = 0;
 
   for (const verb of [['sync'], ['push'], ['start', '--once']]) {
@@ -122,6 +131,7 @@ test('a restored copy sends nothing beside its original, says so everywhere, and
     });
     const claimed = await typeInto(['installation', 'claim'], nameOf(copy.url), env);
     expect(claimed).toMatchObject({code: 0, stdout: expect.stringMatching(/1 create is held.*: 2$/m)});
+    await expect(follow(copy.url, cursor)).rejects.toThrow(/expected one of this warehouse/);
     const resting = [done[0], {operation: 'create', state: 'held'}];
     await expect.poll(() => statesOf(copy.url), {timeout: 30_000}).toEqual(resting);
     expect(asked.filter((request) => !request.startsWith('GET'))).toEqual([]);
@@ -146,8 +156,10 @@ test('a database that was moved while nothing worked sends its creates, too', {
     (moved) => moved.drop(),
   );
   const env = {...place.env, DATABASE_URL: copy.url};
+  const cursor = await feedEnd(copy.url);
   const claimed = await typeInto(['installation', 'claim', '--moved'], nameOf(copy.url), env);
   expect(claimed).toMatchObject({code: 0, stdout: expect.not.stringMatching(/held/)});
+  expect(await follow(copy.url, cursor)).toBeDefined();
   expect(await runCommand(['push'], env)).toMatchObject({code: 0});
   expect(await statesOf(copy.url)).toEqual([{operation: 'create', state: 'done'}]);
 });

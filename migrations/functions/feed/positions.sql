@@ -69,6 +69,13 @@ CREATE OR REPLACE FUNCTION sync.feed_end() RETURNS text LANGUAGE sql STABLE SECU
 $$;
 COMMENT ON FUNCTION sync.feed_end IS 'The cursor at the end of the feed, as it is now: from there on sync.feed tells what comes.';
 
+-- Gives the feed another name. A database that goes on from a copy gives positions again that another one has given to other
+-- entries: whoever reads with a cursor of before is told to begin again, instead of missing them.
+CREATE OR REPLACE FUNCTION sync.renew_feed() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  UPDATE sync.feed_state SET feed_id = DEFAULT
+$$;
+COMMENT ON FUNCTION sync.renew_feed IS 'Gives the feed another name, so that each cursor of before is refused.';
+
 -- The position of a cursor. SQLSTATE FM410: what the cursor asks for is not there, and its reader has to begin again.
 CREATE OR REPLACE FUNCTION sync.feed_position(cursor text) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

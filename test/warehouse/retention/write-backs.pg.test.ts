@@ -30,8 +30,13 @@ async function edit(number: number, fields: string): Promise<void> {
   expect(await push()).toMatchObject({done: 1});
 }
 
-/** Two hours pass in the history of a customer that is over. */
+/** Two hours pass in the history of a customer that is over; the feed no longer names it. */
 async function age(): Promise<void> {
+  await world.pool.query('DELETE FROM sync.feed_entries');
+  await ageHistory();
+}
+
+async function ageHistory(): Promise<void> {
   await world.pool.query(
     `UPDATE history.edits SET at = at - interval '2 hours' WHERE (row_id, at) IN (SELECT row_id, _changed_at FROM history.past_customers);
      UPDATE history.past_customers SET valid_to = valid_to - interval '2 hours', _changed_at = _changed_at - interval '2 hours'`,
@@ -89,8 +94,17 @@ test('what was read back with another value than the author wrote stays two vers
   expect(await pruneNow()).toEqual([]);
 });
 
+test('a version that an entry of the feed names waits until the entry is no longer kept', async () => {
+  for (const fax of ['555-0108', '555-0109']) await edit(4, `fax = '${fax}'`);
+  await ageHistory();
+  expect(await pruneNow()).toEqual([]);
+  await world.pool.query('DELETE FROM sync.feed_entries');
+  expect(await pruneNow()).toEqual([{kind: 'joined_versions', count: 1}]);
+});
+
 test('a version that was replaced a moment ago waits', async () => {
   await edit(3, `fax = '555-0106'`);
   await edit(3, `fax = '555-0107'`);
+  await world.pool.query('DELETE FROM sync.feed_entries');
   expect(await pruneNow()).toEqual([]);
 });

@@ -83,8 +83,9 @@ export interface Claimed {
 
 /**
  * Makes this database the one that works for the accounts. Creates that are pending may have been sent by the other database since:
- * they are held for a person. All other changes are compared with the service's present values before anything is sent.
- * @param holdsCreates - false where nothing has been sent since the copy was made
+ * they are held for a person. All other changes are compared with the service's present values before anything is sent. Readers
+ * of the feed begin again, for the other database may have told them what this one does not hold.
+ * @param holdsCreates - false where the other database did nothing since the copy was made: the feed goes on, too
  */
 export async function claimInstallation(
   pool: pg.Pool,
@@ -96,6 +97,7 @@ export async function claimInstallation(
       [holdsCreates],
     );
     for (const {held} of rows) await client.query('SELECT sync.hold_change($1)', [held]);
+    if (holdsCreates) await client.query('SELECT sync.renew_feed()');
     await client.query(
       `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names)
        VALUES (${systemIdentifier}, ${databaseOid}, pg_postmaster_start_time(), ARRAY[$1])

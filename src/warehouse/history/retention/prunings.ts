@@ -49,6 +49,8 @@ export async function pruneBatch(
 
 /** A transaction that has run for longer may still write a version with an older moment; its pair stays as it is. */
 const joinedAfter = "interval '1 hour'";
+/** An entry of the feed names the versions before and after it: until its days are over, they stay apart. */
+const namedFrom = `(SELECT at - interval '1 day' FROM sync.feed_entries ORDER BY entry_id LIMIT 1)`;
 
 /**
  * Joins one batch of versions of write-backs, and keeps the pruning ours for longer. When nothing is left to join, that is noted.
@@ -57,7 +59,7 @@ const joinedAfter = "interval '1 hour'";
 export async function joinBatch(db: Queryable, {fence}: Pruning, most: number): Promise<number | null> {
   const {rows} = await db.query<{joined: number}>(
     `WITH ours AS (
-       SELECT joined_to, now() - ${joinedAfter} AS until FROM sync.prunings WHERE fence = $1 AND lease_until IS NOT NULL FOR UPDATE
+       SELECT joined_to, least(now() - ${joinedAfter}, ${namedFrom}) AS until FROM sync.prunings WHERE fence = $1 AND lease_until IS NOT NULL FOR UPDATE
      ), done AS MATERIALIZED (
        SELECT until, sync.join_versions(joined_to, until, $2) AS joined FROM ours
      )
