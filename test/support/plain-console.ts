@@ -1,7 +1,7 @@
 import type {ConsoleOptions} from '../../src/web/console/serve/console-deps.ts';
 
 /** A console on this machine, which asks nothing but the warehouse. */
-export function plainConsole(directUrl: string): ConsoleOptions {
+export function plainConsole(directUrl = 'postgres://127.0.0.1/warehouse'): ConsoleOptions {
   const refuse = async () => {
     throw new Error('this test asks no service');
   };

@@ -12,7 +12,7 @@ let place: Place;
 beforeAll(async () => {
   place = await openPlace({
     doings: {
-      ...plainConsole('').doings,
+      ...plainConsole().doings,
       checkAccount: async (name) => `good ${name}: answers`,
       tryAccount: async (given) => {
         tried.push(given);

@@ -19,7 +19,7 @@ beforeAll(async () => {
   let pool: pg.Pool | null = null;
   place = await openPlace({
     doings: {
-      ...plainConsole('').doings,
+      ...plainConsole().doings,
       planRule: async (rule) => planFilledRule(config, rule),
       testRule: async (name) => {
         if (pool === null) throw new Error('asked before the place was open');

@@ -9,7 +9,7 @@ import {type ChangesPlace, openPlace} from './changes-place.ts';
 export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
   const place = await openPlace({
     doings: {
-      ...plainConsole('').doings,
+      ...plainConsole().doings,
       checkAccount: async (name) => `good ${name}: answers`,
       tryAccount: async ({name, url, timeZone}) => ({
         keep: (db) => upsertAccount(db, {name, apiUrl: url ?? '', timeZone: timeZone ?? 'UTC'}),

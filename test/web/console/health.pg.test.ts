@@ -19,7 +19,7 @@ beforeAll(async () => {
   });
   place = await openPlace({
     doings: {
-      ...plainConsole('').doings,
+      ...plainConsole().doings,
       examine: async () => [{what: 'alerts', state: 'warning', found: 'messages do not arrive'}],
       listSettings: async () => {
         const pool = openPool(url, {max: 1, applicationName: 'test'});
