@@ -1,19 +1,14 @@
 -- Statistics of the tables that have none: Postgres gathers them within a minute or so after a table was first filled, and never
--- where it is stopped before. Till then an answer as of a past moment may take minutes. Small tables do without. Columns that an
--- index has are what plans are made by, and cost a tenth of all: Postgres still gathers the rest in its own time, since a list of
--- columns leaves its count of changes as it was.
+-- where it is stopped before. Till then an answer as of a past moment may take minutes. Small tables do without.
 CREATE OR REPLACE FUNCTION sync.gather_statistics() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   place text;
 BEGIN
   FOR place IN
-    SELECT format('%I.%I (%s)', space.nspname, held.relname, string_agg(DISTINCT quote_ident(part.attname), ', '))
+    SELECT format('%I.%I', space.nspname, held.relname)
       FROM pg_class AS held JOIN pg_namespace AS space ON space.oid = held.relnamespace
-      JOIN pg_index AS known ON known.indrelid = held.oid
-      JOIN pg_attribute AS part ON part.attrelid = held.oid AND part.attnum = ANY (known.indkey)
      WHERE space.nspname IN ('warehouse', 'history', 'mart') AND held.relkind = 'r' AND held.reltuples < 0 AND pg_relation_size(held.oid) >= 65536
-     GROUP BY held.oid, space.nspname, held.relname
      ORDER BY held.oid
   LOOP
     EXECUTE 'ANALYZE ' || place;
