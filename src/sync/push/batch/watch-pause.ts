@@ -28,7 +28,7 @@ export function watchPause(
     } catch (error) {
       // The run meets a database that is away by itself.
       log.debug(
-        {event: 'push.look', reason: String(error)},
+        {event: 'push.pause_unread', reason: String(error)},
         'whether the account is paused could not be read',
       );
     } finally {
