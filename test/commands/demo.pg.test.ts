@@ -44,11 +44,19 @@ describe('the past of the demo', () => {
     const seen = await read<{night: string; at: string}>(
       `SELECT DISTINCT ((now() AT TIME ZONE 'America/New_York')::date - local::date) AS night, to_char(local, 'HH24:MI') AS at
          FROM sync.sweeps CROSS JOIN LATERAL (VALUES (started_at AT TIME ZONE 'America/New_York')) AS held (local)
-        WHERE requested_by = 'schedule' ORDER BY 1`,
+        WHERE requested_by = 'schedule' AND stream <> 'employees' ORDER BY 1`,
     );
     const [first, ...others] = seen.toReversed();
     expect(first).toMatchObject({night: nights});
     expect(others).toEqual([2, 1, 0].map((night) => ({night, at: '02:30'})));
+  });
+
+  test('begins with a stream that is swept every hour as fresh as the others', async () => {
+    const [employees] = await read(
+      `SELECT max(started_at) > now() - interval '1 hour' AS "isFresh" FROM sync.sweeps
+        WHERE stream = 'employees' AND state = 'certified' AND requested_by = 'schedule'`,
+    );
+    expect(employees).toEqual({isFresh: true});
   });
 
   test('has of each full sweep when it had read the list, between its beginning and its end', async () => {

@@ -28,8 +28,9 @@ const pages = {pageSize: 500, compress: false, dialect: 'observed'} as const;
 /** A stream, and the window of it; null is all of it. */
 type Target = readonly [stream: string, windowName: string | null];
 
-/** Now and then everything is read; in the nights between, all that is likely to change. */
+/** Now and then, and in the last nights, everything is read; in the nights between, all that is likely to change. */
 const fullEveryNights = 15;
+const lastNights = 7;
 const everything: readonly Target[] = allStreams.map(({name}) => [name, null]);
 const likely: readonly Target[] = [
   ['jobs', 'uncompleted'],
@@ -38,6 +39,8 @@ const likely: readonly Target[] = [
   ['tasks', 'open'],
   ['tasks', 'this_week'],
 ];
+/** Streams that are read in full every hour: as of the last night they would be old. */
+const hourly: readonly Target[] = [['employees', null]];
 
 /** The parts that the past of the demo is swept with. */
 export type PastDeps = Pick<SweepDeps, 'pool' | 'databaseUrl' | 'pageReader' | 'log'> & {
@@ -56,33 +59,43 @@ export interface Past {
 /** Lives through the nights, up to the last; what was seen until then is kept where it is cut off. */
 export async function livePast(deps: PastDeps, past: Past): Promise<void> {
   tellStep(`living through ${past.nights} days, with a sweep each night`);
-  const lived: Night[] = [];
   const world = await openPast(deps, past);
   try {
+    await liveNights(deps, past, world);
+    if (deps.signal?.aborted !== true) await sweep(world.sweeper, past.account, hourly);
+  } finally {
+    await world.close();
+    await refreshStar(deps.pool);
+  }
+}
+
+async function liveNights(deps: PastDeps, past: Past, {sweeper, playUntil}: World): Promise<void> {
+  const lived: Night[] = [];
+  try {
     for (let night = 0; night <= past.nights && deps.signal?.aborted !== true; night++) {
-      const moment = await world.playUntil(night);
+      const moment = await playUntil(night);
       lived.push({moment, begun: await readClock(deps.pool)});
-      const isFull = night % fullEveryNights === 0 || night === past.nights;
-      await sweep(world.sweeper, past.account, isFull ? everything : likely);
+      const isFull = night % fullEveryNights === 0 || night > past.nights - lastNights;
+      await sweep(sweeper, past.account, isFull ? everything : likely);
       if (isReportRead(past, night)) await readReport(deps.pool, past, night);
     }
   } finally {
-    await world.close();
     await setBack(deps.pool, lived);
-    await refreshStar(deps.pool);
   }
+}
+
+interface World {
+  readonly sweeper: SweepDeps;
+  /** @returns the moment of that night */
+  playUntil(night: number): Promise<string>;
+  close(): Promise<void>;
 }
 
 /** The business and its service, whose clock shows the night that is lived through. */
 async function openPast(
   {signal: _, ...deps}: PastDeps,
   {account: {timeZone}, databaseUrl, begin}: Past,
-): Promise<{
-  readonly sweeper: SweepDeps;
-  /** @returns the moment of that night */
-  playUntil(night: number): Promise<string>;
-  close(): Promise<void>;
-}> {
+): Promise<World> {
   const life = await openLife(databaseUrl);
   let moment = life.playedUntil ?? nightOf(begin, timeZone);
   const now = () => Temporal.Instant.from(moment);
