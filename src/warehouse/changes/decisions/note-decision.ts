@@ -1,11 +1,10 @@
 // What the audit keeps of a decision about many changes: every number, in few characters.
 
 import {writeNumbers} from '../../../base/memory/number-ranges.ts';
-import type {DecidedChange, Deciding} from '../../../warehouse/changes/decisions/decide-changes.ts';
-import type {DecidableChange} from '../../../warehouse/changes/reads/decidable-changes.ts';
-import {formatNumber} from '../../format.ts';
-import {listRefusals} from './decided-words.ts';
-import type {Undo} from './undo-many.ts';
+import type {DecidableChange} from '../reads/decidable-changes.ts';
+import type {DecidedChange, Deciding} from './decide-changes.ts';
+import {listRefusals} from './refusals.ts';
+import type {UndoneChange} from './undo-changes.ts';
 
 /** A part of an entry of the audit. */
 interface Note {
@@ -31,7 +30,11 @@ export function noteDecision(found: Found, decided: readonly DecidedChange[], de
 }
 
 /** @param found - the changes as they were before */
-export function noteUndo(found: Found, {batch, changes, made}: Undo): Note {
+export function noteUndo(
+  found: Found,
+  {batch, changes}: {readonly batch: string; readonly changes: readonly UndoneChange[]},
+): Note {
+  const made = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
   return {
     ...noteBefore(found),
     after: {
@@ -39,7 +42,7 @@ export function noteUndo(found: Found, {batch, changes, made}: Undo): Note {
       undone: listByWord(
         changes.flatMap(({changeId, outcome}) => (outcome === null ? [] : [{changeId, what: outcome}])),
       ),
-      made: writeNumbers(made.map(({changeId}) => changeId)),
+      made: writeNumbers(made.toSorted((one, other) => Number(BigInt(one) - BigInt(other)))),
       left: listByWord(listRefusals(changes)),
     },
   };
@@ -47,7 +50,8 @@ export function noteUndo(found: Found, {batch, changes, made}: Undo): Note {
 
 function noteBefore(found: Found): Pick<Note, 'subject' | 'before'> {
   return {
-    subject: found.length === 1 ? `change ${found[0]?.changeId}` : `${formatNumber(found.length)} changes`,
+    subject:
+      found.length === 1 ? `change ${found[0]?.changeId}` : `${found.length.toLocaleString('en')} changes`,
     before: listByWord(found.map(({changeId, state}) => ({changeId, what: state}))),
   };
 }
