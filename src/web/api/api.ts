@@ -6,6 +6,7 @@ import {FatalError, RetryableError} from '../../base/errors.ts';
 import type {Logger} from '../../base/log.ts';
 import {FeedWatch} from '../../warehouse/history/feed/feed-watch.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
+import {NoticeWatch} from '../../warehouse/postgres/sessions/notice-watch.ts';
 import type {ApiPools} from '../pools.ts';
 import {requireKey} from './authentication.ts';
 import {addDocument} from './document.ts';
@@ -34,7 +35,14 @@ interface ApiOptions {
 /** Adds every address under /v1. Nothing there is told without a key, not even whether an address exists. */
 export async function addApi(app: FastifyInstance, {pools, log, directUrl}: ApiOptions): Promise<void> {
   const onTrouble = (reason: string) => log.warn({reason}, 'the feed is late');
-  const watch = new FeedWatch({directUrl, pool: pools.writes, onTrouble});
+  const watches = {
+    feed: new FeedWatch({directUrl, pool: pools.writes, onTrouble}),
+    changes: new NoticeWatch({
+      directUrl,
+      channel: 'fieldmirror_changes',
+      onFailure: (error) => log.warn({reason: String(error)}, 'nothing tells of changes that are settled'),
+    }),
+  };
   await app.register(
     async (api) => {
       api.removeContentTypeParser('text/plain');
@@ -54,7 +62,7 @@ export async function addApi(app: FastifyInstance, {pools, log, directUrl}: ApiO
       });
       requireKey(api, pools.reads);
       await addDocument(api);
-      await api.register(addRoutes(pools, watch));
+      await api.register(addRoutes(pools, watches));
       api.get('/openapi.json', {schema: {hide: true}}, async () => api.swagger());
     },
     {prefix: '/v1'},

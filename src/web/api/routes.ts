@@ -5,25 +5,33 @@ import {z} from 'zod';
 import {isStorableInstant} from '../../records/values/values.ts';
 import {allTables} from '../../streams/all-tables.ts';
 import type {FeedWatch} from '../../warehouse/history/feed/feed-watch.ts';
+import type {NoticeWatch} from '../../warehouse/postgres/sessions/notice-watch.ts';
 import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
 import type {ApiPools} from '../pools.ts';
-import {resultsSchema, rowSchema, rowsSchema, storySchema} from './answers.ts';
+import {resultsSchema, rowSchema, rowsSchema} from './answers.ts';
 import {keyOf} from './authentication.ts';
 import {changesRequestSchema} from './changes/change-request.ts';
 import {addManyRoutes, type Ways} from './changes/many-routes.ts';
-import {readStory} from './changes/read-change.ts';
+import {addStory} from './changes/story-route.ts';
 import {batchName} from './changes/wanted-query.ts';
 import {writeChanges} from './changes/write-changes.ts';
 import {addFeed} from './feed/feed-route.ts';
 import {type Place, packPlace, unpackPlace} from './page-token.ts';
 import {type Flaw, Problem, problemSchema} from './problems/problem.ts';
 import {readRows} from './read-rows.ts';
-import {Turns} from './turns.ts';
+import {Turns} from './turns/turns.ts';
 
 /** The dependencies of a read. */
 interface Reading {
   readonly reads: pg.Pool;
   readonly turns: Turns;
+}
+
+/** What wakes the requests that wait. */
+export interface Watches {
+  readonly feed: FeedWatch;
+  /** Of `fieldmirror_changes`: changes that are settled, or need a person. */
+  readonly changes: NoticeWatch;
 }
 
 type App = ReturnType<typeof withTypes>;
@@ -72,7 +80,7 @@ const idempotencyKey = z
 /** The addresses under /v1, all for the account of the key alone. */
 export function addRoutes(
   {reads, writes}: Pick<ApiPools, 'reads' | 'writes'>,
-  watch: FeedWatch,
+  watches: Watches,
 ): FastifyPluginCallback {
   return (instance, _options, done) => {
     const app = withTypes(instance);
@@ -80,8 +88,8 @@ export function addRoutes(
     const writing = {pool: writes, turns: new Turns('writes', writeLimits)};
     addChanges(app, writing);
     addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing});
-    addStory(app, {reads, turns});
-    addFeed(app, {reads, turns, watch});
+    addStory(instance, {reads, turns, watch: watches.changes});
+    addFeed(app, {reads, turns, watch: watches.feed});
     for (const table of allTables) addList(app, {reads, turns}, table);
     done();
   };
@@ -120,31 +128,6 @@ function addChanges(app: App, {pool, turns}: Ways['writes']): void {
         return await reply.code(isNew ? 202 : 200).send({changes: [...results]});
       if (first.state !== 'unchanged') reply.header('location', `/v1/changes/${first.change_id}`);
       return await reply.code(isNew ? 202 : 200).send(first);
-    },
-  });
-}
-
-function addStory(app: App, {reads, turns}: Reading): void {
-  app.route({
-    method: 'GET',
-    url: '/changes/:change_id',
-    schema: {
-      operationId: 'readChange',
-      summary: 'What became of a change.',
-      tags: ['changes'],
-      params: z.object({
-        change_id: z.string().regex(/^[1-9]\d{0,17}$/, {error: 'expected the number of a change'}),
-      }),
-      response: {200: storySchema, ...problems},
-    },
-    handler: async (request) => {
-      const {change_id} = request.params;
-      const {apiKeyId, accountId} = keyOf(request);
-      const story = await turns.take(apiKeyId, () => readStory(reads, accountId, change_id));
-      if (story !== null) return story;
-      throw new Problem(404, 'not-found', {
-        detail: `change ${change_id}: the account has none of that number`,
-      });
     },
   });
 }

@@ -1,5 +1,6 @@
 import type {SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
+import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Look, Moving} from './look.ts';
 import type {Doings} from './serve/doings.ts';
@@ -36,6 +37,8 @@ export interface Page<Story = unknown> {
   readonly path: string;
   /** The section of the navigation that it belongs to: a path. */
   readonly section: string;
+  /** The role that it takes; left out: everybody may read it. */
+  readonly role?: Role;
   /** An open page is drawn anew when one of these moves. */
   readonly moving: readonly Moving[];
   /**

@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Turns} from '../../../src/web/api/turns.ts';
+import {Turns} from '../../../src/web/api/turns/turns.ts';
 import {openPools} from '../../../src/web/pools.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 

@@ -1,6 +1,7 @@
 // Many changes at once over HTTP: listed, decided and taken back, by their numbers or by what they have in common.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {writeNumbers} from '../../../src/base/memory/number-ranges.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;
@@ -23,6 +24,8 @@ async function make(): Promise<string[]> {
   const other = await place.post({...rename(3, 'Cee'), hold: true});
   return [...named.body.changes, other.body].map(({change_id}) => change_id);
 }
+const lastAudit = async () =>
+  (await place.pool.query('SELECT * FROM sync.audit ORDER BY audit_id DESC LIMIT 1')).rows[0];
 const idsOf = ({body}: {body: {changes: {change_id: string}[]}}) =>
   body.changes.map(({change_id}) => change_id);
 
@@ -70,7 +73,7 @@ describe('GET /v1/changes', () => {
 
 describe('POST /v1/changes/decide', () => {
   test('does what it can to those that match, and says of the rest why not', async () => {
-    const [one, two, three] = await make();
+    const [one = '', two = '', three = ''] = await make();
     await place.pool.query(
       `UPDATE sync.changes SET lease_until = now() + interval '1 h' WHERE change_id = $1`,
       [one],
@@ -99,6 +102,17 @@ describe('POST /v1/changes/decide', () => {
       {change_id: three, state: 'pending'},
       {change_id: '999999', refusal: 'change 999999: there is none of that number'},
     ]);
+    expect(await lastAudit()).toMatchObject({
+      ...{
+        action: 'changes.decide',
+        name: 'http: erp',
+        role: 'operator',
+        session_id: null,
+        subject: '2 changes',
+      },
+      before: {held: writeNumbers([two, three])},
+      after: {verb: 'release', decided: {pending: writeNumbers([two, three])}, refused: {}},
+    });
     const given = await send('/v1/changes/decide', {decision: 'cancel', filter: {}, reason: 'typed twice'});
     expect(given.body.changes.map(({state}: {state: string | null}) => state)).toEqual([
       ...[null, 'cancelled', 'cancelled'],
@@ -142,6 +156,7 @@ describe('POST /v1/changes/decide', () => {
     expect((await send('/v1/changes/decide', ask, place.keys.reader)).status).toBe(403);
     expect((await send('/v1/changes/undo', {change_ids: [one]}, place.keys.reader)).status).toBe(403);
     expect((await place.get(`/v1/changes/${one}`)).body.state).toBe('pending');
+    expect(await lastAudit()).toBeUndefined();
   });
 });
 
@@ -162,6 +177,11 @@ test('POST /v1/changes/undo gives up what was not sent, and holds what takes bac
   expect((await place.get(`/v1/changes/${undoId}`)).body).toMatchObject({
     ...{state: 'held', undoes: [one], fields: {name: 'Acme'}, base: {name: 'Ace'}},
     ...{batch: 'undo of import 4711', requested_by: 'http: erp'},
+  });
+  expect(await lastAudit()).toMatchObject({
+    ...{action: 'changes.undo', name: 'http: erp', account_id: place.account.accountId, subject: '2 changes'},
+    before: {done: one, pending: two},
+    after: {batch: 'undo of import 4711', undone: {held: one, cancelled: two}, made: undoId, left: {}},
   });
   expect((await send('/v1/changes/undo', {change_ids: [three, '999999']})).body.changes).toMatchObject([
     {change_id: three, outcome: 'cancelled'},

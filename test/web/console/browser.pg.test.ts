@@ -27,6 +27,7 @@ const addresses: Readonly<Record<string, string>> = {
   '/quarantine/:entry': '/quarantine/1',
   '/changes': '/changes',
   '/changes/preview': '/changes/preview?choice=hold&state=pending&all=yes',
+  '/changes/undo': '/changes/undo?all=yes',
   '/changes/:changeId': '/changes/1',
   '/records': '/records?q=Acme',
   '/records/:stream/:number': '/records/jobs/11?account=acme',

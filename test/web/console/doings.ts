@@ -15,6 +15,8 @@ export interface Doing {
 
 /** @param place - as it is when an action is done */
 export function listDoings(place: () => ChangesPlace): readonly Doing[] {
+  /** An earlier doing may have left a change of the same record that is open. */
+  const done = `state = 'done', settled_at = now(), waits_for = NULL`;
   const held = async (state: string) => {
     const id = await place().edit(3, `phone_number = '${Math.random()}'`);
     await place().set(id, state);
@@ -48,7 +50,7 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
     {
       action: 'changes.accept',
       prepare: async () => {
-        const id = await held(`state = 'done', settled_at = now()`);
+        const id = await held(done);
         await place().pool.query(
           `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
            SELECT change_id, account_id, 'phone_number', 'customers.phone_number', '"1"', '"2"', true FROM sync.changes WHERE change_id = $1`,
@@ -74,6 +76,12 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
       prepare: () => held(`state = 'pending'`),
       path: '/changes/preview?choice=hold&state=pending&all=yes',
       button: 'Hold:',
+    },
+    {
+      action: 'changes.undo',
+      prepare: () => held(done),
+      path: '/changes/undo?c$=on',
+      button: 'Take back 1 change',
     },
     {action: 'records.fetch', path: '/records/jobs/11?account=acme', button: 'Fetch again'},
     {

@@ -1,18 +1,10 @@
 // What a decision about many changes came to, in words.
 
 import type {DecidedChange} from '../../../warehouse/changes/decisions/decide-changes.ts';
+import {listRefusals} from '../../../warehouse/changes/decisions/refusals.ts';
 import {formatNumber} from '../../format.ts';
 import {nameState} from '../change-words.ts';
 import {type ChangeGroup, groupChanges} from './preview-decision.ts';
-
-/** Refusals without the number of the change before each, so that those that say the same are one group. */
-export function listRefusals(
-  decided: readonly Pick<DecidedChange, 'changeId' | 'refusal'>[],
-): {readonly changeId: string; readonly what: string}[] {
-  return decided.flatMap(({changeId, refusal}) =>
-    refusal === null ? [] : [{changeId, what: refusal.replace(`change ${changeId}: `, '')}],
-  );
-}
 
 /** `9,990 changes are held.` and then `10 could not be decided so: expected pending to hold it, got done (change 3, 4, 5 and 7 more).` */
 export function tellMany(decided: readonly DecidedChange[]): {readonly done: string; readonly left: string} {

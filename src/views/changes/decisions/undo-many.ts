@@ -3,11 +3,11 @@
 import type pg from 'pg';
 import {type Account, listAccounts} from '../../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../../warehouse/changes/change.ts';
+import {listRefusals} from '../../../warehouse/changes/decisions/refusals.ts';
 import {type UndoneChange, undoChanges} from '../../../warehouse/changes/decisions/undo-changes.ts';
 import {readChanges} from '../../../warehouse/changes/reads/change-log.ts';
 import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../change-request.ts';
-import {listRefusals} from './decided-words.ts';
 import {type ChangeGroup, groupChanges} from './preview-decision.ts';
 
 export interface Undo {
@@ -24,11 +24,14 @@ export interface Undo {
 }
 
 export interface UndoPreview extends Undo {
-  /** The request of each change that would be made. */
+  /** The requests of the changes that would be made, or of the first of them. */
   readonly requests: readonly (PlannedRequest | Unplannable)[];
 }
 
 const rolledBack = new Error('a preview is rolled back');
+
+/** A preview keeps rows locked: it waits for those of others only so long, at each. */
+const previewLockTimeout = '100ms';
 
 /** Takes changes back in the caller's transaction: all of it is there, or none. @param changeIds - ascending */
 export async function undoMany(
@@ -49,18 +52,24 @@ export async function undoMany(
   };
 }
 
-/** What `undoMany` would do, with the requests of the changes that it would make. Rows are locked for as long as it takes. */
+/**
+ * What `undoMany` would do, with the requests of the changes that it would make. Rows are locked for as long as it takes.
+ * @param options - of how many changes made the requests are planned, from the first on; all when it is left out
+ */
 export async function previewUndo(
   pool: pg.Pool,
   changeIds: readonly string[],
   batch: string,
+  {mostRequests = Number.POSITIVE_INFINITY}: {readonly mostRequests?: number} = {},
 ): Promise<UndoPreview> {
   const accounts: readonly Account[] = await listAccounts(pool);
   let preview: UndoPreview | null = null;
   try {
     await inTransaction(pool, async (client) => {
+      await client.query(`SELECT set_config('lock_timeout', $1, true)`, [previewLockTimeout]);
       const undo = await undoMany(client, changeIds, batch);
-      preview = {...undo, requests: await planRequests(client, undo.made, accounts)};
+      const first = undo.made.slice(0, mostRequests);
+      preview = {...undo, requests: await planRequests(client, first, accounts)};
       throw rolledBack;
     });
   } catch (error) {

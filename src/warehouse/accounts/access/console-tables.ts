@@ -99,13 +99,13 @@ export const audit = sync.table(
 // No foreign keys: an entry outlives the session and the account that it names.
 export const auditTable = commentTable(
   audit,
-  'Every action in the console, written in the transaction of the action; entries are added, never changed.',
+  'Every action in the console, and every decision or undo of changes over HTTP, written in its own transaction; entries are added, never changed.',
   {
     audit_id: 'Number of the entry.',
     at: 'When the action began.',
-    session_id: 'The session it came from.',
-    name: 'Who did it.',
-    role: 'The role of that session.',
+    session_id: 'The session it came from; null over HTTP.',
+    name: 'Who did it; over HTTP http: and the name of the key.',
+    role: 'The role of that session or key.',
     address: 'Where it came from.',
     action: 'What was done: changes.hold, sweeps.approve, …',
     account_id: 'The account concerned; null where it is none, or all.',

@@ -2,9 +2,11 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
+import {type AuditEntry, writeAudit} from '../../../warehouse/accounts/access/audit.ts';
 import {changeStates} from '../../../warehouse/changes/change-states.ts';
 import {verbs} from '../../../warehouse/changes/decisions/decide-changes.ts';
 import {decideMany, mostDecided} from '../../../warehouse/changes/decisions/decide-many.ts';
+import {noteDecision, noteUndo} from '../../../warehouse/changes/decisions/note-decision.ts';
 import {nameUndo, undoChanges} from '../../../warehouse/changes/decisions/undo-changes.ts';
 import {
   listDecidable,
@@ -68,11 +70,21 @@ export const undoneSchema = z.object({
   ),
 });
 
+/** A request, as it was sent. */
+interface Asked<Schema extends z.ZodType> {
+  readonly body: z.infer<Schema>;
+  /** The address it came from. */
+  readonly address: string;
+}
+
 /** Decides what can be decided, in one transaction. */
 export async function decideOverHttp(
   pool: pg.Pool,
   key: AccountKey,
-  {decision: verb, change_ids: ids, filter: filters = {}, reason, take}: z.infer<typeof decideRequestSchema>,
+  {
+    body: {decision: verb, change_ids: ids, filter: filters = {}, reason, take},
+    address,
+  }: Asked<typeof decideRequestSchema>,
 ): Promise<z.infer<typeof decidedSchema>> {
   const {accountId} = key;
   return await inTransaction(pool, async (client) => {
@@ -81,8 +93,12 @@ export async function decideOverHttp(
       ids === undefined
         ? await listDecidable(client, toWanted(accountId, filters), mostDecided + 1)
         : await readDecidable(client, ids, [accountId]);
-    const known = found.slice(0, mostDecided).map(({changeId}) => changeId);
-    const decided = await decideMany(client, known, {verb, given: take ?? reason ?? null});
+    const chosen = found.slice(0, mostDecided);
+    const known = chosen.map(({changeId}) => changeId);
+    const deciding = {verb, given: take ?? reason ?? null};
+    const decided = await decideMany(client, known, deciding);
+    const note = noteDecision(chosen, decided, deciding);
+    if (known.length > 0) await auditKey(client, key, {...note, action: 'changes.decide', address});
     const changes = decided.map(({changeId, state, refusal}) => ({change_id: changeId, state, refusal}));
     return {changes: [...changes, ...listUnknown(ids ?? [], known)], is_cut: found.length > mostDecided};
   });
@@ -92,22 +108,23 @@ export async function decideOverHttp(
 export async function undoOverHttp(
   pool: pg.Pool,
   key: AccountKey,
-  {change_ids: ids, filter: filters = {}}: z.infer<typeof undoRequestSchema>,
+  {body: {change_ids: ids, filter: filters = {}}, address}: Asked<typeof undoRequestSchema>,
 ): Promise<z.infer<typeof undoneSchema>> {
   const {accountId} = key;
   return await inTransaction(pool, async (client) => {
     await decideAs(client, key);
-    const found =
-      ids === undefined
-        ? await listUndoable(client, toWanted(accountId, filters), mostDecided + 1)
-        : (await readDecidable(client, ids, [accountId])).map(({changeId}) => changeId);
-    if (found.length > mostDecided)
+    const wanted = ids ?? (await listUndoable(client, toWanted(accountId, filters), mostDecided + 1));
+    if (wanted.length > mostDecided)
       throw new Problem(422, 'too-many', {
         detail: `expected at most ${mostDecided} changes at once, and more match`,
         hint: 'Narrow the filter, for example by table or since. Nothing was done.',
       });
+    const chosen = await readDecidable(client, wanted, [accountId]);
+    const found = chosen.map(({changeId}) => changeId);
     const batch = nameUndo(filters.batch ?? null, new Date());
     const changes = await undoChanges(client, found, batch);
+    const note = noteUndo(chosen, {batch, changes});
+    if (found.length > 0) await auditKey(client, key, {...note, action: 'changes.undo', address});
     const told = changes.map(({changeId, outcome, undoId, fields, refusal}) => ({
       ...{change_id: changeId, outcome, undone_by: undoId, fields: [...fields], refusal},
     }));
@@ -125,6 +142,17 @@ async function decideAs(client: pg.ClientBase, {name}: AccountKey): Promise<void
             set_config('fieldmirror.person', $1, true), set_config('application_name', $1, true)`,
     [`http: ${name}`],
   );
+}
+
+type Entry = Pick<AuditEntry, 'action' | 'subject' | 'address' | 'before' | 'after'>;
+
+/** The entry of the audit is written in the transaction that decides. */
+async function auditKey(
+  client: pg.ClientBase,
+  {name, role, accountId}: AccountKey,
+  entry: Entry,
+): Promise<void> {
+  await writeAudit(client, {...entry, sessionId: null, name: `http: ${name}`, role, accountId});
 }
 
 function listUnknown(asked: readonly string[], known: readonly string[]) {

@@ -5,7 +5,7 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {keyOf} from '../authentication.ts';
 import {problemSchema} from '../problems/problem.ts';
-import type {Turns} from '../turns.ts';
+import type {Turns} from '../turns/turns.ts';
 import {
   decidedSchema,
   decideOverHttp,
@@ -65,8 +65,8 @@ export function addManyRoutes(instance: FastifyInstance, {reads, writes}: Ways):
     },
     handler: async (request) => {
       const key = keyOf(request, {mustWrite: true});
-      const {body} = request;
-      return await writes.turns.take(key.apiKeyId, () => decideOverHttp(writes.pool, key, body));
+      const {body, ip: address} = request;
+      return await writes.turns.take(key.apiKeyId, () => decideOverHttp(writes.pool, key, {body, address}));
     },
   });
   app.route({
@@ -81,8 +81,8 @@ export function addManyRoutes(instance: FastifyInstance, {reads, writes}: Ways):
     },
     handler: async (request) => {
       const key = keyOf(request, {mustWrite: true});
-      const {body} = request;
-      return await writes.turns.take(key.apiKeyId, () => undoOverHttp(writes.pool, key, body));
+      const {body, ip: address} = request;
+      return await writes.turns.take(key.apiKeyId, () => undoOverHttp(writes.pool, key, {body, address}));
     },
   });
 }

@@ -6,13 +6,12 @@ import {allTables} from '../../../streams/all-tables.ts';
 import {entryOperations} from '../../../warehouse/history/feed/entry-operations.ts';
 import type {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
 import {keyOf} from '../authentication.ts';
-import {Problem, problemSchema} from '../problems/problem.ts';
-import type {Turns} from '../turns.ts';
+import {problemSchema} from '../problems/problem.ts';
+import type {Turns} from '../turns/turns.ts';
+import {WaitingPlaces} from '../turns/waiting-places.ts';
 import {followFeed} from './follow-feed.ts';
 
 const limits = {most: 1_000, usual: 200, waitSeconds: 60} as const;
-/** Requests of one key that may wait at once. */
-const waitingAtOnce = 20;
 const tableNames = allTables.map(({name}) => name);
 
 const feedQuery = z.strictObject({
@@ -84,7 +83,7 @@ interface FeedDeps {
 /** Adds GET /v1/feed. A request that waits has no turn among those of its key, and there may be some of them. */
 export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDeps): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
-  const waiting = new Map<string, number>();
+  const places = new WaitingPlaces('the feed', 'Follow the feed with one request after the other.');
   app.addHook('preClose', async () => watch.close());
   app.route({
     method: 'GET',
@@ -107,37 +106,15 @@ export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDe
       const {after = null, wait, limit, tables, own} = request.query;
       const {apiKeyId, accountId, name, masks} = keyOf(request);
       const query = {after, limit, accountId, tables: tables?.split(',') ?? null, reader: `http: ${name}`};
-      const gone = new AbortController();
-      reply.raw.on('close', () => gone.abort());
-      // It may have gone while its key was looked up.
-      if (reply.raw.closed) gone.abort();
-      const count = waiting.get(apiKeyId) ?? 0;
-      if (count >= waitingAtOnce) throw tooMany();
-      waiting.set(apiKeyId, count + 1);
-      try {
+      return await places.take(apiKeyId, reply, async (signal) => {
         const {entries, cursor} = await followFeed(
           {watch, take: (read) => turns.take(apiKeyId, () => read(reads))},
-          {query, showsOwn: own === 'true', masks, waitMs: wait * 1_000, signal: gone.signal},
+          {query, showsOwn: own === 'true', masks, waitMs: wait * 1_000, signal},
         );
         // A server that stops waits for its connections.
         if (watch.signal.aborted) reply.header('connection', 'close');
         return {entries: [...entries], cursor};
-      } finally {
-        leave(waiting, apiKeyId);
-      }
+      });
     },
-  });
-}
-
-function leave(waiting: Map<string, number>, apiKeyId: string): void {
-  const left = (waiting.get(apiKeyId) ?? 1) - 1;
-  if (left === 0) waiting.delete(apiKeyId);
-  else waiting.set(apiKeyId, left);
-}
-
-function tooMany(): Problem {
-  return new Problem(429, 'too-many', {
-    detail: `this key has ${waitingAtOnce} requests for the feed under way`,
-    hint: 'Follow the feed with one request after the other.',
   });
 }

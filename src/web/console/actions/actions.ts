@@ -3,6 +3,7 @@ import {addAccount, check, pause, resume} from './account-actions.ts';
 import {addRule, removeRule, testRule} from './alert-actions.ts';
 import {decideMany} from './changes/decide-many.ts';
 import {decideOne} from './changes/decide-one.ts';
+import {undoChanges} from './changes/undo-changes.ts';
 import {fetchRecord} from './fetch-record.ts';
 import {addKey, revokeKey} from './key-actions.ts';
 import {giveFieldName} from './name-field.ts';
@@ -18,6 +19,7 @@ export const actions: readonly Action[] = [
   giveFieldName,
   ...decideOne,
   decideMany,
+  undoChanges,
   pause,
   resume,
   check,

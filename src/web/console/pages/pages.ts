@@ -7,6 +7,7 @@ import {questionPage} from './business/question-page.ts';
 import {oneChange} from './changes/change-page.ts';
 import {changeList} from './changes/list-page.ts';
 import {changePreview} from './changes/preview-page.ts';
+import {undoPreview} from './changes/undo-page.ts';
 import {fieldsPage} from './fields/fields-page.ts';
 import {health} from './health/health-page.ts';
 import {overview} from './overview/overview.ts';
@@ -32,6 +33,7 @@ export const pages: readonly Page[] = [
   fieldsPage,
   changeList,
   changePreview,
+  undoPreview,
   oneChange,
   accountsPage,
   alertsPage,

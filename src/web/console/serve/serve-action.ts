@@ -4,8 +4,9 @@ import pg from 'pg';
 import {FatalError, RetryableError, UsageError} from '../../../base/errors.ts';
 import {writeAudit} from '../../../warehouse/accounts/access/audit.ts';
 import {inTransaction} from '../../../warehouse/postgres/database.ts';
+import {checkRole} from '../access/check-role.ts';
 import {checkForm} from '../access/guard.ts';
-import {mayActAs, type Viewer} from '../access/viewer.ts';
+import type {Viewer} from '../access/viewer.ts';
 import {viewerOf} from '../access/viewers.ts';
 import type {Action, Order, Outcome} from '../action.ts';
 import {drawPlain} from '../draw/layout.ts';
@@ -31,7 +32,7 @@ export function addAction(app: FastifyInstance, action: Action, deps: ConsoleDep
     const {form: formToken, back, ...fields} = (request.body ?? {}) as Readonly<Record<string, unknown>>;
     checkForm(request, {viewer, formToken, known: deps.known});
     const from = ownPath(typeof back === 'string' ? back : undefined);
-    checkRole(viewer, action, from);
+    checkRole(viewer, action.role, from);
     const outcome = await carryOut(action, {request, viewer, fields, deps}).catch((error: unknown) => {
       throw explain(error, from);
     });
@@ -85,15 +86,6 @@ async function prepare(action: Action, order: Order<unknown>): Promise<unknown> 
       throw new UsageError(error.message, {cause: error});
     throw error;
   }
-}
-
-function checkRole(viewer: Viewer, {role}: Action, from: string): void {
-  if (mayActAs(viewer, role)) return;
-  throw new Refused(403, {
-    title: 'Your key may not do this',
-    text: `It takes the role ${role}, and yours is ${viewer.role}. Nothing was done.`,
-    ways: [{href: from, label: 'Back'}],
-  });
 }
 
 /** Somebody else may have decided meanwhile: the words of the warehouse say what it is now. */

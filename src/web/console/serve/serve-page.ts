@@ -1,5 +1,6 @@
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {type Account, listAccounts} from '../../../warehouse/accounts/accounts.ts';
+import {checkRole} from '../access/check-role.ts';
 import type {Viewer} from '../access/viewer.ts';
 import {viewerOf} from '../access/viewers.ts';
 import {drawDocument} from '../draw/layout.ts';
@@ -20,6 +21,7 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
   app.get(page.path, async (request, reply) => {
     const viewer = viewerOf(request);
     const {as, ...query} = readQuery(request.query);
+    if (page.role !== undefined) checkRole(viewer, page.role, page.section);
     const said = takeSaid(request, reply);
     const isFresh = said !== null;
     // Asked for by each page that is open, at each thing that moves.

@@ -1,9 +1,9 @@
 import {z} from 'zod';
 import {UsageError} from '../../../../base/errors.ts';
-import {readNumbers, writeNumbers} from '../../../../base/memory/number-ranges.ts';
-import {listRefusals, tellMany} from '../../../../views/changes/decisions/decided-words.ts';
-import {formatNumber} from '../../../../views/format.ts';
+import {readNumbers} from '../../../../base/memory/number-ranges.ts';
+import {tellMany} from '../../../../views/changes/decisions/decided-words.ts';
 import {decideMany as decide, mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
+import {noteDecision} from '../../../../warehouse/changes/decisions/note-decision.ts';
 import {readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {defineAction} from '../../action.ts';
 import {findChoice} from './choices.ts';
@@ -44,35 +44,10 @@ export const decideMany = defineAction({
     const accountIds = new Set(found.map(({accountId}) => accountId));
     const [accountId = null] = accountIds;
     return {
-      subject:
-        decided.length === 1 ? `change ${decided[0]?.changeId}` : `${formatNumber(decided.length)} changes`,
       accountId: accountIds.size === 1 ? accountId : null,
-      before: listByWord(found.map(({changeId, state}) => ({changeId, what: state}))),
-      after: {
-        ...deciding,
-        decided: listByWord(
-          decided.flatMap(({changeId, state}) => (state === null ? [] : [{changeId, what: state}])),
-        ),
-        refused: listByWord(listRefusals(decided)),
-      },
+      ...noteDecision(found, decided, deciding),
       said: Object.values(tellMany(decided)).join(' ').trim(),
       to: `/changes?${new URLSearchParams(given.filters)}`,
     };
   },
 });
-
-interface Word {
-  readonly changeId: string;
-  readonly what: string;
-}
-
-/** `{pending: '3-5,9'}`: every number, in few characters. */
-function listByWord(words: readonly Word[]): Record<string, string> {
-  const lists = Object.groupBy(words, ({what}) => what);
-  return Object.fromEntries(
-    Object.entries(lists).map(([what, list = []]) => [
-      what,
-      writeNumbers(list.map(({changeId}) => changeId)),
-    ]),
-  );
-}

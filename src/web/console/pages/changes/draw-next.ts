@@ -24,11 +24,22 @@ export function drawNext(story: ChangeInFull, look: Look): SafeHtml {
   const moves = [
     ...told.map((command) => drawMove(command, story, look)),
     ...(may(look, 'operator') ? others.map((verb) => drawVerb(verb, decisionsDo[verb], {story, look})) : []),
+    ...(may(look, 'operator') && isUndoable(change) ? [drawUndo(change, look)] : []),
   ];
   return html`<h2>What happens next</h2>
   <p>${next === null ? 'Nothing: it is over.' : `${next.text.charAt(0).toUpperCase()}${next.text.slice(1)}.`}</p>
   ${moves.length === 0 ? '' : html`<ul class="list moves">${moves.map((move) => html`<li>${move}</li>`)}</ul>`}
   ${drawFieldByField(story, look)}`;
+}
+
+/** A change that is not sent yet is given up; a record that was deleted does not come back. */
+function isUndoable({state, operation}: ChangeInFull['change']): boolean {
+  return state === 'done' && operation !== 'delete';
+}
+
+function drawUndo({changeId}: ChangeInFull['change'], look: Look): SafeHtml {
+  const preview = linkTo(look, '/changes/undo', {[`c${changeId}`]: 'on'});
+  return html`<a href="${preview}">Preview the undo</a> shows what would be written to take it back, and does nothing yet`;
 }
 
 function commandOf(verb: Verb, changeId: string): string {

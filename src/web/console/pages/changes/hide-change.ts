@@ -2,6 +2,7 @@
 
 import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
 import type {ChangeLine} from '../../../../views/changes/change-list.ts';
+import type {PlannedRequest, Unplannable} from '../../../../views/changes/change-request.ts';
 import type {FieldSides} from '../../../../views/changes/change-sides.ts';
 import type {ChangeGroup} from '../../../../views/changes/decisions/preview-decision.ts';
 import type {Change} from '../../../../warehouse/changes/change.ts';
@@ -28,7 +29,7 @@ export function hideChangeInFull(story: ChangeInFull): ChangeInFull {
     ...story,
     change: hideChange(change),
     blocker: blocker === null ? null : hideChange(blocker),
-    request: request === null || 'problem' in request ? request : {...request, body: hideBody(request.body)},
+    request: request === null ? null : hideRequest(request),
     attempts: attempts.map((attempt) => ({
       ...attempt,
       request: hideBody(attempt.request),
@@ -46,7 +47,7 @@ export function hideChangeInFull(story: ChangeInFull): ChangeInFull {
   };
 }
 
-function hideChange(change: Change): Change {
+export function hideChange(change: Change): Change {
   const {fields, base, reason, externalKey, batch, result} = change;
   return {
     ...change,
@@ -57,6 +58,10 @@ function hideChange(change: Change): Change {
     batch: batch === null ? null : hidden,
     result: result === null ? null : hideResult(result),
   };
+}
+
+export function hideRequest<R extends PlannedRequest | Unplannable>(request: R): R {
+  return 'problem' in request ? request : {...request, body: hideBody(request.body)};
 }
 
 function hideValues(values: ChangeValues): ChangeValues {
@@ -95,4 +100,12 @@ function hideText(text: string): string {
 /** Why a change cannot be decided is our own words, but for a change that is held for a kind of value. */
 export function hideGroup(group: ChangeGroup): ChangeGroup {
   return /^(expected |a later change )/.test(group.what) ? group : {...group, what: hidden};
+}
+
+/** Why a change is not taken back is our own words, but where the warehouse refused it by a value. */
+const undoWords =
+  /^(\w+(, \w+)*: (changed since|the service held it before this change|what it was before cannot be written)(; |$))+$|^(\w+(, \w+)* changed since$|it (is|was) |its r|another change |a (person|record) |the service refused|there is none)/;
+
+export function hideUndoGroup(group: ChangeGroup): ChangeGroup {
+  return undoWords.test(group.what) ? group : {...group, what: hidden};
 }

@@ -63,6 +63,10 @@ function drawChoosing(list: ChangeList, look: Look): SafeHtml {
       <button>Preview for those ticked</button>
       <button name="all" value="yes">Preview for all that match</button>
     </div>
+    <div class="actions">
+      Take back: <button formaction="/changes/undo">Preview undo of those ticked</button>
+      <button formaction="/changes/undo" name="all" value="yes">Preview undo of all that match</button>
+    </div>
     ${drawLines(list, look, {isChoosing: true})}</form>`;
 }
 

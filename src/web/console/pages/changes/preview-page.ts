@@ -1,21 +1,18 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {
-  type ChangeGroup,
-  type DecisionPreview,
-  previewDecision,
-} from '../../../../views/changes/decisions/preview-decision.ts';
+import {type DecisionPreview, previewDecision} from '../../../../views/changes/decisions/preview-decision.ts';
 import {formatNumber} from '../../../../views/format.ts';
 import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
 import {listDecidable, readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {type Choice, choices, findChoice} from '../../actions/changes/choices.ts';
 import {drawForm} from '../../draw/form.ts';
-import {drawTable} from '../../draw/table.ts';
 import {type Look, linkTo} from '../../look.ts';
 import {type Asked, definePage} from '../../page.ts';
 import {Refused} from '../../refused.ts';
+import {drawGroups} from './draw-groups.ts';
 import {writeOptions} from './elsewhere.ts';
 import {filtersOf, readWanted, writeFilters} from './filter.ts';
 import {hideGroup} from './hide-change.ts';
+import {listTicked, readTicked} from './ticked.ts';
 
 interface Preview extends DecisionPreview {
   readonly choice: string;
@@ -50,23 +47,8 @@ export const changePreview = definePage<Preview>({
 async function find(asked: Asked) {
   const {db, query, accounts} = asked;
   if (query.all === 'yes') return await listDecidable(db, readWanted(asked), mostDecided + 1);
-  const ticked = listTicked(query);
-  if (ticked.length > 0)
-    return await readDecidable(
-      db,
-      ticked,
-      accounts.map(({accountId}) => accountId),
-    );
-  throw new Refused(422, {
-    title: 'No change is ticked',
-    text: 'Tick the changes that you mean, or choose all that match the filter. Nothing was done.',
-    ways: [{href: linkTo({query}, '/changes', filtersOf(query)), label: 'Back to the changes'}],
-  });
-}
-
-/** The boxes that are ticked: `c12=on`. */
-function listTicked(query: Readonly<Record<string, string>>): string[] {
-  return Object.keys(query).flatMap((name) => /^c([1-9]\d{0,17})$/.exec(name)?.slice(1) ?? []);
+  const accountIds = accounts.map(({accountId}) => accountId);
+  return await readDecidable(db, readTicked(query), accountIds);
 }
 
 function chooseFrom(query: Readonly<Record<string, string>>): Choice {
@@ -117,25 +99,5 @@ function drawConfirmation({canCount, numbers}: Preview, {name, label, isGrave}: 
       ? {fields: html`<label>Reason <input name="reason" maxlength="500" size="40"></label>`}
       : {}),
     isGrave,
-  });
-}
-
-interface Drawn {
-  readonly look: Look;
-  readonly head: string;
-  readonly caption: string;
-  readonly none: string;
-}
-
-function drawGroups(groups: readonly ChangeGroup[], {look, head, caption, none}: Drawn): SafeHtml {
-  return drawTable({
-    caption,
-    columns: [head, {head: 'changes', kind: 'number'}, 'the first'],
-    rows: groups.map(({what, count, first}) => [
-      what,
-      count,
-      html`${first.map((id, at) => html`${at === 0 ? '' : ', '}<a href="${linkTo(look, `/changes/${id}`)}">${id}</a>`)}`,
-    ]),
-    none,
   });
 }

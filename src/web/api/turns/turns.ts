@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import {Problem} from './problems/problem.ts';
+import {Problem} from '../problems/problem.ts';
 
 /** How many requests of one key are carried out at once, and how many more wait for their turn. */
 export interface TurnLimits {
