@@ -13,6 +13,7 @@ import {addMirror} from './verbs/add-mirror.ts';
 import {addHttp, addService} from './verbs/add-servers.ts';
 import {addSweeps} from './verbs/add-sweeps.ts';
 import {addUpkeep} from './verbs/add-upkeep.ts';
+import {addWarehouse} from './verbs/add-warehouse.ts';
 
 /** In the order in which help lists them. */
 const groups = [
@@ -26,6 +27,7 @@ const groups = [
   addAccounts,
   addConfig,
   addInstallation,
+  addWarehouse,
   addHttp,
 ];
 

@@ -99,6 +99,10 @@ const cases: Readonly<Record<string, Case>> = {
   'installation claim': {args: [], code: 2},
   // No key is given.
   'installation reseal': {args: [], code: 2},
+  url: {args: []},
+  psql: {args: ['-X', '-Atc', "SELECT '{}'"]},
+  // Nothing is typed back.
+  reset: {args: [], code: 2},
   'keys add': {args: ['erp', '--account', 'own']},
   'keys list': {args: [], bytes: megabyte},
   'keys revoke': {args: ['key-7']},

@@ -94,7 +94,7 @@ function startArguments({dataFolder, log, port}: {dataFolder: string; log: strin
 }
 
 /** The port of the server that holds the data folder, by the file it keeps there; null when none does. */
-async function readPort(dataFolder: string): Promise<number | null> {
+export async function readPort(dataFolder: string): Promise<number | null> {
   try {
     const lines = (await readFile(join(dataFolder, 'postmaster.pid'), 'utf8')).split('\n');
     return lines[3] === undefined ? null : Number(lines[3]);
