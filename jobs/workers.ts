@@ -1,11 +1,13 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {AccessError, FatalError} from '../src/base/errors.ts';
+import {FeedKeeper} from '../src/sync/feed/feed-keeper.ts';
+import type {HookMeans} from '../src/sync/feed/send-hook.ts';
 import {Pruner} from '../src/sync/prune/pruner.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {dropExpiredLogins} from '../src/warehouse/accounts/access/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
-import {tendFeed} from '../src/warehouse/history/feed/read-feed.ts';
+import {pruneFeed} from '../src/warehouse/history/feed/read-feed.ts';
 import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
 import {listen} from '../src/warehouse/postgres/sessions/listen.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
@@ -32,6 +34,13 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
+/** What the work of a worker takes. */
+type WorkerDeps = SweepDeps &
+  PushDeps & {
+    /** Sends the feed to its subscribers; left out of processes that end by themselves. */
+    readonly hookMeans?: HookMeans;
+  };
+
 /** The work that this process does. */
 export interface WorkerOptions {
   readonly accountIds: AccountIds;
@@ -49,7 +58,7 @@ export interface WorkerOptions {
 
 /** The parts that the functions of a worker share. */
 interface WorkerContext {
-  readonly deps: SweepDeps & PushDeps;
+  readonly deps: WorkerDeps;
   readonly sweeps: WakeQueue;
   readonly pushes: WakeQueue;
   readonly accounts: ServedAccounts;
@@ -71,7 +80,7 @@ const stopMs = 5_000;
  * @throws {FatalError} the queue does not answer: a worker made then would receive nothing for ever
  */
 export async function startWorkers(
-  deps: SweepDeps & PushDeps,
+  deps: WorkerDeps,
   backend: QueueBackend,
   options: WorkerOptions,
 ): Promise<Workers> {
@@ -102,9 +111,15 @@ export async function startWorkers(
   const parts = [...workers, sweeps, pushes];
   const heartbeat = options.heart === undefined ? null : new Heartbeat(deps.pool, options.heart);
   const pruner = new Pruner({...deps, signal});
+  const feed = options.keepsSchedules ? makeFeedKeeper(context, options) : null;
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
-    const closing = Promise.all([heartbeat?.stop(), pruner.settled(), ...parts.map((part) => part.close())]);
+    const closing = Promise.all([
+      heartbeat?.stop(),
+      feed?.stop(),
+      pruner.settled(),
+      ...parts.map((part) => part.close()),
+    ]);
     // A worker whose Redis is away never closes; its rows are given back already.
     await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
   };
@@ -115,6 +130,7 @@ export async function startWorkers(
   const begunAt = performance.now();
   deps.log.info({event: 'worker.started', queue: backend.kind}, 'the worker is at work');
   if (options.keepsSchedules) listenForChanges(context, backend, options);
+  feed?.begin();
   const explain = (error: unknown): never => {
     throw explainDatabaseError(error, deps.databaseUrl);
   };
@@ -126,7 +142,8 @@ export async function startWorkers(
     if (options.keepsSchedules) await overdue.tell(served);
     if (options.keepsSchedules) await refreshAfterEdits(deps);
     if (options.keepsSchedules) pruner.begin();
-    if (options.keepsSchedules) await tendFeed(deps.pool);
+    if (options.keepsSchedules) await pruneFeed(deps.pool);
+    feed?.wake();
     await options.beside?.(served);
     await heartbeat?.beat(served);
   };
@@ -141,6 +158,18 @@ export async function startWorkers(
       deps.log.info({event: 'worker.stopped', durationMs}, 'the worker has stopped');
     },
   };
+}
+
+function makeFeedKeeper(
+  {deps, copies}: WorkerContext,
+  {directUrl}: Pick<WorkerOptions, 'directUrl'>,
+): FeedKeeper {
+  const {pool, log, databaseUrl, hookMeans} = deps;
+  return new FeedKeeper({
+    ...{pool, log, directUrl: directUrl ?? databaseUrl},
+    means: hookMeans ?? {keys: [], allowsHttp: false, onSecret: () => {}},
+    holds: () => copies.holds,
+  });
 }
 
 /** A change is carried as soon as it is committed; the next round makes up for a lost notice. */

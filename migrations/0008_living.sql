@@ -82,6 +82,54 @@ CREATE TABLE "sync"."feed_starts" (
 	CONSTRAINT "feed_starts_pkey" PRIMARY KEY("account_id","stream")
 );
 --> statement-breakpoint
+CREATE TABLE "sync"."feed_hooks" (
+	"hook_id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "sync"."feed_hooks_hook_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"name" text NOT NULL,
+	"target" text NOT NULL,
+	"sealed_access" "bytea" NOT NULL,
+	"key_id" text NOT NULL,
+	"account_id" bigint,
+	"tables" text[],
+	"leaves_out" text[],
+	"masks" boolean DEFAULT false NOT NULL,
+	"most" integer DEFAULT 100 NOT NULL,
+	"cursor" text NOT NULL,
+	"batch_id" uuid,
+	"batch_to" text,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"due_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"failing_since" timestamp with time zone,
+	"last_error" text,
+	"stopped_at" timestamp with time zone,
+	"fence" integer DEFAULT 0 NOT NULL,
+	"lease_until" timestamp with time zone,
+	"sent_at" timestamp with time zone,
+	"created_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"created_by" text DEFAULT session_user NOT NULL,
+	CONSTRAINT "feed_hooks_name_key" UNIQUE("name"),
+	CONSTRAINT "feed_hooks_tables_check" CHECK ("sync"."feed_hooks"."tables" <> '{}'),
+	CONSTRAINT "feed_hooks_leaves_out_check" CHECK ("sync"."feed_hooks"."leaves_out" <> '{}'),
+	CONSTRAINT "feed_hooks_most_check" CHECK ("sync"."feed_hooks"."most" BETWEEN 1 AND 1000),
+	CONSTRAINT "feed_hooks_batch_check" CHECK (("sync"."feed_hooks"."batch_id" IS NULL) = ("sync"."feed_hooks"."batch_to" IS NULL)),
+	CONSTRAINT "feed_hooks_attempts_check" CHECK ("sync"."feed_hooks"."attempts" >= 0),
+	CONSTRAINT "feed_hooks_failing_since_check" CHECK (("sync"."feed_hooks"."failing_since" IS NULL) = ("sync"."feed_hooks"."last_error" IS NULL)),
+	CONSTRAINT "feed_hooks_stopped_at_check" CHECK ("sync"."feed_hooks"."stopped_at" IS NULL OR "sync"."feed_hooks"."last_error" IS NOT NULL AND "sync"."feed_hooks"."lease_until" IS NULL)
+);
+--> statement-breakpoint
+CREATE TABLE "sync"."feed_dead_letters" (
+	"letter_id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "sync"."feed_dead_letters_letter_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"hook_id" bigint NOT NULL,
+	"batch_id" uuid NOT NULL,
+	"after_cursor" text NOT NULL,
+	"to_cursor" text NOT NULL,
+	"attempts" integer NOT NULL,
+	"reason" text NOT NULL,
+	"failing_since" timestamp with time zone NOT NULL,
+	"skipped_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"skipped_by" text DEFAULT session_user NOT NULL,
+	CONSTRAINT "feed_dead_letters_batch_id_key" UNIQUE("batch_id")
+);
+--> statement-breakpoint
 ALTER TABLE "sync"."alert_rules" DROP CONSTRAINT "alert_rules_causes_check";--> statement-breakpoint
 ALTER TABLE "sync"."alerts" DROP CONSTRAINT "alerts_cause_check";--> statement-breakpoint
 ALTER TABLE "sync"."changes" ADD COLUMN "batch" text;--> statement-breakpoint
@@ -91,7 +139,10 @@ ALTER TABLE "sync"."stale_jobs" ADD COLUMN "job_numbers" bigint[];--> statement-
 ALTER TABLE "sync"."stale_jobs" ADD COLUMN "customer_ids" bigint[];--> statement-breakpoint
 ALTER TABLE "sync"."sweep_days" ADD CONSTRAINT "sweep_days_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."feed_starts" ADD CONSTRAINT "feed_starts_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "sync"."feed_hooks" ADD CONSTRAINT "feed_hooks_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "sync"."feed_dead_letters" ADD CONSTRAINT "feed_dead_letters_hook_id_feed_hooks_hook_id_fk" FOREIGN KEY ("hook_id") REFERENCES "sync"."feed_hooks"("hook_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "feed_entries_waiting_idx" ON "sync"."feed_entries" USING btree ("entry_id") WHERE position IS NULL;--> statement-breakpoint
+CREATE INDEX "feed_dead_letters_hook_id_idx" ON "sync"."feed_dead_letters" USING btree ("hook_id");--> statement-breakpoint
 CREATE INDEX "sweeps_quiet_idx" ON "sync"."sweeps" USING btree ("ended_at") WHERE state IN ('certified', 'refreshed') AND inserted + updated + revived + tombstoned + vanished + quarantined = 0;--> statement-breakpoint
 CREATE INDEX "quarantine_sweep_id_idx" ON "sync"."quarantine" USING btree ("sweep_id") WHERE sweep_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "changes_batch_idx" ON "sync"."changes" USING btree ("batch") WHERE batch IS NOT NULL;--> statement-breakpoint
@@ -99,8 +150,8 @@ CREATE INDEX "changes_transaction_id_idx" ON "sync"."changes" USING btree ("tran
 ALTER TABLE "sync"."stale_jobs" DROP COLUMN "job_number";--> statement-breakpoint
 ALTER TABLE "sync"."stale_jobs" DROP COLUMN "customer_id";--> statement-breakpoint
 ALTER TABLE "sync"."changes" ADD CONSTRAINT "changes_batch_check" CHECK (length("sync"."changes"."batch") BETWEEN 1 AND 200);--> statement-breakpoint
-ALTER TABLE "sync"."alert_rules" ADD CONSTRAINT "alert_rules_causes_check" CHECK ("sync"."alert_rules"."causes" <> '{}' AND "sync"."alert_rules"."causes" <@ ARRAY['copy', 'stopped-account', 'unserved', 'no-worker', 'overdue', 'unproven', 'failed', 'approval', 'no-room', 'quarantine', 'change-conflict', 'change-altered', 'change-rejected', 'change-in-doubt', 'change-failing', 'change-untaken', 'change-held', 'drift', 'star-behind', 'growth', 'alerts-failing']);--> statement-breakpoint
-ALTER TABLE "sync"."alerts" ADD CONSTRAINT "alerts_cause_check" CHECK ("sync"."alerts"."cause" IN ('copy', 'stopped-account', 'unserved', 'no-worker', 'overdue', 'unproven', 'failed', 'approval', 'no-room', 'quarantine', 'change-conflict', 'change-altered', 'change-rejected', 'change-in-doubt', 'change-failing', 'change-untaken', 'change-held', 'drift', 'star-behind', 'growth', 'alerts-failing'));--> statement-breakpoint
+ALTER TABLE "sync"."alert_rules" ADD CONSTRAINT "alert_rules_causes_check" CHECK ("sync"."alert_rules"."causes" <> '{}' AND "sync"."alert_rules"."causes" <@ ARRAY['copy', 'stopped-account', 'unserved', 'no-worker', 'overdue', 'unproven', 'failed', 'approval', 'no-room', 'quarantine', 'change-conflict', 'change-altered', 'change-rejected', 'change-in-doubt', 'change-failing', 'change-untaken', 'change-held', 'drift', 'star-behind', 'growth', 'alerts-failing', 'hook-failing']);--> statement-breakpoint
+ALTER TABLE "sync"."alerts" ADD CONSTRAINT "alerts_cause_check" CHECK ("sync"."alerts"."cause" IN ('copy', 'stopped-account', 'unserved', 'no-worker', 'overdue', 'unproven', 'failed', 'approval', 'no-room', 'quarantine', 'change-conflict', 'change-altered', 'change-rejected', 'change-in-doubt', 'change-failing', 'change-untaken', 'change-held', 'drift', 'star-behind', 'growth', 'alerts-failing', 'hook-failing'));--> statement-breakpoint
 -- Written by hand. A note for the star of before has no numbers now: it has every job looked at once. The feed has one row of
 -- its state; the streams that were read as a whole before there was a feed have begun.
 INSERT INTO "sync"."feed_state" DEFAULT VALUES;--> statement-breakpoint

@@ -108,6 +108,7 @@ export function markToken(token: Secret, salt: string): string {
 export const boundOf = {
   accounts: (accountId: string) => accountId,
   alert_rules: (name: string) => `alert rule ${name}`,
+  feed_hooks: (name: string) => `subscriber ${name}`,
   login_keys: (loginKeyId: string) => `login key ${loginKeyId}`,
 } as const;
 

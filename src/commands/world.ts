@@ -7,6 +7,7 @@ import {AccessError, UsageError} from '../base/errors.ts';
 import {createLogger, type Logger} from '../base/log.ts';
 import type {Secret} from '../base/secret.ts';
 import {Accounts, type GivenAccess} from '../sync/accounts/accounts.ts';
+import type {HookMeans} from '../sync/feed/send-hook.ts';
 import {PageReader} from '../sync/load/page-reader.ts';
 import {Passwords} from '../sync/push/send/passwords.ts';
 import type {SweepDeps} from '../sync/sweep/sweep-deps.ts';
@@ -50,6 +51,8 @@ export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageR
   readonly reach: Accounts['reach'];
   /** Tells somebody of every request to the service, in order to count them. */
   readonly observeRequests: Accounts['observe'];
+  /** Sends the feed to its subscribers. */
+  readonly hookMeans: HookMeans;
   /** Keeps a secret that was opened out of the log. */
   readonly keepOut: (secret: Secret) => void;
   /** The source of the data of `own`, for a person. */
@@ -112,6 +115,7 @@ export async function withWorld<T>(
       ...warehouse,
       log,
       keepOut,
+      hookMeans: {keys, allowsHttp: config.allowsHttp, onSecret: keepOut},
       openAccount: (accountId) => accounts.open(accountId),
       openPassword: (changeId) => passwords.open(changeId),
       passwords,

@@ -7,6 +7,7 @@ import {addAccounts} from './verbs/add-accounts.ts';
 import {addChanges} from './verbs/add-changes.ts';
 import {addConfig} from './verbs/add-config.ts';
 import {addFeed} from './verbs/add-feed.ts';
+import {addHooks} from './verbs/add-hooks.ts';
 import {addInsight} from './verbs/add-insight.ts';
 import {addInstallation} from './verbs/add-installation.ts';
 import {addMirror} from './verbs/add-mirror.ts';
@@ -23,6 +24,7 @@ const groups = [
   addService,
   addChanges,
   addFeed,
+  addHooks,
   addSweeps,
   addAccounts,
   addConfig,

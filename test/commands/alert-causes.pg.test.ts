@@ -53,6 +53,11 @@ const cases: Readonly<Record<string, readonly [breaks: string | readonly string[
     `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash) VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
     'UPDATE sync.quarantine SET resolved_at = now()',
   ],
+  'hook-failing': [
+    `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, cursor, attempts, failing_since, last_error)
+     VALUES ('erp', 'example.com', '\\x00', 'key', sync.feed_end(), 3, now(), 'example.com: 500')`,
+    'UPDATE sync.feed_hooks SET attempts = 0, failing_since = NULL, last_error = NULL',
+  ],
   'change-conflict': [addChange(`state = 'conflict', reason = 'both'`), cancelChanges],
   'change-rejected': [
     addChange(`state = 'rejected', reason = 'no', settled_at = now()`),

@@ -1,7 +1,7 @@
 // When a rule tells, what, and how often.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {findFailingRules} from '../../src/views/concerns/alert-concerns.ts';
+import {findFailingRules} from '../../src/views/concerns/receiver-concerns.ts';
 import {endLook, takeLook} from '../../src/warehouse/alerts/alerts.ts';
 import {listRuleHealth} from '../../src/warehouse/alerts/rule-health.ts';
 import {failedSweep} from '../support/alerts-place.ts';

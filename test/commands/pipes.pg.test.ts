@@ -70,6 +70,12 @@ const cases: Readonly<Record<string, Case>> = {
   'changes resolve': {args: ['2004', '--take', 'service'], code: 2},
   'changes undo': {args: ['2006', '--dry-run']},
   feed: {args: ['--limit', '4000'], bytes: megabyte},
+  // No key is given.
+  'hooks add': {args: ['erp', '--url', 'https://example.com/hook'], code: 2},
+  'hooks list': {args: [], bytes: pipeful},
+  'hooks remove': {args: ['hook-1']},
+  'hooks retry': {args: ['hook-2']},
+  'hooks skip': {args: ['hook-3'], code: 2},
   'sweeps list': {args: ['--limit', '3600'], bytes: megabyte},
   'sweeps show': {args: ['1'], bytes: megabyte},
   'sweeps approve': {args: ['1'], code: 2},
@@ -164,6 +170,8 @@ const statements = [
    SELECT 'key-' || n, 1, sha256(n::text::bytea), 'operator' FROM generate_series(1, 5000) AS n`,
   `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
    SELECT 'rule-' || n, 'email', 'rule-' || n || '@example.com', 0 FROM generate_series(1, 100) AS n`,
+  `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, cursor, failing_since, last_error)
+   SELECT 'hook-' || n, 'example.com', '\\x00', 'key', sync.feed_end(), now(), ${hostile} || repeat('no answer ', 30) FROM generate_series(1, 300) AS n`,
   `INSERT INTO sync.alerts (cause, subject, since, text)
    SELECT 'growth', n, now(), ${hostile} || repeat('much too large ', 30) FROM generate_series(1, 3000) AS n`,
 ];

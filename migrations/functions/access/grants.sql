@@ -98,7 +98,7 @@ BEGIN
     sync.alterations, sync.api_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
     sync.api_requests, sync.workers, sync.login_keys, sync.sessions, sync.sign_in_codes, sync.alert_rules,
-    sync.alerts, sync.alert_deliveries TO fieldmirror_worker;
+    sync.alerts, sync.alert_deliveries, sync.feed_hooks, sync.feed_dead_letters TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation, sync.prunings TO fieldmirror_worker;
   -- Entries of the audit are added, never changed.
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;

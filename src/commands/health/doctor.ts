@@ -6,7 +6,7 @@ import {allTables} from '../../streams/all-tables.ts';
 import {openToken} from '../../sync/accounts/open-token.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {readAccounts} from '../../views/account-status.ts';
-import {findFailingRules} from '../../views/concerns/alert-concerns.ts';
+import {findFailingRules} from '../../views/concerns/receiver-concerns.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';

@@ -16,7 +16,7 @@ export function addFeed(program: Command, {json, signal}: Surroundings): void {
     .option('--follow', 'go on, and print each entry as it comes; with --json one a line')
     .action((given) =>
       finish(async () =>
-        (await import('../../commands/changes/feed.ts')).feed(
+        (await import('../../commands/changes/feed/feed.ts')).feed(
           await config(),
           {...given, follow: given.follow === true, ...json()},
           signal,

@@ -5,7 +5,7 @@ import {boundOf, type SealingKey, seal, unseal} from '../../base/seal.ts';
 import {Secret} from '../../base/secret.ts';
 import type {SealedAccess} from '../../warehouse/alerts/alert-rules.ts';
 
-/** What is sealed of a rule. */
+/** What is sealed of a receiver. */
 export interface Access {
   /** The whole address: of a webhook, of Slack, of a ping, of a server of e-mail. */
   readonly address: string;
@@ -13,26 +13,35 @@ export interface Access {
   readonly secret?: string;
 }
 
-/** Seals the access of the rule of that name, with the first of the keys. */
-export function sealAccess(access: Access, key: SealingKey, rule: string): SealedAccess {
-  return seal(new Secret(JSON.stringify(access)), key, boundOf.alert_rules(rule));
+/** Whose access it is: a rule of alerts, or a subscriber of the feed. */
+export interface Owner {
+  readonly kind: 'alert_rules' | 'feed_hooks';
+  readonly name: string;
+}
+
+const verbs = {alert_rules: 'alerts', feed_hooks: 'hooks'} as const;
+
+/** Seals an access for its owner, with the first of the keys. */
+export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner): SealedAccess {
+  return seal(new Secret(JSON.stringify(access)), key, boundOf[kind](name));
 }
 
 /**
- * Opens the access of a rule.
+ * Opens the access of its owner.
  * @throws {UsageError} no key opens it
  * @throws {FatalError} it is damaged
  */
-export function openAccess(sealed: SealedAccess, keys: readonly SealingKey[], rule: string): Access {
+export function openAccess(sealed: SealedAccess, keys: readonly SealingKey[], {kind, name}: Owner): Access {
+  const owner = boundOf[kind](name);
   if (!keys.some(({id}) => id === sealed.keyId))
     throw new UsageError(
-      `alert rule ${rule}: it is sealed with key ${sealed.keyId}, expected that key in FIELDMIRROR_KEY, got ${keys.length === 0 ? 'none' : 'another'}`,
+      `${owner}: it is sealed with key ${sealed.keyId}, expected that key in FIELDMIRROR_KEY, got ${keys.length === 0 ? 'none' : 'another'}`,
     );
   try {
-    // Sealed by us, and bound to the rule: what opens is what was sealed.
-    return JSON.parse(unseal(sealed, keys, boundOf.alert_rules(rule)).reveal()) as Access;
+    // Sealed by us, and bound to its owner: what opens is what was sealed.
+    return JSON.parse(unseal(sealed, keys, owner).reveal()) as Access;
   } catch (cause) {
-    const mend = `fieldmirror alerts remove ${rule}, then fieldmirror alerts add ${rule}`;
-    throw new FatalError(`alert rule ${rule}: what is sealed of it is damaged; ${mend}`, {cause});
+    const mend = `fieldmirror ${verbs[kind]} remove ${name}, then fieldmirror ${verbs[kind]} add ${name}`;
+    throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {cause});
   }
 }

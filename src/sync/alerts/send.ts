@@ -58,7 +58,7 @@ function findAccess({keys, smtpUrl, onSecret}: SendDeps, {rule, sealed}: Route) 
       `alert rule ${rule}: expected a server of e-mail in FIELDMIRROR_SMTP_URL, such as smtps://user:password@mail.example.com?from=alerts@example.com, got nothing`,
     );
   }
-  const access = openAccess(sealed, keys, rule);
+  const access = openAccess(sealed, keys, {kind: 'alert_rules', name: rule});
   for (const text of [access.address, access.secret]) if (text !== undefined) onSecret(new Secret(text));
   return access;
 }

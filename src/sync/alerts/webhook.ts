@@ -20,11 +20,9 @@ export async function sendWebhook(
   message: AlertMessage,
   signal?: AbortSignal,
 ): Promise<string> {
-  const id = `msg_${message.messageId}`;
-  const at = new Date();
   const body = JSON.stringify({
     type: `alert.${message.kind}`,
-    timestamp: happenedAt(message) ?? at.toISOString(),
+    timestamp: happenedAt(message) ?? new Date().toISOString(),
     data: {
       rule: message.rule,
       title: titleOf(message),
@@ -32,6 +30,17 @@ export async function sendWebhook(
       alerts: message.news.slice(0, mostNews),
     },
   });
+  return await sendSigned({url, secret}, {messageId: message.messageId, body}, signal);
+}
+
+/** Sends a body once, signed by the convention of Standard Webhooks. @returns the answer, for a person: `200` */
+export async function sendSigned(
+  {url, secret}: {readonly url: URL; readonly secret: Secret},
+  {messageId, body}: {readonly messageId: string; readonly body: string},
+  signal?: AbortSignal,
+): Promise<string> {
+  const id = `msg_${messageId}`;
+  const at = new Date();
   const headers = {
     'webhook-id': id,
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),

@@ -9,12 +9,13 @@ import {
 import {namePlace, type WarehouseAddress} from '../../warehouse/health/installation/place-name.ts';
 import {listSizes, readFreeBytes, type Size} from '../../warehouse/health/sizes.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
+import {type FeedHook, listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import type {AccountFacts} from '../account-status.ts';
-import {findFailingRules} from './alert-concerns.ts';
 import {type Concern, findConcerns} from './concerns.ts';
 import {type Bound, findGrowth} from './growth-concerns.ts';
+import {findFailingHooks, findFailingRules} from './receiver-concerns.ts';
 import {findStarConcerns} from './star-concerns.ts';
 import {findWorkerConcerns, type Workforce} from './worker-concerns.ts';
 
@@ -25,6 +26,7 @@ export interface Installation extends Workforce {
   /** See `readWaitingSince`. */
   readonly starWaitsSince: string | null;
   readonly rules: readonly RuleHealth[];
+  readonly hooks: readonly FeedHook[];
   readonly bounds: readonly Bound[];
   readonly sizes: readonly Size[];
 }
@@ -52,6 +54,7 @@ export async function readInstallation(
     workers: await listWorkers(db),
     starWaitsSince: await readWaitingSince(db),
     rules: await listRuleHealth(db),
+    hooks: await listHooks(db),
     sizes: [...disk, ...(names.length === 0 ? [] : await listSizes(db, names))],
   };
 }
@@ -62,7 +65,7 @@ export function findEveryConcern(
   installation: Installation,
   now: string,
 ): Concern[] {
-  const {copy, starWaitsSince, rules, bounds, sizes} = installation;
+  const {copy, starWaitsSince, rules, hooks, bounds, sizes} = installation;
   return [
     ...(copy === null ? [] : [tellCopy(copy)]),
     ...findConcerns(accounts, now),
@@ -70,6 +73,7 @@ export function findEveryConcern(
     ...findStarConcerns(starWaitsSince, now),
     ...findGrowth(bounds, sizes),
     ...findFailingRules(rules, now),
+    ...findFailingHooks(hooks, now),
   ];
 }
 

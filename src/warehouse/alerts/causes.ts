@@ -21,6 +21,7 @@ export const causes = [
   'star-behind',
   'growth',
   'alerts-failing',
+  'hook-failing',
 ] as const;
 
 export type Cause = (typeof causes)[number];

@@ -19,6 +19,7 @@ import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
 import {installationTable} from '../health/installation/installation-table.ts';
 import {workersTable} from '../health/workers-table.ts';
 import {feedEntriesTable, feedStartsTable, feedStateTable} from '../history/feed/feed-tables.ts';
+import {deadLettersTable, feedHooksTable} from '../history/feed/hooks/hook-tables.ts';
 import {pruningsTable, retentionTable} from '../history/retention/retention-tables.ts';
 import {sweepDaysTable} from '../history/retention/sweep-days-table.ts';
 import {bigNumber, bytea} from '../postgres/column-types.ts';
@@ -105,4 +106,6 @@ export const syncTables: readonly CommentedTable[] = [
   feedEntriesTable,
   feedStateTable,
   feedStartsTable,
+  feedHooksTable,
+  deadLettersTable,
 ];

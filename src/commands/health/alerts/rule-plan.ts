@@ -53,7 +53,8 @@ export function planRule(
   const plan = {
     ...{name, receiver},
     target: receiver === 'email' ? address : new URL(address).host,
-    sealed: access === null || key === undefined ? null : sealAccess(access, key, name),
+    sealed:
+      access === null || key === undefined ? null : sealAccess(access, key, {kind: 'alert_rules', name}),
     causes: readCauses(options.cause ?? []),
     quietMs: options.quietMs ?? defaultQuietMs,
     everyMs: receiver === 'ping' ? (options.everyMs ?? defaultEveryMs) : null,

@@ -4,7 +4,7 @@ import type {Queryable} from '../../postgres/database.ts';
 
 /** Something sealed: its place, what it is bound to, and how a person calls it. */
 export interface HeldSeal {
-  readonly table: 'accounts' | 'alert_rules' | 'login_keys';
+  readonly table: 'accounts' | 'alert_rules' | 'feed_hooks' | 'login_keys';
   readonly id: string;
   /** What it is, for a person. */
   readonly what: string;
@@ -27,6 +27,10 @@ const places = {
     keyId: 'key_id',
     name: 'name',
     what: 'address of alert rule',
+  },
+  feed_hooks: {
+    ...{id: 'name', bytes: 'sealed_access', keyId: 'key_id', name: 'name'},
+    what: 'address of subscriber',
   },
   login_keys: {
     ...{id: 'login_key_id', bytes: 'sealed_private_key', keyId: 'sealed_by', name: 'login_key_id'},

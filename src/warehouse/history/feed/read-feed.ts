@@ -95,8 +95,7 @@ export async function sequenceFeed(pool: pg.Pool): Promise<void> {
   await pool.query('SELECT sync.sequence_feed()');
 }
 
-/** Gives positions, and removes the entries that are older than they are kept. */
-export async function tendFeed(pool: pg.Pool): Promise<void> {
-  await sequenceFeed(pool);
+/** Removes the entries that are older than they are kept. */
+export async function pruneFeed(pool: pg.Pool): Promise<void> {
   await pool.query('SELECT sync.prune_feed()');
 }

@@ -1,18 +1,13 @@
 import type pg from 'pg';
-import {isPersonal} from '../../../streams/personal-fields.ts';
+import {hideEntry} from '../../../streams/hide-entry.ts';
 import type {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
 import {
   CursorError,
-  type FeedEntry,
   type FeedPage,
   type FeedQuery,
-  type FieldValues,
   readFeed,
 } from '../../../warehouse/history/feed/read-feed.ts';
 import {Problem} from '../problems/problem.ts';
-
-/** Stands for a value that the key may not read. */
-const hidden = '•••';
 
 export interface Following {
   readonly query: FeedQuery;
@@ -46,7 +41,7 @@ export async function followFeed({watch, take}: FollowDeps, following: Following
     const entries = page.entries.filter(({own}) => showsOwn || !own);
     const left = until - performance.now();
     if (entries.length > 0 || query.after === 'end' || left <= 0 || ended.aborted)
-      return {entries: masks ? entries.map(hideValues) : entries, cursor: page.cursor};
+      return {entries: masks ? entries.map(hideEntry) : entries, cursor: page.cursor};
     after = page.cursor;
     // A full page of own entries has more behind it.
     if (page.entries.length < query.limit) await waitOn(left, ended);
@@ -70,16 +65,4 @@ function refuse(error: unknown): never {
     hint: 'Begin again: keep the cursor of GET /v1/feed?after=end, read the tables, then follow the feed from that cursor.',
     cause: error,
   });
-}
-
-function hideValues(entry: FeedEntry): FeedEntry {
-  const hide = (values: FieldValues | null) =>
-    values &&
-    Object.fromEntries(
-      Object.entries(values).map(([field, value]) => [
-        field,
-        value === null || value === '' || !isPersonal(entry.table, field) ? value : hidden,
-      ]),
-    );
-  return {...entry, before: hide(entry.before), after: hide(entry.after)};
 }

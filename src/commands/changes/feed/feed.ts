@@ -1,21 +1,21 @@
 // The verb `feed`: what changed in the warehouse, after a cursor.
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
-import {tell, tellAside} from '../../base/terminal.ts';
-import {allTables} from '../../streams/all-tables.ts';
-import {FeedWatch} from '../../warehouse/history/feed/feed-watch.ts';
+import type {Config} from '../../../base/config.ts';
+import {UsageError} from '../../../base/errors.ts';
+import {nearest} from '../../../base/spelling/nearest.ts';
+import {tell, tellAside} from '../../../base/terminal.ts';
+import {allTables} from '../../../streams/all-tables.ts';
+import {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
 import {
   CursorError,
   type FeedPage,
   type FeedQuery,
   readFeed,
   sequenceFeed,
-} from '../../warehouse/history/feed/read-feed.ts';
-import {chooseAccount} from '../accounts/choose-account.ts';
-import {print} from '../terminal/report.ts';
-import {type Warehouse, withWarehouse} from '../warehouse.ts';
+} from '../../../warehouse/history/feed/read-feed.ts';
+import {chooseAccount} from '../../accounts/choose-account.ts';
+import {print} from '../../terminal/report.ts';
+import {type Warehouse, withWarehouse} from '../../warehouse.ts';
 import {drawEntry, drawFeed} from './draw-feed.ts';
 
 export interface FeedOptions {

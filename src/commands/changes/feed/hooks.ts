@@ -1,0 +1,198 @@
+// The verb `hooks`: subscribers that are sent the feed over HTTP.
+
+import pg from 'pg';
+import type {Config} from '../../../base/config.ts';
+import {UsageError} from '../../../base/errors.ts';
+import {nearest} from '../../../base/spelling/nearest.ts';
+import {readBatch} from '../../../sync/feed/read-batch.ts';
+import {sendBatch} from '../../../sync/feed/send-hook.ts';
+import {refuseCopy} from '../../../warehouse/health/installation/installation.ts';
+import {namePlace} from '../../../warehouse/health/installation/place-name.ts';
+import {
+  deleteDeadLetter,
+  listDeadLetters,
+  readDeadLetter,
+  retryHook,
+  skipBatch,
+} from '../../../warehouse/history/feed/hooks/dead-letters.ts';
+import {
+  deleteHook,
+  type FeedHook,
+  insertHook,
+  listHooks,
+  listWriters,
+} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
+import type {Queryable} from '../../../warehouse/postgres/database.ts';
+import {chooseAccount} from '../../accounts/choose-account.ts';
+import {readSecret} from '../../accounts/read-secret.ts';
+import {print} from '../../terminal/report.ts';
+import {type Warehouse, withWarehouse} from '../../warehouse.ts';
+import {drawHooks} from './draw-hooks.ts';
+import {checkWriters, type HookOptions, planHook} from './hook-plan.ts';
+
+interface Output {
+  readonly json: boolean;
+}
+
+/**
+ * Makes a subscriber. A worker sends it what is in the feed from then on, or from the cursor that is given.
+ * @throws {UsageError} an address, table, writer, account or cursor that cannot be, no key to seal with, a name that is taken
+ */
+export async function add(
+  config: Config,
+  name: string,
+  {account, json, ...options}: Output & HookOptions & {readonly account?: string},
+): Promise<number> {
+  const {plan, secret} = planHook(config, name, await withAddress(name, options));
+  return await withWarehouse(config, {migrates: true}, async ({pool}) => {
+    const chosen = account === undefined ? null : await chooseAccount({pool}, account);
+    checkWriters(plan.leavesOut ?? [], await listWriters(pool));
+    const cursor = await insertHook(pool, {...plan, accountId: chosen?.accountId ?? null}).catch(
+      refuseCursor,
+    );
+    if (cursor === null)
+      throw new UsageError(
+        `hooks add: there is a subscriber ${name} already; fieldmirror hooks remove ${name}`,
+      );
+    const lines = [
+      `${name} is sent the feed at ${plan.target} from cursor ${cursor} on; to see whether it arrives: fieldmirror hooks list`,
+      ...['', secret, '', 'It signs each message (Standard Webhooks), and is shown this once.'],
+    ];
+    print(json, {
+      json: {name, target: plan.target, account: chosen?.name ?? null, cursor, secret},
+      text: lines.join('\n'),
+    });
+    return 0;
+  });
+}
+
+/** An address that was given as `-` is asked for: every user of the machine sees what is typed behind a verb. */
+async function withAddress(name: string, options: HookOptions): Promise<HookOptions> {
+  if (options.url !== '-') return options;
+  const missing = 'hooks add: --url: expected the address on standard input, got nothing';
+  const address = await readSecret(`--url of ${name} (it is not shown): `, missing);
+  return {...options, url: address.reveal()};
+}
+
+/** The subscribers, how far each is, and the dead letters. */
+export async function list(config: Config, {json}: Output): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const hooks = await listHooks(pool);
+    const deadLetters = await listDeadLetters(pool);
+    print(json, {json: {hooks, deadLetters}, text: drawHooks(hooks, deadLetters)});
+    return 0;
+  });
+}
+
+/** From now on nothing is sent to the subscriber. @throws {UsageError} there is none of that name */
+export async function remove(config: Config, name: string, {json}: Output): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    await findHook(pool, name, 'remove');
+    await deleteHook(pool, name);
+    print(json, {json: {name}, text: `${name} is sent nothing any more`});
+    return 0;
+  });
+}
+
+interface RetryOptions extends Output {
+  readonly letter?: number;
+  readonly after?: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Lets a worker send to a subscriber again at once; or sends one of its dead letters now, out of order.
+ * @throws {UsageError} there is no such subscriber or dead letter, or the cursor cannot be read from
+ * @throws {RetryableError} it does not take the dead letter
+ */
+export async function retry(config: Config, name: string, options: RetryOptions): Promise<number> {
+  const {letter, after, json} = options;
+  if (letter !== undefined && after !== undefined)
+    throw new UsageError('hooks retry: expected --letter or --after, got both');
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool} = warehouse;
+    const hook = await findHook(pool, name, 'retry');
+    if (letter !== undefined) return await sendLetter(config, warehouse, {...options, hook, letter});
+    const cursor = after === 'end' ? await readEnd(pool) : (after ?? null);
+    await retryHook(pool, name, cursor).catch(refuseCursor);
+    const from = cursor ?? hook.cursor;
+    print(json, {json: {name, cursor: from}, text: `${name} is sent the feed again, from cursor ${from} on`});
+    return 0;
+  });
+}
+
+async function sendLetter(
+  config: Config,
+  {pool}: Warehouse,
+  {hook, letter, json, signal}: RetryOptions & {readonly hook: FeedHook; readonly letter: number},
+): Promise<number> {
+  const {name} = hook;
+  await refuseCopy(pool, await namePlace(config));
+  const found = await readDeadLetter(pool, {name, letterId: String(letter)});
+  if (found === null || found.batchId === null) throw noLetter('retry', name, letter);
+  const batch = await readBatch(pool, found, found).catch(refuseCursor);
+  const means = {keys: config.keys, allowsHttp: config.allowsHttp, onSecret: () => {}};
+  const answer = await sendBatch({means, signal}, found, {...batch, batchId: found.batchId});
+  await deleteDeadLetter(pool, String(letter));
+  print(json, {
+    json: {name, letter, answer, entries: batch.entries.length},
+    text: `${hook.target} took dead letter ${letter}: ${answer}`,
+  });
+  return 0;
+}
+
+/**
+ * Puts the batch that a subscriber does not take aside as a dead letter, and goes on behind it; or drops a dead letter for good.
+ * @throws {UsageError} there is no such subscriber or dead letter, or nothing that it does not take
+ */
+export async function skip(
+  config: Config,
+  name: string,
+  {letter, json}: Output & {readonly letter?: number},
+): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    await findHook(pool, name, 'skip');
+    if (letter !== undefined) {
+      if ((await readDeadLetter(pool, {name, letterId: String(letter)})) === null)
+        throw noLetter('skip', name, letter);
+      await deleteDeadLetter(pool, String(letter));
+      print(json, {json: {name, dropped: letter}, text: `dead letter ${letter} of ${name} is dropped`});
+      return 0;
+    }
+    const made = await skipBatch(pool, name);
+    if (made === null)
+      throw new UsageError(`hooks skip: expected a batch that ${name} does not take, got none; hooks list`);
+    print(json, {
+      json: {name, letter: Number(made)},
+      text: `${name} goes on behind the batch, which is dead letter ${made}: fieldmirror hooks retry ${name} --letter ${made} sends it late`,
+    });
+    return 0;
+  });
+}
+
+async function findHook(db: Queryable, name: string, verb: string): Promise<FeedHook> {
+  const hooks = await listHooks(db);
+  const hook = hooks.find((each) => each.name === name);
+  if (hook !== undefined) return hook;
+  const names = hooks.map((each) => each.name);
+  throw new UsageError(
+    `hooks ${verb}: no subscriber "${name}"${nearest(name, names)}; fieldmirror hooks list`,
+  );
+}
+
+function noLetter(verb: string, name: string, letter: number): UsageError {
+  return new UsageError(`hooks ${verb}: ${name} has no dead letter ${letter}; fieldmirror hooks list`);
+}
+
+async function readEnd(db: Queryable): Promise<string> {
+  return (await db.query<{cursor: string}>('SELECT sync.feed_end() AS cursor')).rows[0]?.cursor ?? '';
+}
+
+function refuseCursor(cause: unknown): never {
+  const isOfCursor =
+    cause instanceof Error &&
+    (cause.name === 'CursorError' ||
+      (cause instanceof pg.DatabaseError && (cause.code === 'FM410' || cause.code === '22023')));
+  if (!isOfCursor) throw cause;
+  throw new UsageError(`hooks: ${cause.message}; --after end begins with what comes from now on`, {cause});
+}

@@ -1,0 +1,18 @@
+import type {FeedEntry, FieldValues} from '../warehouse/history/feed/read-feed.ts';
+import {isPersonal} from './personal-fields.ts';
+
+/** Stands for a value that the reader may not see. */
+const hidden = '•••';
+
+/** An entry of the feed without its personal values. */
+export function hideEntry<T extends Pick<FeedEntry, 'table' | 'before' | 'after'>>(entry: T): T {
+  const hide = (values: FieldValues | null) =>
+    values &&
+    Object.fromEntries(
+      Object.entries(values).map(([field, value]) => [
+        field,
+        value === null || value === '' || !isPersonal(entry.table, field) ? value : hidden,
+      ]),
+    );
+  return {...entry, before: hide(entry.before), after: hide(entry.after)};
+}

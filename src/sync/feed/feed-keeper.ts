@@ -1,0 +1,106 @@
+// The feed as a worker keeps it: a notice of new entries gives them positions and sends them to the subscribers, at once and at
+// most every few milliseconds. A lost notice is made up for by the worker's next round.
+
+import {setTimeout as wait} from 'node:timers/promises';
+import type pg from 'pg';
+import type {Logger} from '../../base/log.ts';
+import {claimHooks} from '../../warehouse/history/feed/hooks/hook-claims.ts';
+import {sequenceFeed} from '../../warehouse/history/feed/read-feed.ts';
+import {listen} from '../../warehouse/postgres/sessions/listen.ts';
+import {type HookMeans, sendHook} from './send-hook.ts';
+
+export interface KeeperDeps {
+  readonly pool: pg.Pool;
+  readonly log: Logger;
+  /** Of a session of our own, to listen at: no pooler in between. */
+  readonly directUrl: string;
+  readonly means: HookMeans;
+  /** Whether nothing may be sent, because the warehouse may be a copy. */
+  readonly holds: () => boolean;
+}
+
+const channel = 'fieldmirror_feed';
+/** Between two looks: under a load of commits, so many of them get their positions together. */
+const pauseMs = 40;
+/** Subscribers that are slow hold up no others but these. */
+const atOnce = 8;
+
+export class FeedKeeper {
+  readonly #deps: KeeperDeps;
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<void>>();
+  #looking: Promise<void> | null = null;
+  #isWanted = false;
+
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins to listen for notices. */
+  begin(): void {
+    const {directUrl, log} = this.#deps;
+    void listen(directUrl, channel, {
+      signal: this.#stopping.signal,
+      onNotice: () => this.wake(),
+      onListening: () => this.wake(),
+      onFailure: (error) =>
+        log.warn({event: 'feed.unheard', reason: String(error)}, 'the feed is looked at every two seconds'),
+    });
+  }
+
+  /** Looks soon, and does not wait for it. Never fails. */
+  wake(): void {
+    this.#isWanted = true;
+    if (this.#looking === null && !this.#stopping.signal.aborted) this.#looking = this.#look();
+  }
+
+  /** Resolves when nothing is under way in this process. */
+  async settled(): Promise<void> {
+    while (this.#looking !== null || this.#sending.size > 0)
+      await Promise.all([this.#looking, ...this.#sending]);
+  }
+
+  /** Ends what is under way: a batch that was not taken yet is sent by the next worker. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('shutdown'));
+    await Promise.all([this.#looking, ...this.#sending]);
+  }
+
+  async #look(): Promise<void> {
+    const {signal} = this.#stopping;
+    while (this.#isWanted && !signal.aborted) {
+      this.#isWanted = false;
+      await this.#lookOnce().catch((error: unknown) =>
+        this.#deps.log.warn({event: 'feed.late', reason: String(error)}, 'the feed waits for the next round'),
+      );
+      await wait(pauseMs, undefined, {signal}).catch(() => {});
+    }
+    this.#looking = null;
+  }
+
+  async #lookOnce(): Promise<void> {
+    const {pool, means, holds} = this.#deps;
+    await sequenceFeed(pool);
+    const room = atOnce - this.#sending.size;
+    if (means.keys.length === 0 || room <= 0 || holds()) return;
+    const keyIds = means.keys.map(({id}) => id);
+    for (const hook of await claimHooks(pool, keyIds, room)) this.#send(hook);
+  }
+
+  #send(hook: Parameters<typeof sendHook>[1]): void {
+    const {pool, log, means} = this.#deps;
+    const sending = sendHook({pool, log, means, signal: this.#stopping.signal}, hook)
+      .catch((error: unknown) =>
+        log.warn(
+          {event: 'hook.unnoted', hook: hook.name, reason: String(error)},
+          'the feed of a subscriber waits',
+        ),
+      )
+      .finally(() => {
+        this.#sending.delete(sending);
+        // An entry may have come between its last look and its end.
+        this.wake();
+      });
+    this.#sending.add(sending);
+  }
+}

@@ -1,0 +1,59 @@
+// Receivers that do not take what they are sent: of alerts, and of the feed.
+
+import type {RuleHealth} from '../../warehouse/alerts/rule-health.ts';
+import type {FeedHook} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
+import {formatDuration, formatNumber} from '../format.ts';
+import type {Concern} from './concerns.ts';
+
+/**
+ * Finds the rules whose messages do not arrive: nobody hears of anything else that is wrong.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findFailingRules(rules: readonly RuleHealth[], now: string): Concern[] {
+  return rules.flatMap(({rule, failingSince, lastError, givenUp}) => {
+    if (failingSince === null) return [];
+    const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
+    const why = lastError ?? 'no worker has what it takes to send them, a key or FIELDMIRROR_SMTP_URL';
+    const lost = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
+    return [
+      {
+        ...{account: null, stream: null, kind: 'alerts-failing' as const, subject: rule, since: failingSince},
+        text: `messages of the alert rule ${rule} do not arrive${lost}, for ${age}: ${why}`,
+        next: `fieldmirror alerts test ${rule}`,
+      },
+    ];
+  });
+}
+
+/** The first tries may meet a subscriber that is just being restarted. */
+const failingAfterTries = 3;
+
+/**
+ * Finds the subscribers of the feed that are stopped, take nothing, or have no worker that can send to them.
+ * @param now - ISO 8601, by the database's clock
+ */
+export function findFailingHooks(hooks: readonly FeedHook[], now: string): Concern[] {
+  return hooks.flatMap((hook): Concern[] => {
+    const {name, account, attempts, failingSince, lastError, stoppedAt, isUntaken} = hook;
+    const place = {account, stream: null, kind: 'hook-failing' as const, subject: name};
+    if (stoppedAt === null && isUntaken)
+      return [
+        {
+          ...{...place, since: null},
+          text: `subscriber ${name} of the feed waits, and no worker sends to it`,
+          next: 'fieldmirror start, with the key in FIELDMIRROR_KEY that fieldmirror hooks list names',
+        },
+      ];
+    if (failingSince === null || (stoppedAt === null && attempts < failingAfterTries)) return [];
+    const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
+    const state = stoppedAt === null ? 'takes nothing' : 'is stopped, and took nothing';
+    const skip = stoppedAt === null ? '' : `, or fieldmirror hooks skip ${name} passes its batch over`;
+    return [
+      {
+        ...{...place, since: failingSince},
+        text: `subscriber ${name} of the feed ${state}, for ${age}: ${lastError}`,
+        next: `fieldmirror hooks retry ${name} sends again at once${skip}`,
+      },
+    ];
+  });
+}

@@ -1,0 +1,214 @@
+// What a subscriber of the feed is sent: every entry at least once, in order, under an id that stays the same.
+
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {join} from 'node:path';
+import {Webhook} from 'standardwebhooks';
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {findFailingHooks} from '../../../src/views/concerns/receiver-concerns.ts';
+import {
+  listDeadLetters,
+  retryHook,
+  skipBatch,
+} from '../../../src/warehouse/history/feed/hooks/dead-letters.ts';
+import {listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
+import {type HookPlace, keyText, openHookPlace, readMessage} from './place.ts';
+
+let place: HookPlace;
+beforeEach(async () => {
+  place = await openHookPlace();
+});
+afterEach(() => place.close());
+
+let lastId = 100;
+const make = (name: string) => place.sent('tasks', {id: ++lastId, name});
+const messages = () => place.http.arrived.map(readMessage);
+const concerns = async () => findFailingHooks(await listHooks(place.pool), new Date().toISOString());
+
+describe('a message', () => {
+  test('has the entries in order, without what the subscriber wrote itself, and is signed as its own library checks it', async () => {
+    const secret = await place.addHook('erp', {leaveOut: ['http: erp']});
+    await make('Roof');
+    await place.author(
+      `SET application_name = 'http: erp'; INSERT INTO warehouse.tasks (name) VALUES ('Echo'); SET application_name = 'erp'`,
+    );
+    await place.author(`UPDATE warehouse.tasks SET name = 'Wall' WHERE name = 'Roof'`);
+    await place.round();
+    const [{body, headers} = {body: '', headers: {}}] = place.http.arrived;
+    const {type, timestamp, data} = JSON.parse(body);
+    expect(type).toBe('feed.entries');
+    expect(data).toMatchObject({
+      hook: 'erp',
+      cursor: await place.end(),
+      entries: [
+        {table: 'tasks', operation: 'created', before: null, after: {name: 'Roof'}, account: 'acme'},
+        {table: 'tasks', operation: 'changed', before: {name: 'Roof'}, after: {name: 'Wall'}},
+      ],
+    });
+    expect(timestamp).toBe(data.entries[1].at);
+    const head = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    expect(() => new Webhook(secret).verify(body, head)).not.toThrow();
+    await place.round();
+    expect(place.http.arrived).toHaveLength(1);
+  });
+
+  test('has entries of the tables and the account that were asked for, without personal values where that was', async () => {
+    const {rows} = await place.pool.query<{account_id: string}>(
+      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC') RETURNING account_id`,
+    );
+    await place.addHook('erp', {table: ['tasks'], accountId: place.accountId, mask: true});
+    await place.sent('customers', {customer_number: 1, id: 101, name: 'Acme'});
+    await place.sent('tasks', {id: 71, name: 'theirs', account_id: rows[0]?.account_id});
+    await make('ours');
+    await place.round();
+    expect(messages().map(({names}) => names)).toEqual([['•••']]);
+    expect((await place.hook('erp')).cursor).toBe(await place.end());
+  });
+
+  test('has no more entries than its limit, and nothing is sent before what came before it was taken', async () => {
+    await place.addHook('erp', {limit: 2});
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await make(name);
+    await place.round();
+    expect(messages().map(({names}) => names)).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
+    expect(new Set(messages().map(({id}) => id)).size).toBe(3);
+  });
+});
+
+describe('a subscriber', () => {
+  test('that fails three times gets the same message again by the same id, then what came meanwhile', async () => {
+    await place.addHook('erp');
+    place.http.manners = (_arrived, at) => (at <= 3 ? 500 : undefined);
+    await make('first');
+    for (let at = 0; at < 3; at++) {
+      await place.round();
+      await make(`later ${at}`);
+      await place.round();
+      expect(place.http.arrived).toHaveLength(at + 1);
+      await place.pass();
+    }
+    expect(await concerns()).toMatchObject([{kind: 'hook-failing', subject: 'erp'}]);
+    await place.round();
+    const [first, ...rest] = messages();
+    expect(rest.slice(0, 3)).toEqual([first, first, first]);
+    expect(rest.slice(3).map(({names}) => names)).toEqual([['later 0', 'later 1', 'later 2']]);
+    expect(await concerns()).toEqual([]);
+  });
+
+  test('gets a batch again by the same id where the worker is killed between sending and noting', async () => {
+    await place.addHook('erp');
+    const killed = spawn(process.execPath, [join(import.meta.dirname, 'hook-worker.ts')], {
+      env: {...process.env, DATABASE_URL: place.url, KEY: keyText},
+      stdio: 'inherit',
+    });
+    const exited = once(killed, 'exit');
+    place.http.manners = (_arrived, at) => {
+      if (at === 1) killed.kill('SIGKILL');
+      return undefined;
+    };
+    await make('first');
+    await exited;
+    await make('second');
+    await place.round();
+    expect(place.http.arrived).toHaveLength(1);
+    await place.pass();
+    await place.round();
+    const [first, again, ...rest] = messages();
+    expect(first?.names).toEqual(['first']);
+    expect(again).toEqual(first);
+    expect(rest.map(({names}) => names)).toEqual([['second']]);
+  });
+
+  test('gets each batch once from several workers at once, as soon as it is committed', async () => {
+    await place.addHook('erp', {limit: 3});
+    for (let at = 0; at < 3; at++) place.makeKeeper().begin();
+    const names = Array.from({length: 30}, (_, at) => `task ${at}`);
+    for (const name of names) await make(name);
+    while ((await place.hook('erp')).cursor !== (await place.end())) await place.round();
+    expect(messages().flatMap((message) => message.names)).toEqual(names);
+  });
+
+  test('is sent nothing from a warehouse that may be a copy, however that is known', async () => {
+    await place.addHook('erp');
+    await make('original');
+    place.isHeld = true;
+    await place.round();
+    place.isHeld = false;
+    await place.author(
+      `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names) VALUES ('1', 1, now(), '{db:5432/warehouse}')`,
+    );
+    await place.round();
+    expect(place.http.arrived).toEqual([]);
+    await place.author('DELETE FROM sync.installation');
+    await place.round();
+    expect(messages().map(({names}) => names)).toEqual([['original']]);
+  });
+
+  test('that waits for a worker with its key for long is told', async () => {
+    await place.addHook('erp');
+    await make('old');
+    await place.end();
+    expect(await concerns()).toEqual([]);
+    await place.author(`UPDATE sync.feed_entries SET at = at - interval '1 hour'`);
+    await place.pass();
+    expect(await concerns()).toMatchObject([{text: expect.stringContaining('no worker sends to it')}]);
+  });
+});
+
+describe('a batch that is not taken for a day', () => {
+  const giveUp = async () => {
+    await place.addHook('erp');
+    place.http.manners = () => 422;
+    await make('poison');
+    await place.round();
+    await place.author('UPDATE sync.feed_hooks SET attempts = 33');
+    await place.pass();
+    await place.round();
+    await make('behind it');
+    await place.pass();
+    await place.round();
+    expect(messages().map(({names}) => names)).toEqual([['poison'], ['poison']]);
+    expect((await place.hook('erp')).stoppedAt).not.toBeNull();
+    expect(await concerns()).toMatchObject([
+      {text: expect.stringMatching(/is stopped.*expected an answer of 2xx, got 422/), next: /hooks skip erp/},
+    ]);
+    place.http.manners = () => undefined;
+  };
+
+  test('stops its subscriber, and is sent again when a person says so, before what is behind it', async () => {
+    await giveUp();
+    await retryHook(place.pool, 'erp', null);
+    await place.round();
+    expect(messages().map(({names}) => names)).toEqual([['poison'], ['poison'], ['poison'], ['behind it']]);
+    expect(
+      new Set(
+        messages()
+          .slice(0, 3)
+          .map(({id}) => id),
+      ).size,
+    ).toBe(1);
+    expect(await concerns()).toEqual([]);
+  });
+
+  test('is a dead letter when a person skips it, and the subscriber goes on behind it', async () => {
+    await giveUp();
+    expect(await skipBatch(place.pool, 'erp')).toBe('1');
+    await place.round();
+    expect(messages().at(-1)?.names).toEqual(['behind it']);
+    expect(await listDeadLetters(place.pool)).toMatchObject([
+      {hook: 'erp', attempts: 34, reason: expect.stringContaining('422')},
+    ]);
+    expect(await skipBatch(place.pool, 'erp')).toBeNull();
+  });
+});
+
+test('a cursor that cannot be read from any more stops the subscriber with the way to begin again', async () => {
+  await place.addHook('erp');
+  await place.author('SELECT sync.renew_feed()');
+  await make('of another feed');
+  await place.round();
+  expect(await concerns()).toMatchObject([{text: expect.stringContaining('hooks retry erp --after end')}]);
+  await retryHook(place.pool, 'erp', await place.end());
+  await make('from now on');
+  await place.round();
+  expect(messages().map(({names}) => names)).toEqual([['from now on']]);
+});
