@@ -4,14 +4,21 @@ import {runModel} from './model/run.ts';
 import type {Noted} from './model/written.ts';
 import {openFeedPlace} from './place.ts';
 
-test('2,000 transactions of 16 sessions at once reach readers that are killed: each write once, none skipped, no effect before its cause', async () => {
+test('2,000 transactions of 16 sessions at once reach readers and subscribers, by workers that are killed: each write once, none skipped, no effect before its cause', async () => {
   const place = await openFeedPlace();
   try {
     const {url, accountId} = place;
-    const {writes, kills, violations} = await runModel({url, accountId, transactions: 2_000, seed: '1'});
+    const {writes, kills, repeats, workerKills, violations} = await runModel({
+      url,
+      accountId,
+      transactions: 2_000,
+      seed: '1',
+    });
     expect(violations).toEqual([]);
     expect(writes).toBeGreaterThan(2_000);
     expect(kills).toBeGreaterThan(5);
+    expect(workerKills).toBeGreaterThan(1);
+    expect(repeats).toBeGreaterThan(1);
   } finally {
     await place.close();
   }

@@ -1,7 +1,9 @@
-// npm run torture -- feed [--runs 100000] [--seed 1]: transactions of 16 sessions at once, followed by readers that are killed.
-// Each world has 5,000 of them.
+// npm run torture -- feed [--runs 100000] [--seed 1]: transactions of 16 sessions at once, followed by readers that
+// are killed, and sent to a receiver that fails and one that does not by workers that are killed.
+// Each world has 5,000 transactions.
 
 import {parseArgs} from 'node:util';
+import {percentile} from '../feed/model/percentile.ts';
 import {runModel} from '../feed/model/run.ts';
 import {withClient} from '../support/with-client.ts';
 import {openWarehouses} from './warehouses.ts';
@@ -13,24 +15,29 @@ const {values} = parseArgs({
 const runs = Number(values.runs);
 const perWorld = 5_000;
 
-const total = {writes: 0, kills: 0, violations: 0};
+const total = {writes: 0, kills: 0, workerKills: 0, repeats: 0, violations: 0};
+const delays: number[] = [];
 const warehouses = await openWarehouses();
 try {
   for (let done = 0; done < runs; done += perWorld) {
     const seed = `${values.seed}.${done}`;
     const transactions = Math.min(perWorld, runs - done);
     const warehouse = await warehouses.make();
-    const {writes, kills, violations} = await runModel({
+    const {
+      violations,
+      delays: some,
+      ...counts
+    } = await runModel({
       ...{url: warehouse.url, seed, transactions},
       accountId: await addAccount(warehouse.url),
     });
     await warehouse.drop();
-    total.writes += writes;
-    total.kills += kills;
+    for (const name of ['writes', 'kills', 'workerKills', 'repeats'] as const) total[name] += counts[name];
+    delays.push(...some);
     total.violations += violations.length;
     for (const violation of violations) process.stdout.write(`seed ${seed}: ${violation}\n`);
     process.stdout.write(
-      `${done + transactions} of ${runs} transactions: ${total.writes} entries, ${total.kills} readers killed, ${total.violations} violations\n`,
+      `${done + transactions} of ${runs} transactions: ${total.writes} entries, ${total.kills} readers and ${total.workerKills} sessions of workers killed, ${total.repeats} messages sent again, from commit to receiver ${Math.round(percentile(delays, 0.5))} ms, p95 ${Math.round(percentile(delays, 0.95))} ms, ${total.violations} violations\n`,
     );
   }
 } finally {

@@ -22,6 +22,8 @@ export interface KeeperDeps {
 const channel = 'fieldmirror_feed';
 /** Between two looks: under a load of commits, so many of them get their positions together. */
 const pauseMs = 40;
+/** Until a subscriber is looked at again that the database failed. */
+const afterTroubleMs = 200;
 /** Subscribers that are slow hold up no others but these. */
 const atOnce = 8;
 
@@ -89,13 +91,15 @@ export class FeedKeeper {
 
   #send(hook: Parameters<typeof sendHook>[1]): void {
     const {pool, log, means} = this.#deps;
-    const sending = sendHook({pool, log, means, signal: this.#stopping.signal}, hook)
-      .catch((error: unknown) =>
+    const {signal} = this.#stopping;
+    const sending = sendHook({pool, log, means, signal}, hook)
+      .catch(async (error: unknown) => {
         log.warn(
           {event: 'hook.unnoted', hook: hook.name, reason: String(error)},
-          'the feed of a subscriber waits',
-        ),
-      )
+          'the feed of a subscriber waits for the database',
+        );
+        await wait(afterTroubleMs, undefined, {signal}).catch(() => {});
+      })
       .finally(() => {
         this.#sending.delete(sending);
         // An entry may have come between its last look and its end.

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {RetryableError} from '../../base/errors.ts';
+import {FatalError, RetryableError, UsageError} from '../../base/errors.ts';
 import type {Logger} from '../../base/log.ts';
 import type {SealingKey} from '../../base/seal.ts';
 import {Secret} from '../../base/secret.ts';
@@ -40,6 +40,7 @@ const mostAttempts = 34;
 /**
  * Sends a subscriber what it has not taken yet, one batch after the other, until there is no more, it takes none, or it is no longer ours.
  * A batch that it does not take is never passed over: an entry behind it may be its effect.
+ * @throws what the database throws: that is no failure of the subscriber
  */
 export async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
   const {pool, signal, log} = deps;
@@ -62,8 +63,9 @@ export async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void>
     }
     await release(pool, hook);
   } catch (error) {
-    if (signal.aborted) await release(pool, hook);
-    else await postpone(deps, {...hook, attempts}, error);
+    if (!signal.aborted && isOfHook(error)) return await postpone(deps, {...hook, attempts}, error);
+    await release(pool, hook);
+    if (!signal.aborted) throw error;
   }
 }
 
@@ -87,6 +89,10 @@ export async function sendBatch(
     data: {hook: name, entries, cursor: to},
   });
   return await sendSigned({url, secret: new Secret(secret)}, {messageId: batchId, body}, signal);
+}
+
+function isOfHook(error: unknown): boolean {
+  return [RetryableError, UsageError, FatalError, CursorError].some((kind) => error instanceof kind);
 }
 
 async function postpone({pool, log}: HookDeps, hook: ClaimedHook, cause: unknown): Promise<void> {

@@ -72,6 +72,13 @@ describe('a message', () => {
     expect(messages().map(({names}) => names)).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
     expect(new Set(messages().map(({id}) => id)).size).toBe(3);
   });
+
+  test('is sent with no more rights than those of a worker', async () => {
+    await place.addHook('erp');
+    await make('Roof');
+    await place.roundAsWorker();
+    expect(messages().map(({names}) => names)).toEqual([['Roof']]);
+  });
 });
 
 describe('a subscriber', () => {
@@ -116,6 +123,25 @@ describe('a subscriber', () => {
     expect(first?.names).toEqual(['first']);
     expect(again).toEqual(first);
     expect(rest.map(({names}) => names)).toEqual([['second']]);
+  });
+
+  test('that took a batch which the database could not note gets it again, and has not failed', async () => {
+    await place.addHook('erp');
+    await place.author(
+      `CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+       CREATE TRIGGER refuse BEFORE UPDATE ON sync.feed_hooks FOR EACH ROW
+         WHEN (OLD.batch_id IS NOT NULL AND NEW.batch_id IS NULL) EXECUTE FUNCTION public.refuse()`,
+    );
+    place.http.manners = async (_arrived, at) => {
+      expect(await place.hook('erp')).toMatchObject({attempts: 0, lastError: null});
+      if (at === 2) await place.author('DROP TRIGGER refuse ON sync.feed_hooks');
+      return undefined;
+    };
+    await make('first');
+    await place.round();
+    const [first, ...again] = messages();
+    expect(again).toEqual([first]);
+    expect(await place.hook('erp')).toMatchObject({cursor: first?.cursor, attempts: 0, lastError: null});
   });
 
   test('gets each batch once from several workers at once, as soon as it is committed', async () => {

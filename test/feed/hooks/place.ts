@@ -1,10 +1,12 @@
 // A warehouse whose feed is sent to a receiver. Time passes by moving the instants in the rows.
 
+import type pg from 'pg';
 import {createLogger} from '../../../src/base/log.ts';
 import {parseKeys} from '../../../src/base/seal.ts';
 import {type HookOptions, planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
 import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
 import {type FeedHook, insertHook, listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
+import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {type Arrived, openHttpReceiver, type TestReceiver} from '../../support/alert-receivers.ts';
 import {type FeedPlace, openFeedPlace} from '../place.ts';
 
@@ -21,7 +23,9 @@ export interface HookPlace extends FeedPlace {
   round(): Promise<void>;
   /** Time passes: leases lapse, tries that wait are due. */
   pass(): Promise<void>;
-  makeKeeper(): FeedKeeper;
+  makeKeeper(pool?: pg.Pool): FeedKeeper;
+  /** The same with no more rights than those of a worker. */
+  roundAsWorker(): Promise<void>;
 }
 
 export async function openHookPlace(): Promise<HookPlace> {
@@ -52,9 +56,9 @@ export async function openHookPlace(): Promise<HookPlace> {
       if (hook === undefined) throw new Error(`expected a subscriber ${name}, got none`);
       return hook;
     },
-    makeKeeper: () => {
+    makeKeeper: (pool = feed.pool) => {
       const keeper = new FeedKeeper({
-        ...{pool: feed.pool, directUrl: feed.url, log: createLogger({level: 'silent', secrets: []})},
+        ...{pool, directUrl: feed.url, log: createLogger({level: 'silent', secrets: []})},
         means: {keys, allowsHttp: false, onSecret: () => {}},
         holds: () => place.isHeld,
       });
@@ -65,6 +69,16 @@ export async function openHookPlace(): Promise<HookPlace> {
       const keeper = place.makeKeeper();
       keeper.wake();
       await keeper.settled();
+    },
+    roundAsWorker: async () => {
+      const url = new URL(feed.url);
+      url.searchParams.set('options', '-c role=fieldmirror_worker');
+      const pool = openPool(url.href, {max: 2, applicationName: 'test'});
+      const keeper = place.makeKeeper(pool);
+      keeper.wake();
+      await keeper.settled();
+      await keeper.stop();
+      await pool.end();
     },
     pass: async () => {
       await feed.pool.query(

@@ -1,9 +1,10 @@
 // The model of the feed: sessions that commit at once, in transactions that last, one of them as long as all the others
-// together, and readers that are killed.
+// together, and readers that are killed; subscribers are sent the feed by workers that are killed, too.
 
 import pg from 'pg';
 import {Random} from '../../../src/service/business/random.ts';
 import {checkNoted} from './check.ts';
+import {Hooks} from './hooks.ts';
 import {Reader} from './reader.ts';
 import {runWriter} from './writer.ts';
 import type {Write} from './written.ts';
@@ -13,6 +14,8 @@ const readers = 3;
 const rows = 40;
 /** Milliseconds between two kills. */
 const killEveryMs = 40;
+/** Of workers: a session that listens comes back after seconds. */
+const killWorkerEveryMs = 500;
 
 interface ModelPlan {
   /** A warehouse with an account and an empty feed of tasks. */
@@ -25,6 +28,11 @@ interface ModelPlan {
 export interface ModelResult {
   readonly writes: number;
   readonly kills: number;
+  /** Messages that a subscriber got again, and sessions of workers that were killed. */
+  readonly repeats: number;
+  readonly workerKills: number;
+  /** Milliseconds from each commit to the steady subscriber. */
+  readonly delays: readonly number[];
   readonly violations: readonly string[];
 }
 
@@ -38,18 +46,31 @@ export async function runModel({url, accountId, transactions, seed}: ModelPlan):
       {length: readers},
       (_, at) => new Reader(url, ends[0]?.cursor ?? '', new Random(seed, 'reader', at)),
     );
+    const hooks = await Hooks.open(admin, url, new Random(seed, 'hooks', 0));
     const long = await beginLong(url, rowIds.shift() ?? '');
-    const committed = await writeAll({url, transactions, rowIds, seed}, {following, admin});
+    const committed = await writeAll({url, transactions, rowIds, seed}, {following, admin, hooks});
     // All but the long transaction is read while that one is open.
     await drain(following);
-    const early = following.flatMap(({noted}) => checkNoted(noted, committed));
+    await hooks.drain(admin);
+    const all = [...following.map(({noted}) => noted), hooks.noted.steady, hooks.noted.failing];
+    const early = all.flatMap((noted) => checkNoted(noted, committed));
     await long.client.query('COMMIT');
     await long.client.end();
     await drain(following);
-    const late = following.flatMap(({noted}) => checkNoted(noted, [...committed, long.write]));
+    await hooks.drain(admin);
+    const late = all.flatMap((noted) => checkNoted(noted, [...committed, long.write]));
+    await hooks.close();
     await Promise.all(following.map((reader) => reader.close()));
     const kills = following.reduce((sum, reader) => sum + reader.kills, 0);
-    return {writes: committed.length + 1, kills, violations: [...early, ...late]};
+    const {repeats, kills: workerKills} = hooks;
+    return {
+      ...{writes: committed.length + 1, kills, repeats, workerKills},
+      violations: [...early, ...late, ...hooks.violations],
+      delays: committed.flatMap(({token, committedAt = 0}) => {
+        const heardAt = hooks.heardAt.get(token);
+        return heardAt === undefined ? [] : [heardAt - committedAt];
+      }),
+    };
   } finally {
     await admin.end();
   }
@@ -86,7 +107,11 @@ async function writeAll(
     rowIds,
     seed,
   }: Pick<ModelPlan, 'url' | 'transactions' | 'seed'> & {readonly rowIds: readonly string[]},
-  {following, admin}: {readonly following: readonly Reader[]; readonly admin: pg.Pool},
+  {
+    following,
+    admin,
+    hooks,
+  }: {readonly following: readonly Reader[]; readonly admin: pg.Pool; readonly hooks: Hooks},
 ): Promise<Write[]> {
   let isOver = false;
   const reading = following.map(async (reader) => {
@@ -97,6 +122,7 @@ async function writeAll(
     () => void following[killer.integer(0, readers - 1)]?.kill(admin).catch(() => {}),
     killEveryMs,
   );
+  const killingWorkers = setInterval(() => void hooks.kill(admin).catch(() => {}), killWorkerEveryMs);
   const writing = Array.from({length: writers}, (_, at) =>
     runWriter({
       ...{url, rowIds},
@@ -109,6 +135,7 @@ async function writeAll(
     return (await Promise.all(writing)).flat();
   } finally {
     clearInterval(killing);
+    clearInterval(killingWorkers);
     isOver = true;
     await Promise.all(reading);
   }

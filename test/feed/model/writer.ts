@@ -26,8 +26,9 @@ export async function runWriter({url, name, transactions, rowIds, random}: Write
     for (let at = 0; at < transactions; at++) {
       const written = await runTransaction(client, {label: `${name}.${at}`, rowIds, random});
       const isGivenUp = random.isTrue(rollbackShare);
+      const committedAt = performance.now();
       await client.query(isGivenUp ? 'ROLLBACK' : 'COMMIT');
-      if (!isGivenUp) committed.push(...written);
+      if (!isGivenUp) committed.push(...written.map((write) => ({...write, committedAt})));
     }
   } finally {
     await client.end();

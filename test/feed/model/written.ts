@@ -5,6 +5,8 @@ export interface Write {
   readonly rowId: string;
   /** A value that the writer had read before, committed by then; null where it read none. */
   readonly cause: string | null;
+  /** When its commit was asked for, by the clock of `performance`. */
+  readonly committedAt?: number;
 }
 
 /** An entry as a reader noted it. */

@@ -22,6 +22,7 @@ import {
   listHooks,
   listWriters,
 } from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
+import {sequenceFeed} from '../../../warehouse/history/feed/read-feed.ts';
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {readSecret} from '../../accounts/read-secret.ts';
@@ -47,6 +48,8 @@ export async function add(
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = account === undefined ? null : await chooseAccount({pool}, account);
     checkWriters(plan.leavesOut ?? [], await listWriters(pool));
+    // What is committed already is before the end, not behind it.
+    await sequenceFeed(pool);
     const cursor = await insertHook(pool, {...plan, accountId: chosen?.accountId ?? null}).catch(
       refuseCursor,
     );
@@ -184,7 +187,8 @@ function noLetter(verb: string, name: string, letter: number): UsageError {
   return new UsageError(`hooks ${verb}: ${name} has no dead letter ${letter}; fieldmirror hooks list`);
 }
 
-async function readEnd(db: Queryable): Promise<string> {
+async function readEnd(db: pg.Pool): Promise<string> {
+  await sequenceFeed(db);
   return (await db.query<{cursor: string}>('SELECT sync.feed_end() AS cursor')).rows[0]?.cursor ?? '';
 }
 
