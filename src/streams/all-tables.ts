@@ -2,6 +2,7 @@ import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import type {Capture, Origin, WarehouseTable} from '../warehouse/rows/warehouse-table.ts';
 import {allStreams, allWrites} from './all.ts';
 import {jobEmployees} from './embedded/job-employees.ts';
+import {personalColumnsOf} from './personal-columns.ts';
 import {parentColumnOf} from './stream.ts';
 
 /** An assignment is no record of its own: it is written with its job. */
@@ -22,7 +23,12 @@ const unwritable: Capture = {
 /** Every warehouse table once: those of the streams and those of their children. */
 export const allTables: readonly WarehouseTable[] = [
   ...new Set(allStreams.flatMap((stream) => [stream.table, ...stream.children.map((child) => child.table)])),
-].map((table) => ({...table, origin: findOrigin(table), capture: findCapture(table)}));
+].map((table) => ({
+  ...table,
+  origin: findOrigin(table),
+  capture: findCapture(table),
+  personal: personalColumnsOf(table),
+}));
 
 function findOrigin(table: MirrorTable): Origin {
   const places = allStreams.flatMap((stream) =>

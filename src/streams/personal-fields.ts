@@ -2,26 +2,10 @@
 // those that have a few values only, and every field without a column.
 
 import {allTables} from './all-tables.ts';
-
-/** Texts that say how a record stands, not whom it is about. */
-const plainTexts: ReadonlySet<string> = new Set([
-  'status',
-  'invoice_status',
-  'invoice_terms',
-  'estimate_type',
-  'estimate_terms',
-  'recurring_interval',
-  'which_billing_address',
-  'origin',
-  'delivery_method',
-  'noteable_type',
-  'external_key',
-]);
+import {mayName} from './personal-columns.ts';
 
 /** Whether the values of a field may tell who somebody is, or how to reach them. */
 export function isPersonal(table: string, field: string): boolean {
-  if (plainTexts.has(field)) return false;
   const columns = allTables.find(({name}) => name === table)?.columns ?? [];
-  const type = columns.find(({name}) => name === field)?.type;
-  return type === undefined || type === 'text' || type === 'nested' || type === 'float';
+  return mayName(field, columns.find(({name}) => name === field)?.type);
 }

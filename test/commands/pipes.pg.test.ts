@@ -58,6 +58,8 @@ const cases: Readonly<Record<string, Case>> = {
   doctor: {args: []},
   migrate: {args: []},
   prune: {args: []},
+  // There is no such customer.
+  forget: {args: ['customers', '999999', '--account', 'own'], code: 2},
   service: {args: ['--port', '0', '--customers', '5'], stays: true},
   http: {args: ['--port', '0'], stays: true},
   'changes list': {args: ['--limit', '3600'], bytes: megabyte},

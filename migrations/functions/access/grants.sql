@@ -104,7 +104,7 @@ BEGIN
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports, mart.reported TO fieldmirror_worker;
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source, sync.file_settings,
-    sync.capacity_to_come, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state, sync.feed_starts TO fieldmirror_worker;
+    sync.capacity_to_come, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state, sync.feed_starts, sync.forgotten TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
   GRANT SELECT, DELETE ON sync.stale_jobs TO fieldmirror_worker;
   -- A worker checks that each sequence is ahead of its table.
@@ -116,7 +116,7 @@ BEGIN
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
                        'refresh_star', 'gather_statistics', 'decider', 'is_copy', 'prune', 'count_prunable', 'join_versions',
                        'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made',
-                       'feed', 'feed_end', 'sequence_feed', 'prune_feed', 'renew_feed')
+                       'feed', 'feed_end', 'sequence_feed', 'prune_feed', 'renew_feed', 'is_forgotten')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);

@@ -10,6 +10,7 @@ export function addUpkeep(program: Command, surroundings: Surroundings): void {
   addAlerts(program, surroundings);
   addDoctor(program, surroundings);
   addPrune(program, surroundings);
+  addForget(program, surroundings);
   addMigrate(program, surroundings);
 }
 
@@ -109,6 +110,24 @@ function addPrune(program: Command, {json, signal}: Surroundings): void {
     .action((given) =>
       finish(async () =>
         (await import('../../commands/health/prune.ts')).prune(await config(), {...given, ...json(), signal}),
+      ),
+    );
+}
+
+function addForget(program: Command, {json}: Surroundings): void {
+  program
+    .command('forget')
+    .description('remove the personal data of a customer: shows what goes, the name is typed back')
+    .argument('<stream>', 'customers')
+    .argument('<number>', 'number of the customer')
+    .option('--account <name>', 'which account, where there are several')
+    .action((stream, number, given) =>
+      finish(async () =>
+        (await import('../../commands/accounts/forget.ts')).forget(
+          await config(),
+          {stream, number},
+          {...given, ...json()},
+        ),
       ),
     );
 }

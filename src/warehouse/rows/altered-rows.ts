@@ -15,7 +15,7 @@ const cache = new WeakMap<MirrorTable, string>();
 /**
  * Finds the rows whose values are not those that their hash stands for. Line breaks of either kind mean the
  * same, as they do to the hash. Rows under change are left out, and so are those whose record has changed
- * since it was read.
+ * since it was read, and those of a forgotten customer.
  * @param rows - of one table, as the service sent them; one of a key
  */
 export async function findAltered(
@@ -52,7 +52,7 @@ function alteredSql(table: MirrorTable): string {
      CROSS JOIN LATERAL (
            SELECT row.* FROM ${nameTable(table)} AS row WHERE row.account_id = $1 AND ${key.join(' AND ')} OFFSET 0) AS held
      WHERE held._hash = sent.hash AND held._pending IS NULL AND held._deleted_at IS NULL
-       AND NOT (${same.join(' AND ')})`;
+       AND CASE WHEN ${same.join(' AND ')} THEN false ELSE NOT sync.is_forgotten(to_jsonb(held)) END`;
 }
 
 const breaks: Readonly<Record<'text' | 'nested', (value: string) => string>> = {

@@ -24,4 +24,6 @@ export interface Capture {
 export interface WarehouseTable extends MirrorTable {
   readonly origin: Origin;
   readonly capture: Capture;
+  /** Columns that may tell who somebody is, or how to reach them. */
+  readonly personal: readonly string[];
 }

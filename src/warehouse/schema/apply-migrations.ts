@@ -47,6 +47,7 @@ export async function applyDefinitions(
   await applySource(client, tables, source);
   await applyTransitions(client);
   await applyCapturedTables(client, tables);
+  await client.query('SELECT sync.guard_forgotten()');
   await applyWriteRules(client, tables);
   await applyRetention(client);
   await applyStar(client, star);

@@ -8,6 +8,7 @@ import {
 } from '../accounts/access/access-tables.ts';
 import {auditTable, sessionsTable, signInCodesTable} from '../accounts/access/console-tables.ts';
 import {accountsTable, sync} from '../accounts/accounts-table.ts';
+import {forgottenTable} from '../accounts/forget/forgotten-table.ts';
 import {capacityToComeTable, fileSettingsTable} from '../accounts/settings/settings-tables.ts';
 import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
@@ -89,6 +90,7 @@ export const syncTables: readonly CommentedTable[] = [
   sessionsTable,
   signInCodesTable,
   auditTable,
+  forgottenTable,
   sourceTable,
   staleJobsTable,
   weeklyReportsTable,

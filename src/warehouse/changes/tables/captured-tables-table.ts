@@ -14,6 +14,7 @@ const capturedTables = sync.table(
     parent_table: text(),
     parent_number_column: text(),
     hint: text().notNull(),
+    personal_columns: text().array().notNull().default([]),
   },
   (table) => [
     check(
@@ -38,5 +39,7 @@ export const capturedTablesTable = commentTable(
     parent_table: 'The table of the records that its records hang on; null where they hang on none.',
     parent_number_column: 'The column with the number of the parent, in both tables.',
     hint: 'The next step of an author whose statement is refused.',
+    personal_columns:
+      'The columns that may tell who somebody is: they are emptied when a customer is forgotten.',
   },
 );
