@@ -1,3 +1,12 @@
+CREATE TABLE "sync"."forgotten" (
+	"forgotten_id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "sync"."forgotten_forgotten_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"account_id" bigint NOT NULL,
+	"customer_number" bigint NOT NULL,
+	"forgotten_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"forgotten_by" text DEFAULT session_user NOT NULL,
+	"removed" jsonb NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "sync"."installation" (
 	"is_only" boolean PRIMARY KEY DEFAULT true NOT NULL,
 	"system_identifier" text NOT NULL,
@@ -135,12 +144,15 @@ ALTER TABLE "sync"."alerts" DROP CONSTRAINT "alerts_cause_check";--> statement-b
 ALTER TABLE "sync"."changes" ADD COLUMN "batch" text;--> statement-breakpoint
 ALTER TABLE "sync"."changes" ADD COLUMN "transaction_id" bigint;--> statement-breakpoint
 ALTER TABLE "sync"."changes" ADD COLUMN "undoes" bigint[];--> statement-breakpoint
+ALTER TABLE "sync"."captured_tables" ADD COLUMN "personal_columns" text[] DEFAULT '{}' NOT NULL;--> statement-breakpoint
 ALTER TABLE "sync"."stale_jobs" ADD COLUMN "job_numbers" bigint[];--> statement-breakpoint
 ALTER TABLE "sync"."stale_jobs" ADD COLUMN "customer_ids" bigint[];--> statement-breakpoint
+ALTER TABLE "sync"."forgotten" ADD CONSTRAINT "forgotten_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."sweep_days" ADD CONSTRAINT "sweep_days_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."feed_starts" ADD CONSTRAINT "feed_starts_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."feed_hooks" ADD CONSTRAINT "feed_hooks_account_id_accounts_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "sync"."accounts"("account_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sync"."feed_dead_letters" ADD CONSTRAINT "feed_dead_letters_hook_id_feed_hooks_hook_id_fk" FOREIGN KEY ("hook_id") REFERENCES "sync"."feed_hooks"("hook_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "forgotten_customer_number_idx" ON "sync"."forgotten" USING btree ("customer_number","account_id");--> statement-breakpoint
 CREATE INDEX "feed_entries_waiting_idx" ON "sync"."feed_entries" USING btree ("entry_id") WHERE position IS NULL;--> statement-breakpoint
 CREATE INDEX "feed_dead_letters_hook_id_idx" ON "sync"."feed_dead_letters" USING btree ("hook_id");--> statement-breakpoint
 CREATE INDEX "sweeps_quiet_idx" ON "sync"."sweeps" USING btree ("ended_at") WHERE state IN ('certified', 'refreshed') AND inserted + updated + revived + tombstoned + vanished + quarantined = 0;--> statement-breakpoint
