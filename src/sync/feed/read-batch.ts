@@ -1,4 +1,4 @@
-import {hideEntry} from '../../streams/hide-entry.ts';
+import {hideEntry} from '../../streams/personal/hide-entry.ts';
 import type {ClaimedHook} from '../../warehouse/history/feed/hooks/hook-claims.ts';
 import {type FeedEntry, readFeed} from '../../warehouse/history/feed/read-feed.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';

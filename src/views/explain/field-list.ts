@@ -2,7 +2,7 @@
 
 import {nearest} from '../../base/spelling/nearest.ts';
 import {allTables} from '../../streams/all-tables.ts';
-import {isPersonal} from '../../streams/personal-fields.ts';
+import {isPersonal} from '../../streams/personal/personal-fields.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {
   countFields,

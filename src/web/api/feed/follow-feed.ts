@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {hideEntry} from '../../../streams/hide-entry.ts';
+import {hideEntry} from '../../../streams/personal/hide-entry.ts';
 import type {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
 import {
   CursorError,

@@ -1,4 +1,4 @@
-import type {FeedEntry, FieldValues} from '../warehouse/history/feed/read-feed.ts';
+import type {FeedEntry, FieldValues} from '../../warehouse/history/feed/read-feed.ts';
 import {isPersonal} from './personal-fields.ts';
 
 /** Stands for a value that the reader may not see. */
