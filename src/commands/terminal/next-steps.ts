@@ -19,16 +19,14 @@ export function drawNextSteps(
   account: string | null,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): string {
+  const call = (verb: string) => callOf(verb, env);
   const steps: readonly (readonly [string, string])[] = [
-    ['status', 'health, and how old the knowledge of each stream can be'],
-    ['start', 'stays, mirrors by its schedules, and prints a link to the console'],
+    [call('status'), 'health, and how old the knowledge of each stream can be'],
+    [call('start'), 'stays, mirrors by its schedules, and prints a link to the console'],
     account === demoName
-      ? ['init', 'your own account in place of the made-up one: asks, and tests each answer']
-      : ['ask', 'the questions of an owner that have an answer'],
+      ? [`${call('reset')} && ${call('init')}`, 'your own account in place of the made-up one']
+      : [call('ask'), 'the questions of an owner that have an answer'],
   ];
-  const width = Math.max(...steps.map(([verb]) => callOf(verb, env).length));
-  return [
-    'What next:',
-    ...steps.map(([verb, told]) => `  ${callOf(verb, env).padEnd(width)}  # ${told}`),
-  ].join('\n');
+  const width = Math.max(...steps.map(([line]) => line.length));
+  return ['What next:', ...steps.map(([line, told]) => `  ${line.padEnd(width)}  # ${told}`)].join('\n');
 }

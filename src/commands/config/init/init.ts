@@ -46,7 +46,8 @@ export async function init(config: Config, options: InitOptions): Promise<number
       ...(config.allowsHttp ? {FIELDMIRROR_ALLOW_HTTP: '1'} : {}),
     });
     const {name, apiUrl} = account;
-    const {place} = kept;
+    // The embedded Postgres has another port each time.
+    const place = kept.place.replace(/, port \d+$/, '');
     print(options.json, {
       json: {account: {name, apiUrl, timeZone}, place, files: [envFile, settingsFile]},
       text: describe({name, apiUrl, timeZone, place, envFile}),
