@@ -14,7 +14,7 @@ export interface Setting {
   readonly name: string;
   /** Secrets and passwords are masked. */
   readonly value: string;
-  readonly source: 'environment' | 'default';
+  readonly source: 'environment' | 'file' | 'default';
 }
 
 /** The account that the environment names. */
@@ -90,6 +90,7 @@ const checks = {
   DATABASE_DIRECT_URL: (value) => checkAddress(value, ['postgres:', 'postgresql:']),
   REDIS_URL: checkRedis,
   FIELDMIRROR_HOME: anything,
+  FIELDMIRROR_ENV_FILE: anything,
   FIELDMIRROR_REPORTS: anything,
   FIELDMIRROR_SMTP_URL: (value) => checkAddress(value, ['smtp:', 'smtps:']),
   FIELDMIRROR_BOUNDS: (value) =>

@@ -19,13 +19,14 @@ import {checkSequences} from '../warehouse/postgres/sequences.ts';
 import {listSchedules, type Schedule} from '../warehouse/sweeps/schedules.ts';
 import type {Sweep} from '../warehouse/sweeps/sweep.ts';
 import {RequestMetrics} from '../web/telemetry/request-metrics.ts';
-import {describeUnopened, listServed, type Served} from './accounts/served-accounts.ts';
+import {describeNone, describeUnopened, listServed, type Served} from './accounts/served-accounts.ts';
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
 import {AlertRounds} from './health/alerts/alert-rounds.ts';
 import {type OpenedServer, openServer, usualPort} from './servers/open-server.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
 import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
+import {drawNextSteps} from './terminal/next-steps.ts';
 import {type Progress, watchProgress, watchPush} from './terminal/progress.ts';
 import {drawTable, print} from './terminal/report.ts';
 import {type World, withWorld} from './world.ts';
@@ -181,11 +182,6 @@ function describe(world: World, {known, unopened}: Served, queue: string): strin
   ].join('\n');
 }
 
-function describeNone(known: readonly Account[]): string {
-  if (known.length > 0) return known.map(describeIdle).join('\n');
-  return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
-}
-
 async function runOnce(world: World, workers: Workers, run: Run): Promise<number> {
   const asked = new Map<Account, string[]>();
   for (const account of run.active) asked.set(account, await requestAll(world, account, run));
@@ -208,7 +204,10 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
   const progress = watchPush(run.json);
   const pushed = await pushAll(world, run.active, {...run, progress}).finally(() => progress.close());
   const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
-  print(run.json, {json: {streams, pushed, unopened: run.unopened}, text: [...drawn, ...told].join('\n')});
+  print(run.json, {
+    json: {streams, pushed, unopened: run.unopened},
+    text: [...drawn, ...told, `\n${drawNextSteps(world.own?.name ?? null)}`].join('\n'),
+  });
   return exitCodeOf(streams) || (pushed.needy.length > 0 ? 1 : 0);
 }
 

@@ -5,7 +5,7 @@ import {readVersion} from '../base/package.ts';
 import {tell, tellAside} from '../base/terminal.ts';
 import {addAccounts} from './verbs/add-accounts.ts';
 import {addChanges} from './verbs/add-changes.ts';
-import {addConfig} from './verbs/add-config.ts';
+import {addConfig, addInit} from './verbs/add-config.ts';
 import {addFeed} from './verbs/add-feed.ts';
 import {addHooks} from './verbs/add-hooks.ts';
 import {addInsight} from './verbs/add-insight.ts';
@@ -18,6 +18,7 @@ import {addWarehouse} from './verbs/add-warehouse.ts';
 
 /** In the order in which help lists them. */
 const groups = [
+  addInit,
   addMirror,
   addInsight,
   addUpkeep,
@@ -54,8 +55,9 @@ export function buildProgram(signal: AbortSignal): Command {
 
 const helpEnd = `
 Without settings it mirrors made-up data into an embedded Postgres: npm start -- --once
+An account of yours: fieldmirror init
 
-Settings, from the environment:
+Settings, from the environment or .env:
   FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN, FIELDMIRROR_TIME_ZONE   the account
   FIELDMIRROR_KEY or FIELDMIRROR_KEY_FILE   what seals the tokens of more accounts (fieldmirror accounts add)
   DATABASE_URL   the warehouse           REDIS_URL   the queue

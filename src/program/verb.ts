@@ -10,10 +10,27 @@ export interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-/** Reads the settings: see `loadConfig`. Its code is loaded by verbs alone; `--help` and `--version` need no setting. */
-export async function config(options: {readonly isAdding?: boolean} = {}): Promise<Config> {
-  const {loadConfig} = await import('../base/config.ts');
-  return loadConfig(process.env, options);
+/**
+ * Reads the settings, of the environment and of a file for it: see `loadConfig` and `withEnvFile`. Their code is loaded by verbs
+ * alone; `--help` and `--version` need no setting.
+ */
+export async function config(
+  options: {
+    readonly isAdding?: boolean;
+    /** Leaves out account and warehouse of the file: others are about to take their place. */
+    readonly isAnew?: boolean;
+  } = {},
+): Promise<Config> {
+  const [{loadConfig}, {withEnvFile}] = await Promise.all([
+    import('../base/config.ts'),
+    import('../commands/config/env-file.ts'),
+  ]);
+  const {env, fromFile} = withEnvFile(process.env, options);
+  const loaded = loadConfig(env, options);
+  const settings = loaded.settings.map((setting) =>
+    fromFile.has(setting.name) ? {...setting, source: 'file' as const} : setting,
+  );
+  return {...loaded, settings};
 }
 
 /** Runs a verb: its exit code becomes that of the process. */

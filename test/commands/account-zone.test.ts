@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {findZoneMismatch} from '../../src/commands/accounts/account-zone.ts';
+import {findZoneMismatch, guessZones} from '../../src/commands/accounts/account-zone.ts';
 
 const page = (...instants: string[]) =>
   `<customers type="array">${instants.map((at) => `<customer><created-at type="dateTime">${at}</created-at></customer>`).join('\n')}</customers>`;
@@ -29,4 +29,15 @@ test.each([
   ['America/Panama', /whose clock has -05:00 then; the service writes 2026-07-04T09:00:00-04:00/],
 ])('%s is told from the zone of the account', (zone, words) => {
   expect(findZoneMismatch(page(winter, summer, '2026-08-04T09:00:00-04:00'), zone)).toMatch(words);
+});
+
+test('a zone is guessed by moments that fit it all, that of this machine first; moments in UTC tell none', () => {
+  expect(guessZones(page(winter, summer), 'UTC')).toEqual(['America/New_York']);
+  expect(guessZones(page(winter, summer), 'America/Toronto')).toEqual(['America/Toronto']);
+  expect(guessZones(page('2026-07-04T09:00:00-07:00'), 'Europe/Berlin')).toEqual([
+    'America/Phoenix',
+    'America/Los_Angeles',
+  ]);
+  expect(guessZones(page('2026-07-04T09:00:00Z'), 'UTC')).toEqual([]);
+  expect(guessZones(page(), 'Europe/Berlin')).toEqual([]);
 });

@@ -36,6 +36,8 @@ const settings = 'accounts: {account-9: {time_zone: Europe/Berlin}}\ninsight: {}
 
 /** Every verb of the program, by the words that call it. */
 const cases: Readonly<Record<string, Case>> = {
+  // No address is one of letters alone.
+  init: {args: ['--url', 'acme'], code: 2},
   start: {args: ['--once'], isFirst: true},
   sync: {args: ['tasks', '--account', 'own']},
   push: {args: ['--dry-run'], bytes: megabyte},

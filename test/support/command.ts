@@ -33,7 +33,12 @@ export function startProgram(
   env: Readonly<Record<string, string>>,
 ): Running {
   const child = spawn(program, args, {
-    env: {PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: compileCache, ...env},
+    env: {
+      PATH: process.env.PATH ?? '',
+      FIELDMIRROR_ENV_FILE: '/dev/null',
+      NODE_COMPILE_CACHE: compileCache,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

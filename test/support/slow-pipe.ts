@@ -24,7 +24,7 @@ export async function runIntoPipe(
 ): Promise<Ended> {
   const line = `{ echo $BASHPID >&3; exec "$@" 3>&-; } ${into}; exit \${PIPESTATUS[0]}`;
   const shell = spawn('bash', ['-c', line, 'bash', process.execPath, main, ...args], {
-    env: {PATH: process.env.PATH ?? '', ...env},
+    env: {PATH: process.env.PATH ?? '', FIELDMIRROR_ENV_FILE: '/dev/null', ...env},
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
   const [stdout, stderr, told] = shell.stdio.slice(1) as Readable[] as [Readable, Readable, Readable];

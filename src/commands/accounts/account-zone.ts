@@ -30,10 +30,8 @@ const offered = [
  * @returns the zone expected and the zone given, where most moments differ; else null
  */
 export function findZoneMismatch(page: string, timeZone: string): string | null {
-  const instants = [...page.matchAll(createdAt)].flatMap(([, text = '']) =>
-    isIsoInstant(text) ? [text] : [],
-  );
-  if (instants.every((instant) => offsetOf(instant) === '+00:00')) return null;
+  const instants = listInstants(page);
+  if (instants.length === 0) return null;
   const [odd] = differing(instants, timeZone);
   if (odd === undefined || fits(instants, timeZone)) return null;
   const meant = offered.find((zone) => fits(instants, zone));
@@ -51,6 +49,28 @@ export function refuseWrongZone(
 ): void {
   const mismatch = findZoneMismatch(body.toString(), timeZone);
   if (mismatch !== null) throw new UsageError(`${setting}: ${mismatch}`);
+}
+
+/**
+ * The zones by whose clock all moments of a page may be written: the one of this machine, else those of most people. None where
+ * the moments are all in UTC.
+ */
+export function guessZones(
+  page: string,
+  own = Intl.DateTimeFormat().resolvedOptions().timeZone,
+): readonly string[] {
+  const instants = listInstants(page);
+  if (instants.length === 0) return [];
+  const fitting = [own, ...offered].filter((zone) => differing(instants, zone).length === 0);
+  return fitting.includes(own) ? [own] : fitting;
+}
+
+/** The moments on a page; none where all are in UTC, which proves nothing. */
+function listInstants(page: string): string[] {
+  const instants = [...page.matchAll(createdAt)].flatMap(([, text = '']) =>
+    isIsoInstant(text) ? [text] : [],
+  );
+  return instants.every((instant) => offsetOf(instant) === '+00:00') ? [] : instants;
 }
 
 function fits(instants: readonly string[], timeZone: string): boolean {

@@ -2,6 +2,7 @@
 // without a word.
 
 import {UsageError} from '../../base/errors.ts';
+import {describeIdle} from '../../views/concerns/idle-account.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Unopened, World} from '../world.ts';
 
@@ -36,4 +37,10 @@ export function describeUnopened(unopened: readonly Unopened[]): string[] {
 
 function refuse(unopened: readonly Unopened[]): void {
   if (unopened.length > 0) throw new UsageError(describeUnopened(unopened).join('\n'));
+}
+
+/** Why there is nothing to do, and the next step. */
+export function describeNone(known: readonly Account[]): string {
+  if (known.length > 0) return known.map(describeIdle).join('\n');
+  return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
 }

@@ -1,27 +1,21 @@
 // Settings as a file: told, compared, applied.
 
-import {access, mkdir, rename, writeFile} from 'node:fs/promises';
-import {dirname, join} from 'node:path';
 import type {Config} from '../../base/config.ts';
 import {FatalError, UsageError} from '../../base/errors.ts';
-import {allSections} from '../../sync/settings/all-sections.ts';
 import {applySettings} from '../../sync/settings/apply-settings.ts';
 import {toJsonSchema} from '../../sync/settings/file-schema.ts';
 import {planSettings} from '../../sync/settings/plan-settings.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {print} from '../terminal/report.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';
-import {drawFile, type Held, selectShown} from './draw-file.ts';
 import {drawPlan, tellPlan} from './draw-plan.ts';
 import {environmentOf} from './environment.ts';
 import {readSettingsFile} from './read-file.ts';
+import {isThere, write, writeInForce} from './write-in-force.ts';
 
 interface Output {
   readonly json: boolean;
 }
-
-/** The file that editors read the schema from, where it lies beside the settings. */
-const schemaFile = 'fieldmirror.schema.json';
 
 /**
  * Tells the settings in force as a file: prints it, or writes it.
@@ -38,12 +32,7 @@ export async function exportConfig(
     );
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     await refuseOld(warehouse);
-    const held: Held[] = [];
-    for (const section of allSections) held.push({section, tree: await section.read(warehouse.pool)});
-    const hasSchema = file !== undefined && (await isThere(join(dirname(file), schemaFile)));
-    const text = drawFile(held, hasSchema ? `./${schemaFile}` : null);
-    const settings = Object.fromEntries(held.map((each) => [each.section.name, selectShown(each)]));
-    if (file !== undefined) await write(file, text);
+    const {text, settings} = await writeInForce(warehouse.pool, file);
     const told = file === undefined ? text.trimEnd() : `${file} has the settings in force`;
     print(json, {json: {file: file ?? null, settings}, text: told});
     return 0;
@@ -102,25 +91,4 @@ export async function schema(file: string | undefined, {json}: Output): Promise<
 async function refuseOld({pool, place}: Warehouse): Promise<void> {
   const {problem} = await checkMigrations(pool);
   if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
-}
-
-async function isThere(file: string): Promise<boolean> {
-  return await access(file).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** Under another name until it is whole; its folder is made. */
-async function write(file: string, text: string): Promise<void> {
-  const part = `${file}.part`;
-  try {
-    await mkdir(dirname(file), {recursive: true});
-    await writeFile(part, text);
-    await rename(part, file);
-  } catch (error) {
-    throw new UsageError(`${file}: expected a file that can be written, got ${String(error)}`, {
-      cause: error,
-    });
-  }
 }

@@ -1,5 +1,6 @@
 import type {Setting} from '../../base/config.ts';
 import type {SettingInForce} from '../../sync/settings/settings-in-force.ts';
+import {envFileOf} from '../config/env-file.ts';
 import {drawTable} from '../terminal/report.ts';
 import {showValue} from './list-settings.ts';
 
@@ -9,8 +10,9 @@ const mostRows = 60;
 /** The settings of the environment, and those of the warehouse that are not at their defaults. */
 export function drawSettings(settings: readonly Setting[], inForce: readonly SettingInForce[]): string {
   const set = inForce.filter(({source}) => source !== 'default');
+  const envFile = envFileOf(process.env);
   const rows = [
-    ...settings.map(({name, value, source}) => [name, value, source]),
+    ...settings.map(({name, value, source}) => [name, value, source === 'file' ? envFile : source]),
     ...set.slice(0, mostRows).map(({name, value, source, file}) => [name, showValue(value), file ?? source]),
   ];
   const table = drawTable(['setting', 'value', 'from'], rows);

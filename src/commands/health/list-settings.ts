@@ -2,6 +2,7 @@ import type {Config} from '../../base/config.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import type {SettingTold} from '../../web/console/serve/doings.ts';
+import {envFileOf} from '../config/env-file.ts';
 import {environmentOf} from '../config/environment.ts';
 
 /** The settings of this process, then those of the warehouse. */
@@ -11,7 +12,10 @@ export async function listSettings(
 ): Promise<SettingTold[]> {
   const inForce = await readSettingsInForce(db, environmentOf(config));
   return [
-    ...config.settings.map((setting) => ({...setting, file: null})),
+    ...config.settings.map((setting) => ({
+      ...setting,
+      file: setting.source === 'file' ? envFileOf(process.env) : null,
+    })),
     ...inForce.map((setting) => ({...setting, value: showValue(setting.value)})),
   ];
 }

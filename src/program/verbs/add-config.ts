@@ -6,6 +6,30 @@ import {config, finish, type Surroundings} from '../verb.ts';
 const load = () => import('../../commands/config/config.ts');
 const usual = 'fieldmirror.yaml';
 
+export function addInit(program: Command, {json}: Surroundings): void {
+  program
+    .command('init')
+    .description('set up an account of yours: asks, tries each answer, and writes .env and fieldmirror.yaml')
+    .option('--url <address>', "the account's base address: https://app.example.com/acme")
+    .option('--name <name>', 'what the account is called here')
+    .option('--time-zone <zone>', "the account's IANA zone (default: found out)")
+    .option('--embedded', 'a Postgres of its own, though DATABASE_URL names another')
+    .option('--force', 'change files of settings that are there')
+    .action((given) =>
+      finish(async () =>
+        (await import('../../commands/config/init/init.ts')).init(
+          await config({isAdding: true, isAnew: true}),
+          {
+            ...given,
+            embedded: given.embedded === true,
+            force: given.force === true,
+            ...json(),
+          },
+        ),
+      ),
+    );
+}
+
 export function addConfig(program: Command, surroundings: Surroundings): void {
   const verbs = program.command('config').description('settings as a file: told, compared, applied');
   addExport(verbs, surroundings);

@@ -40,8 +40,9 @@ async function resetEmbedded({home}: Config, json: boolean): Promise<number> {
   let held: Held;
   try {
     held = await withPool(await embedded.url('warehouse'), async (pool) => {
+      await refuseWorkers(pool, shown);
       refuseSessions(shown, await listSessions(pool, openedAt));
-      return await askFor(pool, shown, 'the data folder, the made-up business with it, and its password');
+      return await askFor(pool, shown, 'the data folder with every database in it, and its password');
     });
   } finally {
     // The server stops, unless another process has joined meanwhile: then its folder is not removed.

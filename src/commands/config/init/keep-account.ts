@@ -1,0 +1,95 @@
+// The warehouse of an account that answers: tried, migrated, and given the account.
+
+import type {Config} from '../../../base/config.ts';
+import {FatalError, RetryableError, UsageError} from '../../../base/errors.ts';
+import {allStreams} from '../../../streams/all.ts';
+import {beginAccount} from '../../../sync/accounts/begin-account.ts';
+import {applySettings} from '../../../sync/settings/apply-settings.ts';
+import {demoName} from '../../../views/demo-name.ts';
+import {listAccounts, placeOf, upsertAccount} from '../../../warehouse/accounts/accounts.ts';
+import {inTransaction, type Queryable} from '../../../warehouse/postgres/database.ts';
+import {withWarehouse} from '../../warehouse.ts';
+import {environmentOf} from '../environment.ts';
+import {readSettingsFile} from '../read-file.ts';
+import {writeInForce} from '../write-in-force.ts';
+import type {Asker} from './asker.ts';
+import type {FoundAccount} from './find-account.ts';
+
+/** The file of settings, which stands where `config apply` looks for it. */
+export const settingsFile = 'fieldmirror.yaml';
+
+/** The warehouse of the account. */
+export interface Kept {
+  /** Null: the embedded Postgres. */
+  readonly databaseUrl: string | null;
+  readonly directUrl: string | null;
+  readonly place: string;
+}
+
+type Account = FoundAccount & {readonly timeZone: string};
+
+/** @throws the errors of `init` */
+export async function keepAccount(
+  asker: Asker | null,
+  config: Config,
+  {account, embedded}: {readonly account: Account; readonly embedded: boolean},
+): Promise<Kept> {
+  const {directUrl} = config;
+  if (embedded || config.databaseUrl !== null || asker === null) {
+    const databaseUrl = embedded ? null : config.databaseUrl;
+    return await keep({...config, databaseUrl, directUrl: embedded ? null : directUrl}, account);
+  }
+  const question = `The warehouse: postgres://user:password@host/database (it is not shown), or nothing for a Postgres of its own in ${config.home}`;
+  const take = async (answer: string) => {
+    const databaseUrl = answer === '' ? null : checkDatabase(answer);
+    try {
+      return await keep({...config, databaseUrl, directUrl: null}, account);
+    } catch (error) {
+      const mayBeMended = error instanceof FatalError || error instanceof RetryableError;
+      // The one of its own has no other address that could be typed.
+      if (databaseUrl === null || !mayBeMended) throw error;
+      throw new UsageError(error.message, {cause: error});
+    }
+  };
+  return await asker.ask(question, '', take, {isHidden: true});
+}
+
+function checkDatabase(address: string): string {
+  if (URL.canParse(address) && /^postgres(ql)?:\/\//.test(address)) return address;
+  throw new UsageError('init: expected an address that begins with postgres://, got something else');
+}
+
+async function keep(config: Config, account: Account): Promise<Kept> {
+  const {apiUrl, token, timeZone, name} = account;
+  return await withWarehouse(config, {migrates: true}, async (warehouse) => {
+    const {pool, place} = warehouse;
+    await refuseOthers(pool, account);
+    await inTransaction(pool, async (client) => {
+      const held = await upsertAccount(client, {name, apiUrl, timeZone});
+      await beginAccount(
+        client,
+        held,
+        allStreams.map((stream) => stream.name),
+      );
+    });
+    await writeInForce(pool, settingsFile);
+    const {patch, refuse} = await readSettingsFile(settingsFile);
+    const environment = environmentOf({account: {apiUrl, token}, timeZone});
+    refuse((await applySettings(pool, {patch, file: settingsFile}, environment)).problems);
+    return {databaseUrl: config.databaseUrl, directUrl: config.directUrl, place};
+  });
+}
+
+/** @throws {FatalError} the warehouse has the made-up business, or this account under another name */
+async function refuseOthers(db: Queryable, {name, apiUrl}: Account): Promise<void> {
+  const held = await listAccounts(db);
+  if (held.some((each) => each.name === demoName))
+    throw new FatalError(
+      'init: expected a warehouse without the made-up business, which would stay beside yours, got one with it; fieldmirror reset removes it; or set FIELDMIRROR_HOME to another folder, or DATABASE_URL to a Postgres of yours',
+    );
+  const twin = held.find((each) => placeOf(each.apiUrl) === placeOf(apiUrl) && each.name !== name);
+  if (twin !== undefined)
+    throw new FatalError(
+      `init: ${placeOf(apiUrl)} is mirrored there already, as account ${twin.name}; give --name ${twin.name}`,
+    );
+}

@@ -1,0 +1,146 @@
+// An account is set up: each answer is tried, what is kept is enough for a start, and the token is seen nowhere else.
+
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {existsSync} from 'node:fs';
+import {mkdtemp, readdir, readFile, rm, stat} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import pg from 'pg';
+import {afterEach, beforeEach, expect, inject, test} from 'vitest';
+import {type Ended, main, startProgram} from '../../support/command.ts';
+import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
+import {openService, type TestService, timeZone} from '../../support/world.ts';
+
+let service: TestService;
+let database: TestDatabase;
+let folder: string;
+let env: Readonly<Record<string, string>>;
+
+beforeEach(async () => {
+  service = await openService();
+  database = await createDatabase(inject('warehouseTemplate'));
+  folder = await mkdtemp(join(tmpdir(), 'fieldmirror-init-'));
+  env = {FIELDMIRROR_ENV_FILE: '.env', TZ: 'UTC'};
+});
+afterEach(async () => {
+  await service.close();
+  await database.drop();
+  await rm(folder, {recursive: true});
+});
+
+/** Runs a verb in the folder, with a line for its standard input. */
+async function run(args: readonly string[], line: string, more: Record<string, string> = {}): Promise<Ended> {
+  const shell = `cd "$1"; line=$2; shift 2; printf '%s\\n' "$line" | exec "$@"`;
+  const command = ['sh', '-c', shell, 'sh', folder, line, process.execPath, main, ...args];
+  return await startProgram(command, {...env, ...more}).ended;
+}
+
+async function select(statement: string) {
+  const client = new pg.Client(database.url);
+  await client.connect();
+  const {rows} = await client.query(statement);
+  await client.end();
+  return rows;
+}
+
+test('without a terminal: options, the token on standard input, a zone that is found; a start needs nothing else', async () => {
+  const args = ['init', '--url', service.url, '--name', 'acme'];
+  const ended = await run(args, service.token, {DATABASE_URL: database.url});
+  expect(ended).toMatchObject({code: 0, stderr: ''});
+  expect(ended.stdout).toMatch(/^account acme \(http:.*\) answers, and the warehouse is ready/);
+  expect(ended.stdout + (await readFile(join(folder, 'fieldmirror.yaml'), 'utf8'))).not.toContain(
+    service.token,
+  );
+  expect((await stat(join(folder, '.env'))).mode & 0o777).toBe(0o600);
+  expect(await select('SELECT name, api_url, time_zone FROM sync.accounts')).toEqual([
+    {name: 'acme', api_url: service.url, time_zone: timeZone},
+  ]);
+  expect(await run(['config', 'plan', '--check'], '')).toMatchObject({code: 0});
+  const swept = await run(['start', '--once'], '');
+  expect(swept, swept.stderr).toMatchObject({code: 0});
+  expect(swept.stdout).toMatch(/\nWhat next:\n {2}fieldmirror status +# .*\n {2}fieldmirror start +# /);
+  expect((await run(['doctor'], '')).stdout).toMatch(/FIELDMIRROR_API_TOKEN +│ \[secret\] +│ \.env/);
+});
+
+test('a token that is refused, an address, a zone or a name that cannot be: nothing is written', async () => {
+  const own = {DATABASE_URL: database.url};
+  const refused = async (args: readonly string[], token: string, code: number, words: RegExp) =>
+    expect(await run(['init', ...args], token, own)).toEqual({
+      ...{code, stdout: ''},
+      stderr: expect.stringMatching(words),
+    });
+  await refused([], '', 2, /--url: expected the account's base address.*the answers are options/);
+  await refused(['--url', service.url], '', 2, /expected the token on standard input/);
+  await refused(['--url', service.url], 'wrong', 3, /expected access, got 401/);
+  await refused(['--url', 'http://app.example.com'], 'x', 2, /expected https.*sent in the clear/);
+  await refused(['--url', service.url, '--time-zone', 'Asia/Tokyo'], service.token, 2, /did you mean/);
+  await refused(['--url', service.url, '--name', 'demo'], service.token, 2, /the name of the made-up data/);
+  expect(await readdir(folder)).toEqual([]);
+  expect(await select('SELECT FROM sync.accounts')).toEqual([]);
+});
+
+test('files that are there are changed with --force alone, and a warehouse with the made-up business is refused', async () => {
+  const args = ['init', '--url', service.url, '--name', 'acme'];
+  const own = {DATABASE_URL: database.url};
+  expect(await run(args, service.token, own)).toMatchObject({code: 0});
+  const before = await readFile(join(folder, '.env'), 'utf8');
+  // The old token is not taken for the new one.
+  expect(await run([...args, '--force'], '', own)).toMatchObject({code: 2});
+  expect(await run(args, service.token, own)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/expected no settings yet, got \.env and fieldmirror\.yaml; with --force/),
+  });
+  expect(
+    await run(['init', '--url', service.url, '--name', 'other', '--force'], service.token, own),
+  ).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/mirrored there already, as account acme; give --name acme/),
+  });
+  expect(await readFile(join(folder, '.env'), 'utf8')).toBe(before);
+  expect(await run([...args, '--force'], service.token, own)).toMatchObject({code: 0});
+  await select(`UPDATE sync.accounts SET name = 'demo'`);
+  expect(await run([...args, '--force'], service.token, own)).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/expected a warehouse without the made-up business.*fieldmirror reset/),
+  });
+});
+
+test('at a terminal it asks again for what is wrong, proposes name and zone, and shows neither token nor password', async () => {
+  // One question is answered once it is seen; `script` makes the terminal.
+  const command = `cd ${folder}; exec ${process.execPath} ${main} init`;
+  const terminal = spawn('script', ['-qec', command, '/dev/null'], {
+    env: {PATH: process.env.PATH ?? '', ...env},
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const answers: [RegExp, string][] = [
+    [/base address, such as/, 'ftp://acme'],
+    [/base address, such as/, service.url],
+    [/A name for it here \[127\.0\.0\.1\]/, 'acme'],
+    [/API token of acme \(it is not shown\)/, 'wrong-token'],
+    [/got 401[\s\S]*API token of acme/, service.token],
+    [/answers, and takes the token[\s\S]*time zone \[/, 'Asia/Tokyo'],
+    [/got Asia\/Tokyo, whose clock[\s\S]*time zone \[/, ''],
+    [/The warehouse: /, 'postgres://nobody:hidden@127.0.0.1:1/x'],
+    [/nothing listens there[\s\S]*The warehouse: /, database.url],
+  ];
+  let seen = '';
+  let all = '';
+  terminal.stdout.on('data', (chunk: Buffer) => {
+    seen += chunk;
+    all += chunk;
+    const [pattern, answer] = answers[0] ?? [];
+    const match = pattern?.exec(seen);
+    if (match === undefined || match === null) return;
+    seen = seen.slice(match.index + match[0].length);
+    answers.shift();
+    terminal.stdin.write(`${answer}\r`);
+  });
+  const [code] = await once(terminal, 'close');
+  expect({code, left: answers.length}, all).toEqual({code: 0, left: 0});
+  expect(all).toMatch(/--url: expected the account's base address.*got "ftp:\/\/acme"/);
+  for (const secret of ['wrong-token', service.token, 'hidden', new URL(database.url).password])
+    expect(all).not.toContain(secret);
+  expect(existsSync(join(folder, 'fieldmirror.yaml'))).toBe(true);
+  expect(await readFile(join(folder, '.env'), 'utf8')).toContain(`FIELDMIRROR_TIME_ZONE=${timeZone}\n`);
+});
