@@ -2,7 +2,11 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {countChanges, listLateChanges} from '../../src/warehouse/changes/reads/change-health.ts';
+import {
+  countChanges,
+  listLateChanges,
+  listLateChangesSingly,
+} from '../../src/warehouse/changes/reads/change-health.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
@@ -124,6 +128,44 @@ describe('a change has waited too long', () => {
     expect(await late()).toEqual(['conflict 1']);
     expect(await listLateChanges(pool, ['999'])).toEqual([]);
   });
+});
+
+test('many changes of one batch are one matter that names it, for status and for alerts', async () => {
+  const fight = async (count: number, batch: string | null) => {
+    for (let made = 0; made < count; made++) {
+      const id = await add(`state = 'conflict', reason = 'several match'`, `${batch} ${made}`);
+      await pool.query('UPDATE sync.changes SET batch = $2 WHERE change_id = $1', [id, batch]);
+    }
+  };
+  await fight(1, null);
+  await fight(6, `import o'Hara`);
+  await fight(4, 'small');
+  const {rows} = await pool.query('SELECT min(change_id) AS id FROM sync.changes WHERE batch IS NOT NULL');
+  expect(await listLateChanges(pool, [accountId])).toMatchObject([
+    {lateness: 'conflict', count: 6, batch: `import o'Hara`, changeId: rows[0].id},
+    {lateness: 'conflict', count: 5, batch: null},
+  ]);
+  const {stdout} = await runCommand(['status'], {DATABASE_URL: database.url});
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+    `6 changes of the batch import o'Hara need a decision, change ${rows[0].id} the first of them`,
+  );
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+    `fieldmirror changes list --state conflict --batch 'import o'\\''Hara', then fieldmirror changes show ${rows[0].id}`,
+  );
+  const singly = async () =>
+    (await listLateChangesSingly(pool, [accountId])).filter(({batch}) => batch !== null);
+  expect(await singly()).toMatchObject([{subject: `batch import o'Hara`, count: 6}]);
+
+  // Four of them are decided: without an alert about the batch the others are told one by one, else they stay together.
+  await pool.query(
+    `UPDATE sync.changes SET state = 'cancelled', settled_at = now() WHERE change_id IN (SELECT change_id FROM sync.changes WHERE batch LIKE 'import%' LIMIT 4)`,
+  );
+  expect(await singly()).toEqual([]);
+  await pool.query(
+    `INSERT INTO sync.alerts (cause, account_id, subject, since, text) VALUES ('change-conflict', $1, 'batch import o''Hara', now(), 'x')`,
+    [accountId],
+  );
+  expect(await singly()).toMatchObject([{subject: `batch import o'Hara`, count: 2}]);
 });
 
 test('changes that are not over are counted by state, with the age of the oldest', async () => {

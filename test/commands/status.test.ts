@@ -212,6 +212,7 @@ describe('the drawing', () => {
         changeId: '12',
         since: hoursAgo(3),
         reason: 'why',
+        batch: null,
       },
     ];
     const text = draw([account('acme', {changes, late})]);

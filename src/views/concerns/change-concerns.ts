@@ -1,3 +1,4 @@
+import {quoteWord} from '../../base/spelling/quote-word.ts';
 import type {LateChange, LateChanges, Lateness} from '../../warehouse/changes/reads/change-health.ts';
 import {formatDuration, formatNumber} from '../format.ts';
 
@@ -11,20 +12,21 @@ interface Matter {
   readonly next: string;
 }
 
-/** Describes changes that do not come to their end by themselves, one text for each reason or each change. */
+/** Describes changes that do not come to their end by themselves, one text for each reason, each batch or each change. */
 export function describeLateChanges(late: readonly (LateChanges | LateChange)[], now: string): Matter[] {
   return late.map((changes) => ({
     kind: `change-${changes.lateness}`,
-    subject: 'subject' in changes ? changes.subject : '',
+    subject: 'subject' in changes ? changes.subject : changes.batch === null ? '' : `batch ${changes.batch}`,
     since: changes.since,
     text: describe(changes, formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since)))),
     next: nextOf(changes),
   }));
 }
 
-function describe({lateness, count, changeId, reason}: LateChanges, age: string): string {
+function describe({lateness, count, changeId, reason, batch}: LateChanges, age: string): string {
   const isOne = count === 1;
-  const what = isOne ? `change ${changeId}` : `${formatNumber(count)} changes`;
+  const of = batch === null ? '' : ` of the batch ${batch}`;
+  const what = `${isOne ? `change ${changeId}` : `${formatNumber(count)} changes`}${of}`;
   const oldest = isOne ? '' : `, change ${changeId} the first of them`;
   const why = reason === null ? '' : `: ${reason}`;
   switch (lateness) {
@@ -45,9 +47,11 @@ function describe({lateness, count, changeId, reason}: LateChanges, age: string)
   }
 }
 
-function nextOf({lateness, count, changeId}: LateChanges): string {
+function nextOf({lateness, count, changeId, batch}: LateChanges): string {
   if (lateness === 'untaken') return 'is a worker running? fieldmirror start, or by hand: fieldmirror push';
-  if (count === 1 || lateness === 'failing') return `fieldmirror changes show ${changeId}`;
-  const state = lateness === 'in-doubt' ? 'in_doubt' : lateness;
-  return `fieldmirror changes list --state ${state}, then fieldmirror changes show ${changeId}`;
+  if (count === 1 || (lateness === 'failing' && batch === null))
+    return `fieldmirror changes show ${changeId}`;
+  const state = lateness === 'failing' ? 'pending' : lateness === 'in-doubt' ? 'in_doubt' : lateness;
+  const of = batch === null ? '' : ` --batch ${quoteWord(batch)}`;
+  return `fieldmirror changes list --state ${state}${of}, then fieldmirror changes show ${changeId}`;
 }

@@ -108,7 +108,7 @@ export const alertsTable = commentTable(
     account_id: 'The account; null where it is about the worker or the warehouse.',
     stream: 'The stream, where it is about one.',
     subject:
-      'What it is about beside that: number of a sweep or change, a field, a table; empty where nothing else.',
+      'What it is about beside that: number of a sweep or change, a batch and its name, a field, a table; empty where nothing else.',
     since: 'Since when it is wrong, as far as that is known.',
     text: 'What is wrong, in words, as it was when it was found.',
     next_step: 'The next step of a person; null where the text says it.',

@@ -94,7 +94,10 @@ function samplesOfChanges(own: HealthFigures, labels: Labels): Sample[] {
       sample('oldestChange', {...labels, state}, ageOf(oldestAt, own)),
     ),
     ...latenesses.map((reason) => {
-      const count = own.late.find(({lateness}) => lateness === reason)?.count ?? 0;
+      const count = own.late.reduce(
+        (total, late) => (late.lateness === reason ? total + late.count : total),
+        0,
+      );
       return sample('lateChanges', {...labels, reason}, count);
     }),
   ];

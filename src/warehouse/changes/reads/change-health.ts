@@ -15,7 +15,7 @@ export interface ChangeCount {
 /** Why changes do not come to their end by themselves. */
 export type Lateness = 'untaken' | 'failing' | 'in-doubt' | 'conflict' | 'altered' | 'rejected' | 'held';
 
-/** Changes of one account that need a person, for one reason. */
+/** Changes of one account that need a person, for one reason; those of a batch together where they are many. */
 export interface LateChanges {
   readonly accountId: string;
   readonly lateness: Lateness;
@@ -24,6 +24,8 @@ export interface LateChanges {
   readonly changeId: string;
   readonly since: string;
   readonly reason: string | null;
+  /** The batch that all of them are of; null where they are of none, or each is told by itself. */
+  readonly batch: string | null;
 }
 
 /** The age at which a change is late. A conflict is late at once. */
@@ -37,6 +39,11 @@ const alteredFor = "interval '7 days'";
 
 /** A person who is told of a hundred changes looks at the list. */
 const mostSingly = 100;
+
+/** So many late changes of one batch are one matter: an import went wrong. */
+const manyOfBatch = 5;
+/** Batches of an account that are told by their names, the largest first. */
+const mostBatches = 20;
 
 /** The most urgent first. */
 export const latenesses: readonly Lateness[] = [
@@ -89,6 +96,26 @@ export const selectLate = `
         WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at > now() - ${alteredFor})
         GROUP BY change_id, account_id`;
 
+/**
+ * `told`: late changes, each with the batch that it is told with, or null. $1: the accounts.
+ * @param isTold - SQL: whether a batch stays together though few of it are left
+ */
+function tellBatches(isTold: string): string {
+  return `late AS (${selectLate}), named AS MATERIALIZED (
+       SELECT late.*, made.batch FROM late LEFT JOIN sync.changes AS made USING (change_id)), batches AS (
+       SELECT account_id, lateness, batch, row_number() OVER (PARTITION BY account_id, lateness ORDER BY bool_or(is_told) DESC, count(*) DESC, batch) AS place
+         FROM (SELECT named.*, ${isTold} AS is_told FROM named WHERE batch IS NOT NULL) AS each
+        GROUP BY account_id, lateness, batch HAVING count(*) >= ${manyOfBatch} OR bool_or(is_told)), told AS (
+       SELECT named.change_id, named.account_id, named.lateness, named.since, named.reason, batches.batch
+         FROM named LEFT JOIN batches ON batches.account_id = named.account_id AND batches.lateness = named.lateness
+                                     AND batches.batch = named.batch AND place <= ${mostBatches})`;
+}
+
+/** Whoever was told of a batch is not told of its last changes one by one. */
+const hasAlert = `EXISTS (
+  SELECT FROM sync.alerts AS alert WHERE alert.account_id = named.account_id AND alert.cause = 'change-' || named.lateness
+     AND alert.subject = 'batch ' || named.batch AND alert.mended_at IS NULL)`;
+
 /** Counts the changes that are not over, by account and state. */
 export async function countChanges(db: Queryable, accountIds: readonly string[]): Promise<ChangeCount[]> {
   const {rows} = await db.query<ChangeCount>(
@@ -115,40 +142,45 @@ export async function countChanges(db: Queryable, accountIds: readonly string[])
  * - a change that has been held for more than seven days.
  * A waiting change is reported under the change that blocks it. Changes of an account that is not active are
  * not taken up: that is a matter of the account.
+ * Many changes of one batch are one entry, which names it.
  */
 export async function listLateChanges(db: Queryable, accountIds: readonly string[]): Promise<LateChanges[]> {
   const {rows} = await db.query<LateChanges>(
-    `WITH late AS (${selectLate})
-     SELECT DISTINCT ON (account_id, lateness) account_id AS "accountId", lateness,
-            (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason
-       FROM late
-     WINDOW of_a_kind AS (PARTITION BY account_id, lateness)
-      ORDER BY account_id, lateness, since, change_id`,
+    `WITH ${tellBatches('false')}
+     SELECT DISTINCT ON (account_id, lateness, batch) account_id AS "accountId", lateness,
+            (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason, batch
+       FROM told
+     WINDOW of_a_kind AS (PARTITION BY account_id, lateness, batch)
+      ORDER BY account_id, lateness, batch, since, change_id`,
     [accountIds],
   );
   return rows.toSorted((one, other) => latenesses.indexOf(one.lateness) - latenesses.indexOf(other.lateness));
 }
 
-/** One late change; or all that are left, where there are very many. */
+/** One late change; or many of one batch; or all that are left, where there are very many. */
 export interface LateChange extends LateChanges {
-  /** Number of the change; `more` for those that are left. */
+  /** Number of the change; `batch` and its name; `more` for those that are left. */
   readonly subject: string;
 }
 
 /**
- * The same changes one by one, the oldest of each account and reason; those beyond the hundredth are one entry.
+ * The same changes one by one, the oldest of each account and reason; those beyond the hundredth are one entry,
+ * and so are many of one batch.
  */
 export async function listLateChangesSingly(
   db: Queryable,
   accountIds: readonly string[],
 ): Promise<LateChange[]> {
   const {rows} = await db.query<LateChange>(
-    `WITH late AS (${selectLate}), ranked AS (
-       SELECT late.*, row_number() OVER (of_a_kind ORDER BY since, change_id) AS rank, count(*) OVER of_a_kind AS total
-         FROM late WINDOW of_a_kind AS (PARTITION BY account_id, lateness))
-     SELECT account_id AS "accountId", lateness, CASE WHEN rank > ${mostSingly} THEN total - ${mostSingly} ELSE 1 END::integer AS count,
-            change_id AS "changeId", since, reason, CASE WHEN rank > ${mostSingly} THEN 'more' ELSE change_id::text END AS subject
-       FROM ranked WHERE rank <= ${mostSingly} + 1 ORDER BY account_id, lateness, rank`,
+    `WITH ${tellBatches(hasAlert)}, ranked AS (
+       SELECT told.*, row_number() OVER (of_a_kind ORDER BY since, change_id) AS rank, count(*) OVER of_a_kind AS total
+         FROM told WINDOW of_a_kind AS (PARTITION BY account_id, lateness, batch))
+     SELECT account_id AS "accountId", lateness,
+            CASE WHEN batch IS NOT NULL THEN total WHEN rank > ${mostSingly} THEN total - ${mostSingly} ELSE 1 END::integer AS count,
+            change_id AS "changeId", since, reason, batch,
+            CASE WHEN batch IS NOT NULL THEN 'batch ' || batch WHEN rank > ${mostSingly} THEN 'more' ELSE change_id::text END AS subject
+       FROM ranked WHERE rank <= CASE WHEN batch IS NULL THEN ${mostSingly} + 1 ELSE 1 END
+      ORDER BY account_id, lateness, batch NULLS FIRST, rank`,
     [accountIds],
   );
   return rows;

@@ -1,6 +1,7 @@
 // How the same is asked in a terminal and in SQL.
 
 import pg from 'pg';
+import {quoteWord} from '../../../../base/spelling/quote-word.ts';
 import type {Wanted} from '../../../../warehouse/changes/reads/wanted-changes.ts';
 import type {Asked, Elsewhere} from '../../page.ts';
 import {readWanted} from './filter.ts';
@@ -27,7 +28,9 @@ export function writeOptions(asked: Pick<Asked, 'accounts' | 'query'>): string {
     transaction,
     account,
   });
-  return options.flatMap(([name, value]) => (value === null ? [] : [` --${name} ${quote(value)}`])).join('');
+  return options
+    .flatMap(([name, value]) => (value === null ? [] : [` --${name} ${quoteWord(value)}`]))
+    .join('');
 }
 
 function conditionsOf(wanted: Wanted): string[] {
@@ -49,9 +52,4 @@ function conditionOfState(state: NonNullable<Wanted['state']>): string {
   if (state === 'altered') return `state = 'done' AND result ? 'altered'`;
   if (state === 'needy') return `state IN ('conflict', 'rejected', 'in_doubt', 'held')`;
   return `state = ${pg.escapeLiteral(state)}`;
-}
-
-/** A word as a shell takes it. */
-function quote(word: string): string {
-  return /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
