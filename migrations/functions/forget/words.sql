@@ -1,5 +1,6 @@
 -- Messages, evidence and the audit may repeat a name. Every text of the schema sync is looked through, so that a table that is
 -- added later is not left out. Settings name no customer; a column of a key, and one that takes a few words only, holds words of ours.
+-- Changes of other records keep their values, whatever these are: they are sent, compared and undone.
 
 -- A text without some others. @param forms - as the text may spell them: plain, in JSON, in XML
 CREATE OR REPLACE FUNCTION sync.without_words(given text, forms text[]) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -44,6 +45,7 @@ BEGIN
        AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
        AND relname NOT IN ('accounts', 'alert_rules', 'api_keys', 'author_accounts', 'captured_tables', 'change_transitions', 'fields', 'file_settings', 'forgotten', 'installation',
                            'login_keys', 'migrations', 'retention', 'schedules', 'sessions', 'sign_in_codes', 'source', 'workers', 'write_rules')
+       AND relname NOT IN ('alterations', 'attempts', 'conflicts') AND (relname <> 'changes' OR attname = 'reason')
        AND NOT EXISTS (SELECT FROM pg_constraint AS held WHERE conrelid = class.oid AND attnum = ANY (conkey)
                           AND (contype IN ('p', 'f') OR contype = 'c' AND pg_get_constraintdef(held.oid) ~ format('\m%s (= ANY|<> ALL)', attname)))
      GROUP BY class.oid
