@@ -3,6 +3,9 @@ import type {ClaimedHook} from '../../warehouse/history/feed/hooks/hook-claims.t
 import {type FeedEntry, readFeed} from '../../warehouse/history/feed/read-feed.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 
+/** The `type` of a message, as Standard Webhooks has it. */
+export const messageType = 'feed.entries';
+
 /** An entry as a subscriber is sent it: its own entries are left out. */
 export type SentEntry = Omit<FeedEntry, 'own'>;
 

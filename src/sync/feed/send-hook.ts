@@ -15,7 +15,7 @@ import {CursorError} from '../../warehouse/history/feed/read-feed.ts';
 import {openAccess} from '../alerts/access.ts';
 import {parseTarget} from '../alerts/target.ts';
 import {sendSigned} from '../alerts/webhook.ts';
-import {type Batch, readBatch} from './read-batch.ts';
+import {type Batch, messageType, readBatch} from './read-batch.ts';
 
 /** The means of a process to send to subscribers. */
 export interface HookMeans {
@@ -84,7 +84,7 @@ export async function sendBatch(
   for (const text of [address, secret]) means.onSecret(new Secret(text));
   const url = parseTarget(address, means.allowsHttp);
   const body = JSON.stringify({
-    type: 'feed.entries',
+    type: messageType,
     timestamp: entries.at(-1)?.at ?? new Date().toISOString(),
     data: {hook: name, entries, cursor: to},
   });
