@@ -152,7 +152,7 @@ test('start --once carries what is due once the sweeps are through, and says so'
   await edit(7, 'phone_number', '555-0107');
   const {code, stdout} = await run('start', '--once');
   expect(code).toBe(0);
-  expect(stdout).toMatch(/changes made here\n\S+ {2}1 done; still open: 1 held\n$/);
+  expect(stdout).toMatch(/changes made here\n\S+ {2}1 done; still open: 1 held\n\n/);
 });
 
 describe('explain', () => {
