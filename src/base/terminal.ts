@@ -23,3 +23,8 @@ export function tell(text: string): void {
 export function tellAside(text: string): void {
   process.stderr.write(toPrintable(text));
 }
+
+/** Passes on what a line editor draws while a person types: it moves the cursor, and holds no text but ours and the person's. */
+export function drawAside(chunk: Uint8Array): void {
+  process.stderr.write(chunk);
+}

@@ -37,8 +37,9 @@ test('feed --json is one document, whose cursor goes on where it ended', async (
 });
 
 test('feed --follow prints an entry as soon as it is committed, one JSON a line, and ends when it is told to', async () => {
+  const [before] = await place.author('SELECT clock_timestamp()::text AS at');
   const following = startCommand(['feed', '--after', 'end', '--follow', '--json'], {DATABASE_URL: place.url});
-  await untilFollowed();
+  await untilFollowed(String(before?.at));
   await place.sent('tasks', {id: 62, name: 'Ring'});
   await following.prints(/"number":"62".*\n/);
   following.process.kill('SIGINT');
@@ -61,12 +62,15 @@ test('feed refuses an unknown table with the nearest name, and a cursor of anoth
   expect(gone).toMatchObject({code: 2, stderr: expect.stringContaining('feed --after end')});
 });
 
-/** Resolves when the command has read the feed: what is committed from then on is new to it. */
-async function untilFollowed(): Promise<void> {
+/**
+ * Resolves when the command has read the feed: what is committed from then on is new to it.
+ * @param since - sessions of commands before it may not have ended yet
+ */
+async function untilFollowed(since: string): Promise<void> {
   for (let count = 0; count === 0; ) {
     const [row] = await place.author(
       `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-          AND query LIKE '%LEFT JOIN sync.feed(%' AND state = 'idle'`,
+          AND query LIKE '%LEFT JOIN sync.feed(%' AND state = 'idle' AND backend_start > '${since}'`,
     );
     count = Number(row?.count);
   }

@@ -1,7 +1,7 @@
 import {createInterface, type Interface} from 'node:readline/promises';
 import {Writable} from 'node:stream';
 import {UsageError} from '../../../base/errors.ts';
-import {tellAside} from '../../../base/terminal.ts';
+import {drawAside, tellAside} from '../../../base/terminal.ts';
 
 /** Asks a person at a terminal, one question after the other. */
 export class Asker {
@@ -12,7 +12,7 @@ export class Asker {
   constructor() {
     const output = new Writable({
       write: (chunk: Buffer, _encoding, done) => {
-        if (!this.#isHidden) process.stderr.write(chunk);
+        if (!this.#isHidden) drawAside(chunk);
         done();
       },
     });
