@@ -3,6 +3,7 @@
 import {readFile, rm} from 'node:fs/promises';
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
+import {escapeXml} from '../../base/spelling/escape-xml.ts';
 import {tellAside} from '../../base/terminal.ts';
 import {formatNumber} from '../../views/format.ts';
 import {
@@ -80,7 +81,7 @@ function checkArguments(stream: string, number: string): void {
 async function removeReports(files: readonly string[], names: readonly string[]): Promise<Files> {
   const removed: string[] = [];
   const unseen: string[] = [];
-  const escaped = names.flatMap((name) => [name, escapeHtml(name)]);
+  const escaped = names.flatMap((name) => [name, escapeXml(name)]);
   for (const file of files) {
     const page = await readFile(file, 'utf8').catch(() => null);
     if (page === null) unseen.push(file);
@@ -90,15 +91,6 @@ async function removeReports(files: readonly string[], names: readonly string[])
     }
   }
   return {removed, unseen};
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
 }
 
 function drawRemoved(removed: readonly Removed[]): string {

@@ -5,6 +5,7 @@ import {BarChart, HeatmapChart, LineChart} from 'echarts/charts';
 import {GridComponent, LegendComponent, VisualMapComponent} from 'echarts/components';
 import {type EChartsCoreOption, init, use} from 'echarts/core';
 import {SVGRenderer} from 'echarts/renderers';
+import {escapeXml} from '../../base/spelling/escape-xml.ts';
 
 use([BarChart, LineChart, HeatmapChart, GridComponent, LegendComponent, VisualMapComponent, SVGRenderer]);
 
@@ -117,17 +118,4 @@ function describe(svg: string, {title, sentence}: Chart): string {
     (_, rest: string) =>
       `<svg${rest} role="img"><title>${escapeXml(title)}</title><desc>${escapeXml(sentence)}</desc>`,
   );
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** A text as it stands in XML and HTML. */
-export function escapeXml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }

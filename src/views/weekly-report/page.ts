@@ -1,6 +1,7 @@
 // The weekly report as one file of HTML: no script, nothing from elsewhere.
 
-import {type Chart, drawChart, escapeXml} from '../../insight/charts/chart.ts';
+import {escapeXml} from '../../base/spelling/escape-xml.ts';
+import {type Chart, drawChart} from '../../insight/charts/chart.ts';
 import type {List, Report} from '../../insight/report/report.ts';
 import {show, showMoney} from '../../insight/report/show.ts';
 import {tellFindings, tellFreshness, tellRestated} from './sentences.ts';
