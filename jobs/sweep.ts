@@ -3,7 +3,7 @@ import {runSweep, type SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import type {Sweep} from '../src/warehouse/sweeps/sweep.ts';
 import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
-import {refreshAfter} from './refresh-star.ts';
+import {refreshAfter, refreshNow} from './refresh-star.ts';
 import {reportOutcome} from './report-outcome.ts';
 
 const id = z.string().regex(/^\d+$/);
@@ -13,10 +13,25 @@ export const payloadSchema = z.object({sweepId: id, accountId: id});
 const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as const;
 const wakeAgainMs = 10_000;
 
-/** Carries one sweep as far as it goes. Running it twice, or in two places, leaves the same rows. */
-export async function run(deps: SweepDeps, sweepId: string, signal: AbortSignal): Promise<SweepResult> {
-  const result = await runSweep(deps, sweepId, signal);
-  reportOutcome(deps.log, {sweepId}, result);
+/**
+ * Carries one sweep as far as it goes, and brings the star in line with it. Running it twice, or in two places, leaves the
+ * same rows.
+ * @param options.isWatched - a person sees the end of the sweep anyway
+ */
+export async function run(
+  deps: SweepDeps,
+  sweepId: string,
+  {signal, isWatched = false}: {readonly signal: AbortSignal; readonly isWatched?: boolean},
+): Promise<SweepResult> {
+  let filled: Promise<void> | undefined;
+  const onSweepStep: SweepDeps['onSweepStep'] = async (step, sweep) => {
+    await deps.onSweepStep?.(step, sweep);
+    // All rows of a first load are there, and Postgres has little to do while the list is read again.
+    if (step === 'list-read' && sweep.isFirstLoad) filled = refreshNow(deps);
+  };
+  const result = await runSweep({...deps, onSweepStep}, sweepId, signal);
+  reportOutcome(deps.log, {sweepId, isWatched}, result);
+  await filled;
   await refreshAfter(deps, result);
   return result;
 }

@@ -216,7 +216,7 @@ async function handleSweep(context: WorkerContext, payload: unknown): Promise<vo
   const {sweepId, accountId} = sweep.payloadSchema.parse(payload);
   // Another process has the key of the account's token, and the poller wakes it.
   if (signal.aborted || context.copies.holds || !(await accounts.serves(accountId))) return;
-  const result = await sweep.run(deps, sweepId, signal);
+  const result = await sweep.run(deps, sweepId, {signal});
   if (signal.aborted || result.outcome === 'not-due') return;
   try {
     if (result.outcome === 'failed' && result.error instanceof AccessError) await accounts.look();

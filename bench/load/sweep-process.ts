@@ -1,6 +1,7 @@
-// One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured.
+// One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured: with the star that
+// is brought in line beside it, or without.
 
-import {refreshAfter} from '../../jobs/refresh-star.ts';
+import {run} from '../../jobs/sweep.ts';
 import {createTransport} from '../../src/api/http/transport.ts';
 import {createClient} from '../../src/api/resources/client.ts';
 import {createLogger} from '../../src/base/log.ts';
@@ -12,7 +13,7 @@ import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 
-const [databaseUrl = '', apiUrl = ''] = process.argv.slice(2);
+const [databaseUrl = '', apiUrl = '', star = ''] = process.argv.slice(2);
 const timeZone = 'America/New_York';
 const pool = openPool(databaseUrl, {max: 4, applicationName: 'bench'});
 const transport = createTransport({baseUrl: apiUrl, token: new Secret('bench')});
@@ -27,21 +28,17 @@ const before = await pool.query(
 );
 const startedAt = performance.now();
 const deps = {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log};
-const result = await runSweep(deps, sweepId, new AbortController().signal);
+const {signal} = new AbortController();
+const result = await (star === 'star' ? run(deps, sweepId, {signal}) : runSweep(deps, sweepId, signal));
 const seconds = (performance.now() - startedAt) / 1000;
 const wal = await pool.query('SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int8 AS bytes', [
   before.rows[0].lsn,
 ]);
 
-// As the main job does: after the sweep is done, and before the next one.
-await refreshAfter(deps, result);
-const starSeconds = (performance.now() - startedAt) / 1000;
-
 process.send?.({
   result,
   written: await countWritten(before.rows[0].transaction),
   seconds,
-  starSeconds,
   walBytes: Number(wal.rows[0].bytes),
   // Kilobytes on every platform that Node knows.
   peakMegabytes: process.resourceUsage().maxRSS / 1024,

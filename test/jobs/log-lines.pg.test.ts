@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const {name: stream} of allStreams) {
     const asked = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
     const {sweepId} = await requestSweep(world.pool, asked);
-    await sweep.run({...world, log}, sweepId, signal);
+    await sweep.run({...world, log}, sweepId, {signal});
   }
   await world.pool.query(
     `UPDATE warehouse.customers SET service_address = 'Kanarienweg ' || customer_number WHERE customer_number <= 5`,

@@ -1,11 +1,9 @@
-import {refreshAfter} from '../../../jobs/refresh-star.ts';
-import {reportOutcome} from '../../../jobs/report-outcome.ts';
+import {run as runSweep} from '../../../jobs/sweep.ts';
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
 import {allStreams, findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {nameWindow} from '../../streams/windows.ts';
-import {runSweep} from '../../sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../../sync/sweep/sweep-deps.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import type {SweepRequest} from '../../warehouse/sweeps/sweeps.ts';
@@ -61,9 +59,7 @@ export async function sync(
 /** Carries a sweep here, unless a worker has it; takes it over if that worker fails. */
 export function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
   return async (sweepId) => {
-    const result = await runSweep(deps, sweepId, signal);
-    reportOutcome(deps.log, {sweepId, isWatched: true}, result);
-    await refreshAfter(deps, result);
+    await runSweep(deps, sweepId, {signal, isWatched: true});
   };
 }
 

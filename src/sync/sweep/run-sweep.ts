@@ -114,7 +114,7 @@ async function runLeased(
 }
 
 async function runClaimed(deps: SweepDeps, sweep: ClaimedSweep, signal: AbortSignal): Promise<Carried> {
-  await deps.onSweepStep?.('claimed');
+  await deps.onSweepStep?.('claimed', sweep);
   const account = await deps.openAccount(sweep.accountId);
   const tally = new Tally(sweep.counts);
   const stream = findStream(sweep.stream);

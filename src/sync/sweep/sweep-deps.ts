@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type {Client} from '../../api/resources/client.ts';
 import type {Logger} from '../../base/log.ts';
+import type {ClaimedSweep} from '../../warehouse/sweeps/sweep.ts';
 import type {PageReader} from '../load/page-reader.ts';
 import type {SweepStep} from './sweep-step.ts';
 
@@ -35,8 +36,8 @@ export interface SweepDeps {
   readonly log: Logger;
   /** Called after every batch, for a person who watches. */
   readonly onProgress?: (progress: SweepProgress) => void;
-  /** Called at each step of a sweep; a test may end the process there. */
-  readonly onSweepStep?: (step: SweepStep) => Promise<void>;
+  /** Called at each step of a sweep, which waits for it; a test may end the process there. */
+  readonly onSweepStep?: (step: SweepStep, sweep: ClaimedSweep) => Promise<void>;
   /** How long a sweep is ours by the database's clock, unless renewed. */
   readonly leaseMs?: number;
   /** How many records are written at once, unless they are large. */

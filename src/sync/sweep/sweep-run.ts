@@ -39,7 +39,7 @@ export function scopeOf({sweep, stream}: Pick<SweepRun, 'sweep' | 'stream'>) {
 
 /** Tells that the sweep has reached a step. */
 export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
-  await run.deps.onSweepStep?.(step);
+  await run.deps.onSweepStep?.(step, run.sweep);
 }
 
 /** The options of a sweep's requests: signal, rank within the account's budget, count of each attempt. */

@@ -1,0 +1,44 @@
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {run} from '../../jobs/sweep.ts';
+import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
+
+let service: TestService;
+let world: TestWorld;
+
+beforeAll(async () => {
+  service = await openService();
+  world = await openWorld(service);
+});
+
+afterAll(async () => {
+  await world.close();
+  await service.close();
+});
+
+const countJobs = async (place: 'mart.fct_job' | 'warehouse.jobs') => {
+  const {rows} = await world.pool.query<{jobs: number}>(`SELECT count(*)::int AS jobs FROM ${place}`);
+  return rows[0]?.jobs;
+};
+
+test('the star of a first load is filled before its sweep has ended', async () => {
+  const asked = {
+    accountId: world.account.accountId,
+    stream: 'jobs',
+    mode: 'full',
+    requestedBy: 'command',
+  } as const;
+  const {sweepId} = await requestSweep(world.pool, asked);
+  let filled: number | undefined;
+  const deps = {
+    ...world,
+    onSweepStep: async (step: string) => {
+      if (step !== 'list-verified') return;
+      await expect.poll(() => countJobs('mart.fct_job'), {timeout: 30_000}).toBeGreaterThan(0);
+      filled = await countJobs('mart.fct_job');
+    },
+  };
+  const result = await run(deps, sweepId, {signal: new AbortController().signal});
+  expect(result).toMatchObject({outcome: 'ended', state: 'certified'});
+  expect(filled).toBe(await countJobs('warehouse.jobs'));
+});
