@@ -49,7 +49,7 @@ describe('the concurrency of an account', () => {
   });
 
   test.each([503, 429, 504])('is seen to halve after a %i, and to grow again', async (status) => {
-    const {atOnce, refusals} = await observe(120, (count) => (count === 20 ? status : 200));
+    const {atOnce, refusals} = await observe(120, (count) => (count === 10 ? status : 200));
     const [refusal] = refusals;
     if (refusal === undefined) throw new Error('nothing was refused');
     const after = atOnce.slice(refusal.arrivals);

@@ -1,6 +1,6 @@
-// How many requests an account bears at once is documented nowhere, so it is learned: one more after each round of
-// answers in time, half as many as soon as the service shows that it is too much (AIMD, as TCP shares a line). No clock
-// and no timer in here: time comes in, a number comes out.
+// How many requests an account bears at once is documented nowhere, so it is learned as TCP learns a line: one more with every
+// second answer in time until the service shows once that it is too much, and half as many then; from there on one more after each
+// round of answers. No clock and no timer in here: time comes in, a number comes out.
 
 import {Latency} from './latency.ts';
 
@@ -24,8 +24,8 @@ export interface Begun {
 
 /**
  * The concurrency that an account is known to bear: always a whole number from 1 to `max`.
- * - grows by one after as many answers in time as are allowed at once; answers that came while there was room for more
- *   do not count, because they say nothing about more
+ * - grows by one with every second answer in time until it has halved once, and then after as many of them as are allowed at once;
+ *   answers that came while there was room for more do not count, because they say nothing about more
  * - halves when there was too much, or when answers have become slow since more are asked at once
  * - attempts that began before the last halving change nothing: a burst of refusals is one sign, not many
  */
@@ -73,7 +73,8 @@ export class LearnedConcurrency {
   }
 
   #count(): void {
-    if (++this.#inTime < this.#concurrency) return;
+    const wasTooMuch = this.#round > 0;
+    if (++this.#inTime < (wasTooMuch ? this.#concurrency : 2)) return;
     this.#concurrency = Math.min(this.#concurrency + 1, this.#max);
     this.#inTime = 0;
   }
