@@ -2,7 +2,8 @@
 // Packages of which a program needs a small part go into it, and those that a short verb loads, with their licences beside it;
 // all others stay outside, where npm keeps their licences and their native parts.
 
-import {cpSync, existsSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {basename, join} from 'node:path';
 import {type BuildOptions, build} from 'esbuild';
 import manifest from './package.json' with {type: 'json'};
 
@@ -11,7 +12,7 @@ const banner = `// The packages in it, and their licences: LICENCES.txt
 import {createRequire as makeRequire} from 'node:module';
 const require = makeRequire(import.meta.url);`;
 
-const options: BuildOptions = {
+const options = {
   entryPoints: {main: 'src/program/main.ts', 'page-thread': 'src/sync/load/page-thread.ts'},
   outdir: 'dist',
   bundle: true,
@@ -27,8 +28,9 @@ const options: BuildOptions = {
   sourcesContent: false,
   banner: {js: banner},
   metafile: true,
+  write: false,
   logLevel: 'warning',
-};
+} as const satisfies BuildOptions;
 
 /** The licences of the packages whose code is in the program. */
 function readLicences(inputs: readonly string[]): string {
@@ -45,9 +47,23 @@ function readLicence(folder: string): string {
   return [`${name} ${version}, ${license}`, ...texts, ''].join('\n\n');
 }
 
-rmSync('dist', {recursive: true, force: true});
-const {metafile} = await build(options);
-writeFileSync('dist/LICENCES.txt', readLicences(Object.keys(metafile?.inputs ?? {})));
-// Files that the code reads from beside itself: the reference service's tables, and what the console's pages are drawn with.
-cpSync('src/service/store/schema.sql', 'dist/schema.sql');
-for (const name of ['console.css', 'icon.svg']) cpSync(`src/web/console/assets/${name}`, `dist/${name}`);
+/** Files that the code reads from beside itself: the reference service's tables, and what the console's pages are drawn with. */
+const besideCode = [
+  'src/service/store/schema.sql',
+  'src/web/console/assets/console.css',
+  'src/web/console/assets/icon.svg',
+];
+
+const {metafile, outputFiles} = await build(options);
+const files = new Map<string, Uint8Array | string>([
+  ...outputFiles.map(({path, contents}) => [basename(path), contents] as const),
+  ['LICENCES.txt', readLicences(Object.keys(metafile.inputs))],
+  ...besideCode.map((path) => [basename(path), readFileSync(path)] as const),
+]);
+mkdirSync('dist', {recursive: true});
+// A program that starts meanwhile finds its files whole: what is there already is not written again.
+for (const [name, contents] of files) {
+  const path = join('dist', name);
+  if (!existsSync(path) || !readFileSync(path).equals(Buffer.from(contents))) writeFileSync(path, contents);
+}
+for (const name of readdirSync('dist')) if (!files.has(name)) rmSync(join('dist', name), {recursive: true});

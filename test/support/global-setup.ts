@@ -1,5 +1,7 @@
-// Runs once before all tests: starts the servers that they share, and says which ones are missing.
+// Runs once before all tests: builds the program, starts the servers that they share, and says which ones are missing.
 
+import {execFileSync} from 'node:child_process';
+import {join} from 'node:path';
 import type {TestProject} from 'vitest/node';
 import * as pgbouncer from './pgbouncer.ts';
 import {isInstalled} from './redis-server.ts';
@@ -11,6 +13,7 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  execFileSync(process.execPath, ['esbuild.config.ts'], {cwd: join(import.meta.dirname, '..', '..')});
   const setUp = new SetUp();
   const {postgresUrl, warehouseTemplate, businessTemplate, redisUrl} = await startServers(setUp, makers);
   project.provide('postgresUrl', postgresUrl);
