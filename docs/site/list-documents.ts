@@ -40,6 +40,7 @@ export function listMenu(
   return [
     entry('README.md'),
     ...[...ordered].map(entry),
+    {path: 'docs/alerts', title: 'Alerts, each with its mend'},
     {path: 'docs/decisions', title: 'Decisions'},
     entry('CHANGELOG.md'),
   ];
