@@ -11,7 +11,8 @@ const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const tracked = execFileSync('git', ['ls-files'], {cwd: root, encoding: 'utf8'}).split('\n');
 const code = tracked.filter(
-  (path) => /^(src|jobs|test|bench|migrations)\/.*\.(ts|sql)$/.test(path) && existsSync(join(root, path)),
+  (path) =>
+    /^(src|jobs|test|bench|migrations|docs)\/.*\.(ts|sql)$/.test(path) && existsSync(join(root, path)),
 );
 const documents = tracked.filter((path) => path.endsWith('.md') && existsSync(join(root, path)));
 

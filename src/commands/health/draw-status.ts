@@ -8,6 +8,7 @@ import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import {formatNumber, formatRoughly} from '../../views/format.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
 import type {UnderWay} from '../../views/work/under-way.ts';
+import {seeDocs} from '../../warehouse/alerts/causes.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';
 import type {Worker} from '../../warehouse/health/workers.ts';
 import type {RetentionStory} from '../../warehouse/history/retention/retention.ts';
@@ -147,10 +148,10 @@ function describeEvent({at, table, field, kind, detail}: FieldEvent, account: st
 
 function drawConcerns(concerns: readonly Concern[]): string {
   if (concerns.length === 0) return 'Nothing needs a person.';
-  const lines = concerns.flatMap(({account, stream, text, next}) => {
+  const lines = concerns.flatMap(({kind, account, stream, text, next}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [
-      wrap(`  ${place === '' ? '' : `${place}: `}${text}`),
+      wrap(`  ${place === '' ? '' : `${place}: `}${text} (${seeDocs(kind)})`),
       ...(next === null ? [] : [wrap(`    ${next}`)]),
     ];
   });

@@ -4,6 +4,7 @@ import {readAccounts} from '../../views/account-status.ts';
 import {findEveryConcern, readInstallation} from '../../views/concerns/every-concern.ts';
 import {readUnderWay} from '../../views/work/under-way.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {causeNumbers} from '../../warehouse/alerts/causes.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
@@ -38,8 +39,9 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
     const {workers} = installation;
     const retention = await readRetention(pool);
     const concerns = findEveryConcern(accounts, installation, now);
+    const numbered = concerns.map((concern) => ({...concern, docs: causeNumbers[concern.kind]}));
     print(options.json, {
-      json: {warehouse: place, now, workers, accounts, underWay, retention, concerns},
+      json: {warehouse: place, now, workers, accounts, underWay, retention, concerns: numbered},
       text: drawStatus(accounts, {place, now, workers, underWay, retention, concerns}),
     });
     return concerns.length > 0 ? 1 : 0;

@@ -2,6 +2,7 @@
 // it must.
 
 import type {News} from '../../warehouse/alerts/alert-deliveries.ts';
+import {seeDocs} from '../../warehouse/alerts/causes.ts';
 
 /** A message as every receiver gets it. */
 export interface AlertMessage {
@@ -47,11 +48,12 @@ function describe({news, account, stream, text}: News): string {
   return cut(toLine(`${over}${place === '' ? '' : `${place}: `}${text}`), longestLine);
 }
 
-function detailsOf({news, since, nextStep, mendedAt}: News): string[] {
+function detailsOf({news, cause, since, nextStep, mendedAt}: News): string[] {
   if (news === 'mended') return [`  from ${showMinute(since)} to ${showMinute(mendedAt ?? since)}`];
   return [
     `  since ${showMinute(since)}`,
     ...(nextStep === null ? [] : [`  ${cut(toLine(nextStep), longestLine)}`]),
+    `  ${seeDocs(cause)}`,
   ];
 }
 

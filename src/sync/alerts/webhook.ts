@@ -1,6 +1,7 @@
 import {randomBytes} from 'node:crypto';
 import {Webhook} from 'standardwebhooks';
 import type {Secret} from '../../base/secret.ts';
+import {causeNumbers} from '../../warehouse/alerts/causes.ts';
 import {type AlertMessage, mostNews, titleOf} from './message.ts';
 import {sendRequest} from './request.ts';
 
@@ -27,7 +28,7 @@ export async function sendWebhook(
       rule: message.rule,
       title: titleOf(message),
       count: message.news.length,
-      alerts: message.news.slice(0, mostNews),
+      alerts: message.news.slice(0, mostNews).map((each) => ({...each, docs: causeNumbers[each.cause]})),
     },
   });
   return await sendSigned({url, secret}, {messageId: message.messageId, body}, signal);

@@ -25,3 +25,34 @@ export const causes = [
 ] as const;
 
 export type Cause = (typeof causes)[number];
+
+/** The number of a cause's page: docs/alerts/A01.md. A number stays with its cause, and is never given to another. */
+export const causeNumbers: Readonly<Record<Cause, string>> = {
+  copy: 'A01',
+  'stopped-account': 'A02',
+  unserved: 'A03',
+  'no-worker': 'A04',
+  overdue: 'A05',
+  unproven: 'A06',
+  failed: 'A07',
+  approval: 'A08',
+  'no-room': 'A09',
+  quarantine: 'A10',
+  'change-conflict': 'A11',
+  'change-altered': 'A12',
+  'change-rejected': 'A13',
+  'change-in-doubt': 'A14',
+  'change-failing': 'A15',
+  'change-untaken': 'A16',
+  'change-held': 'A17',
+  drift: 'A18',
+  'star-behind': 'A19',
+  growth: 'A20',
+  'alerts-failing': 'A21',
+  'hook-failing': 'A22',
+};
+
+/** The words that lead to the page: `see docs: A01`. */
+export function seeDocs(cause: Cause): string {
+  return `see docs: ${causeNumbers[cause]}`;
+}

@@ -1,6 +1,7 @@
 import type {AlertOverview, RuleStatus} from '../../../views/concerns/alert-overview.ts';
 import {formatAgo, formatDuration} from '../../../views/format.ts';
 import type {Alert} from '../../../warehouse/alerts/alerts.ts';
+import {seeDocs} from '../../../warehouse/alerts/causes.ts';
 import {drawTable} from '../../terminal/report.ts';
 import {wrap} from '../../terminal/wrap.ts';
 
@@ -32,10 +33,10 @@ function describeRule({name, target, receiver, account, causes, ...rule}: RuleSt
 
 function drawOpen(open: readonly Alert[]): string {
   if (open.length === 0) return 'Nothing is wrong that a rule tells of.';
-  const lines = open.flatMap(({account, stream, text, nextStep, openedAt}) => {
+  const lines = open.flatMap(({cause, account, stream, text, nextStep, openedAt}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [
-      wrap(`  ${place === '' ? '' : `${place}: `}${text} (found ${formatAgo(openedAt)})`),
+      wrap(`  ${place === '' ? '' : `${place}: `}${text} (found ${formatAgo(openedAt)}; ${seeDocs(cause)})`),
       ...(nextStep === null ? [] : [wrap(`    ${nextStep}`)]),
     ];
   });

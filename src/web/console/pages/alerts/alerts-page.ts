@@ -2,6 +2,7 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {type AlertOverview, readAlertOverview} from '../../../../views/concerns/alert-overview.ts';
 import {formatNumber} from '../../../../views/format.ts';
 import type {Alert} from '../../../../warehouse/alerts/alerts.ts';
+import {seeDocs} from '../../../../warehouse/alerts/causes.ts';
 import {listPastDeliveries, type PastDelivery} from '../../../../warehouse/alerts/past-deliveries.ts';
 import {drawMark, type Tone} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
@@ -92,7 +93,7 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
         ...(hasSeveral ? [account ?? ''] : []),
         html`<span class="what">${stream === null ? '' : `${stream}: `}${text}${
           link === null ? '' : html` <a href="${link}">Look</a>`
-        }</span>${nextStep === null ? '' : html`<small>${nextStep}</small>`}`,
+        }</span><small>${nextStep === null ? '' : `${nextStep}; `}${seeDocs(cause)}</small>`,
         drawTime(since, look),
         drawTime(openedAt, look),
       ];

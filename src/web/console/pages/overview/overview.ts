@@ -1,6 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatDuration} from '../../../../views/format.ts';
 import {type Freshness, type OverviewStory, readOverview} from '../../../../views/overview.ts';
+import {seeDocs} from '../../../../warehouse/alerts/causes.ts';
 import {drawMark, drawState} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';
@@ -37,12 +38,12 @@ export const overview = definePage({
 function drawConcerns({concerns}: OverviewStory, look: Look): SafeHtml | string {
   if (concerns.length === 0) return '';
   return html`<h2>Needs you</h2><ul class="list">${concerns.map((concern) => {
-    const {account, stream, text, next} = concern;
+    const {kind, account, stream, text, next} = concern;
     const place = [look.seen.length > 1 ? account : null, stream].filter((name) => name !== null).join(', ');
     const link = linkOfConcern(concern, look);
     return html`<li>${drawMark('bad', place === '' ? 'look' : place)} ${text}${
       link === null ? '' : html` <a href="${link}">Look</a>`
-    }${next === null ? '' : html`<br><small>${next}</small>`}</li>`;
+    }<br><small>${next === null ? '' : `${next}; `}${seeDocs(kind)}</small></li>`;
   })}</ul>`;
 }
 

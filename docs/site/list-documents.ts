@@ -1,0 +1,47 @@
+import {readdir, readFile} from 'node:fs/promises';
+import {join} from 'node:path';
+
+export const repository = join(import.meta.dirname, '..', '..');
+
+export interface Document {
+  /** In the repository: `docs/watching.md`. */
+  readonly path: string;
+  readonly markdown: string;
+}
+
+/** One entry of the menu. */
+export interface Entry {
+  readonly path: string;
+  readonly title: string;
+}
+
+/** README, CHANGELOG, and all of docs. */
+export async function listDocuments(): Promise<readonly Document[]> {
+  const names = await readdir(join(repository, 'docs'), {recursive: true});
+  const inDocs = names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
+  const paths = ['README.md', ...inDocs.toSorted(), 'CHANGELOG.md'];
+  return await Promise.all(
+    paths.map(async (path) => ({path, markdown: await readFile(join(repository, path), 'utf8')})),
+  );
+}
+
+/** The documents in the order in which the README names them; those of a folder are found by the page of the folder. */
+export function listMenu(
+  documents: readonly Document[],
+  titles: ReadonlyMap<string, string>,
+): readonly Entry[] {
+  const readme = documents.find(({path}) => path === 'README.md')?.markdown ?? '';
+  const named = [...readme.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, path = '']) => path);
+  const [, list = ''] = readme.split('\n## Documents\n');
+  const inList = [...list.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, path = '']) => path);
+  const flat = documents.map(({path}) => path).filter((path) => /^docs\/[\w-]+\.md$/.test(path));
+  const ordered = new Set([...inList, ...named, ...flat]);
+  const entry = (path: string) => ({path, title: titles.get(path) ?? path});
+  return [
+    entry('README.md'),
+    ...[...ordered].map(entry),
+    {path: 'docs/alerts', title: 'Alerts, each with its mend'},
+    {path: 'docs/decisions', title: 'Decisions'},
+    entry('CHANGELOG.md'),
+  ];
+}
