@@ -17,6 +17,24 @@ END
 $$;
 COMMENT ON FUNCTION sync.is_forgotten IS 'Whether a row, given as JSON, is one of a forgotten customer.';
 
+-- The same, for a row that names its customer or job by row_id alone, as an author's new row may: its parents are asked in turn.
+CREATE OR REPLACE FUNCTION sync.is_of_forgotten(of_table text, held jsonb) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  parents text := (SELECT parent_table FROM sync.captured_tables WHERE table_name = of_table);
+  parent jsonb;
+BEGIN
+  IF sync.is_forgotten(held) THEN
+    RETURN true;
+  ELSIF parents IS NULL OR held->>'parent_row_id' IS NULL THEN
+    RETURN false;
+  END IF;
+  EXECUTE format('SELECT to_jsonb(parent) FROM warehouse.%I AS parent WHERE row_id = $1', parents) INTO parent USING (held->>'parent_row_id')::bigint;
+  RETURN parent IS NOT NULL AND sync.is_of_forgotten(parents, parent);
+END
+$$;
+COMMENT ON FUNCTION sync.is_of_forgotten IS 'Whether a row of a table, given as JSON, is one of a forgotten customer, by its parents, too.';
+
 -- What empties personal columns, as jsonb_populate_record takes it.
 CREATE OR REPLACE FUNCTION sync.emptied(columns text[]) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT jsonb_object_agg(name, CASE name WHEN 'attributes' THEN '{}'::jsonb END) FROM unnest(columns) AS name
@@ -26,7 +44,7 @@ COMMENT ON FUNCTION sync.emptied IS 'Personal columns without their values.';
 -- Argument: the personal columns.
 CREATE OR REPLACE FUNCTION sync.keep_out() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF sync.is_forgotten(to_jsonb(NEW)) THEN
+  IF sync.is_of_forgotten(TG_TABLE_NAME, to_jsonb(NEW)) THEN
     NEW := jsonb_populate_record(NEW, sync.emptied(TG_ARGV[0]::text[]));
   END IF;
   RETURN NEW;
@@ -36,7 +54,7 @@ COMMENT ON FUNCTION sync.keep_out IS 'Trigger: empties the personal columns of a
 
 CREATE OR REPLACE FUNCTION sync.refuse_forgotten() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF sync.is_forgotten(to_jsonb(NEW)) THEN
+  IF sync.is_of_forgotten(TG_TABLE_NAME, to_jsonb(NEW)) THEN
     RAISE EXCEPTION 'warehouse.%: the customer of this row was forgotten, so that it takes a DELETE and nothing else', TG_TABLE_NAME
       USING ERRCODE = 'integrity_constraint_violation', HINT = 'Make the change in the service itself, or leave the row out.';
   END IF;
