@@ -2,7 +2,7 @@
 // word that the specification has for a filter's value (`next_week`), by the filter itself
 // (`scheduled=next_week`), or by several of them, as an address has them:
 // `scheduled=next_week&employee_number=3`. One window has one name, so that no two sweeps of the same thing
-// are under way at once.
+// are under way at once. One window of every stream has no filter: the whole list, read once.
 
 import {UsageError} from '../base/errors.ts';
 import {nearest} from '../base/spelling/nearest.ts';
@@ -14,6 +14,12 @@ export const spans: Filter = [
   ...['this_week', 'next_week', 'last_week'],
   ...['this_month', 'next_month', 'last_month'],
 ];
+
+/**
+ * The window that lets everything through. It is one pass where a full sweep is two or more: a fresh look at a list that
+ * no filter narrows, at half the requests, and no proof.
+ */
+export const wholeList = 'whole_list';
 
 /** The query of a window. */
 export type Window = Readonly<Record<string, string>>;
@@ -47,8 +53,9 @@ export function nameWindow(stream: Stream, terms: readonly string[]): string {
     return value === undefined ? [] : [[filter, value]];
   });
   const [first, ...others] = query;
+  if (first === undefined) return wholeList;
   const words = Object.entries(listWindows(stream));
-  const word = words.find(([, {[first?.[0] ?? '']: value}]) => value === first?.[1])?.[0];
+  const word = words.find(([, {[first[0]]: value}]) => value === first[1])?.[0];
   if (word !== undefined && others.length === 0) return word;
   return new URLSearchParams(query).toString();
 }
@@ -69,11 +76,12 @@ function toWindow(stream: Stream, terms: readonly string[]): Window {
 function readTerm(stream: Stream, term: string): Window {
   const at = term.indexOf('=');
   if (at !== -1) return readFilter(stream, {name: term.slice(0, at), value: term.slice(at + 1)});
+  if (term === wholeList) return {};
   const windows = listWindows(stream);
   if (Object.hasOwn(windows, term)) return windows[term] ?? {};
-  const known = Object.keys(windows);
+  const known = [...Object.keys(windows), wholeList];
   const filters = Object.keys(stream.filters);
-  const choice = known.length > 0 ? `there are ${known.join(', ')}` : 'it has none';
+  const choice = `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
   const more = filters.length > 0 ? `; its filters are ${filters.join(', ')}: --filter ${filters[0]}=…` : '';
   throw new UsageError(
     `${stream.name} has no window ${JSON.stringify(term)}${nearest(term, known)}; ${choice}${more}`,

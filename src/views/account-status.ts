@@ -1,4 +1,5 @@
 import {allStreams} from '../streams/all.ts';
+import {wholeList} from '../streams/windows.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import {
   type ChangeCount,
@@ -13,8 +14,10 @@ import {readStatus, readStreamNotes, type StreamNotes} from '../warehouse/health
 import type {Queryable} from '../warehouse/postgres/database.ts';
 import {
   listOverdueSchedules,
+  listPromisedFreshness,
   listSchedules,
   type OverdueSchedule,
+  type PromisedFreshness,
   type Schedule,
 } from '../warehouse/sweeps/schedules.ts';
 import type {Sweep} from '../warehouse/sweeps/sweep.ts';
@@ -41,6 +44,8 @@ export interface AccountFacts {
   readonly schedules: readonly Schedule[];
   /** Schedules that have not run for two of their intervals. */
   readonly overdue: readonly OverdueSchedule[];
+  /** The freshness that was promised of streams, and when their whole lists were last read. */
+  readonly promises: readonly PromisedFreshness[];
   /** Sweeps that wait for a person's approval. */
   readonly waiting: readonly WaitingSweep[];
   /** The changes that need a person, the most urgent first: those of a kind together, or each by itself. */
@@ -129,6 +134,7 @@ async function readEach<S extends StreamNotes>(
       }),
       schedules: await listSchedules(db, account),
       overdue: overdue.filter(isOwn),
+      promises: await listPromisedFreshness(db, account, wholeList),
       waiting: waiting.filter(isOwn),
       late: late.filter(isOwn),
       events: events.filter(isOwn),

@@ -98,6 +98,28 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
     expect(place.told()).toEqual([`${cause} opened`, `${cause} mended`]);
   });
 
+  test('overdue: a freshness that was promised, though its sweeps come round', async () => {
+    await place.addHook('ops');
+    await place.query(
+      `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+       VALUES (1, 'jobs fresh', 'jobs', 'window', 'whole_list', 3600000, now() + interval '1 hour')`,
+    );
+    const look = (began: string, endedBy: string) =>
+      `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, requested_by, state, due_at, started_at, ended_at, reasons, evidence)
+       VALUES (1, 'jobs', 'window', 'whole_list', 'schedule', 'uncertified', ${began}, ${began}, ${began}, '{a reason}',
+               '{"firstPass": {"lastPage": 1, "endedBy": "${endedBy}", "numbers": 1}}')`;
+    await place.rounds(2);
+    expect(place.told()).toEqual([]);
+    await place.query(look(ago('2 hours'), 'empty-page'));
+    await place.query(look(ago('1 hour'), 'repeated-page'));
+    await place.rounds(3);
+    expect(place.told()).toEqual(['overdue opened']);
+    expect(place.alertsOf('ops')[0]).toMatchObject({account: 'acme', subject: 'jobs fresh'});
+    await place.query(look(ago('1 minute'), 'empty-page'));
+    await place.rounds(3);
+    expect(place.told()).toEqual(['overdue opened', 'overdue mended']);
+  });
+
   test('growth', async () => {
     await place.addHook('ops');
     for (const bounds of ['database=1MB', 'database=1MB', 'database=9TB,sync.sweeps=1GB', null])

@@ -21,6 +21,7 @@ describe('config plan', () => {
       ],
       overridden: [],
       unnamed: ['accounts / north / url', 'accounts / north / time_zone', 'accounts / south'],
+      costs: [],
     });
     expect(await config('plan --check', text)).toMatchObject({code: 1});
     expect(await query(`SELECT FROM sync.accounts WHERE state <> 'active'`)).toEqual([]);

@@ -79,6 +79,7 @@ function account(
     streams: [stream('jobs'), stream('tasks')],
     schedules: [schedule()],
     overdue: [],
+    promises: [],
     waiting: [],
     changes: [],
     late: [],

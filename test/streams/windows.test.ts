@@ -3,7 +3,7 @@
 import {describe, expect, test} from 'vitest';
 import {UsageError} from '../../src/base/errors.ts';
 import {allStreams, findStream} from '../../src/streams/all.ts';
-import {listWindows, nameWindow, readWindow} from '../../src/streams/windows.ts';
+import {listWindows, nameWindow, readWindow, wholeList} from '../../src/streams/windows.ts';
 
 const spans = [
   'today',
@@ -86,6 +86,14 @@ describe.each(allStreams)('of $name', (stream) => {
   });
 });
 
+test('every stream has the window of its whole list, which no filter narrows', () => {
+  for (const stream of allStreams) {
+    expect(readWindow(stream, wholeList)).toEqual({});
+    expect(nameWindow(stream, [wholeList])).toBe(wholeList);
+  }
+  expect(nameWindow(findStream('jobs'), [wholeList, 'today'])).toBe('today');
+});
+
 test('a word and a filter hold together', () => {
   const name = nameWindow(findStream('jobs'), ['next_week', 'employee_number=3']);
   expect(name).toBe('scheduled=next_week&employee_number=3');
@@ -119,10 +127,10 @@ test.each([
   [
     'customers',
     'today',
-    'customers has no window "today"; it has none; its filters are customer_number, name',
+    'customers has no window "today"; there is whole_list; its filters are customer_number, name',
   ],
   ['customers', 'name=', 'customers, filter name: expected a text, got none'],
-  ['employees', 'today', 'employees has no window "today"; it has none'],
+  ['employees', 'today', 'employees has no window "today"; there is whole_list'],
   ['employees', 'name=Ann', 'employees has no filter "name"; it has none'],
 ])('of %s, %j is refused with the nearest', (stream, name, words) => {
   expect(() => readWindow(findStream(stream), name)).toThrow(UsageError);

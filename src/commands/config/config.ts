@@ -11,6 +11,7 @@ import {type Warehouse, withWarehouse} from '../warehouse.ts';
 import {drawPlan, tellPlan} from './draw-plan.ts';
 import {environmentOf} from './environment.ts';
 import {readSettingsFile} from './read-file.ts';
+import {tellCosts} from './tell-costs.ts';
 import {isThere, write, writeInForce} from './write-in-force.ts';
 
 interface Output {
@@ -54,7 +55,7 @@ export async function plan(
     await refuseOld(warehouse);
     const planned = await planSettings(warehouse.pool, patch, environmentOf(config));
     refuse(planned.problems);
-    const told = tellPlan(planned);
+    const told = {...tellPlan(planned), costs: await tellCosts(warehouse.pool, planned)};
     const isSame = told.differences.length === 0;
     print(json, {json: told, text: drawPlan(told, isSame ? 'nothing would change' : 'would change:')});
     return check === true && !isSame ? 1 : 0;
@@ -68,9 +69,11 @@ export async function plan(
 export async function apply(config: Config, file: string, {json}: Output): Promise<number> {
   const {patch, refuse, name} = await readSettingsFile(file);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
-    const applied = await applySettings(pool, {patch, file: name}, environmentOf(config));
+    const environment = environmentOf(config);
+    const costs = await tellCosts(pool, await planSettings(pool, patch, environment));
+    const applied = await applySettings(pool, {patch, file: name}, environment);
     refuse(applied.problems);
-    const told = tellPlan(applied);
+    const told = {...tellPlan(applied), costs};
     print(json, {
       json: told,
       text: drawPlan(told, told.differences.length === 0 ? 'nothing to change' : 'changed:'),

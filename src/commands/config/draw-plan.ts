@@ -1,6 +1,7 @@
 import type {SettingsPlan} from '../../sync/settings/plan-settings.ts';
 import type {Path, Value} from '../../sync/settings/tree.ts';
 import {drawTable} from '../terminal/report.ts';
+import {wrap} from '../terminal/wrap.ts';
 
 /** More places than these are told as a number. */
 const fewPlaces = 20;
@@ -23,17 +24,23 @@ export function tellPlan({sections}: SettingsPlan) {
   };
 }
 
-type Told = ReturnType<typeof tellPlan>;
+/** A plan as it is told. */
+interface Told extends ReturnType<typeof tellPlan> {
+  /** What it costs in requests; a line each. */
+  readonly costs: readonly string[];
+}
 
 /** @param done - told above the differences */
-export function drawPlan({differences, overridden, unnamed}: Told, done: string): string {
+export function drawPlan({differences, overridden, unnamed, costs}: Told, done: string): string {
   const rows = differences.map(({section, key, from, to}) => [section, key, show(from), show(to)]);
   const changes = rows.length === 0 ? [] : [drawTable(['section', 'key', 'from', 'to'], rows)];
   const stronger = overridden.map(
     ({section, key, inFile, inEnvironment}) =>
       `${section} / ${key}: the environment goes before the file: ${show(inEnvironment)}, not ${show(inFile)}`,
   );
-  return [done, ...changes, ...stronger, ...drawUnnamed(unnamed)].join('\n');
+  return [done, ...changes, ...costs.map((cost) => wrap(cost)), ...stronger, ...drawUnnamed(unnamed)].join(
+    '\n',
+  );
 }
 
 function drawUnnamed(unnamed: readonly string[]): string[] {

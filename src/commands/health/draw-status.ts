@@ -6,6 +6,7 @@ import {nameState} from '../../views/changes/change-words.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import {formatNumber, formatRoughly} from '../../views/format.ts';
+import {tellFreshness} from '../../views/sweeps/freshness.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
 import type {UnderWay} from '../../views/work/under-way.ts';
 import {seeDocs} from '../../warehouse/alerts/causes.ts';
@@ -83,9 +84,14 @@ function drawAccount(status: AccountStatus, now: string): string {
   const reasons = streams.flatMap(({stream, lastEnded}) =>
     (lastEnded?.reasons ?? []).map((reason) => wrap(`${stream}: ${lastEnded?.state}, because ${reason}`)),
   );
-  return [describeState({account}), drawTable(head, rows), ...drawChanges(status, now), ...reasons].join(
-    '\n',
-  );
+  const promises = status.promises.map((promise) => wrap(tellFreshness(promise, now)));
+  return [
+    describeState({account}),
+    drawTable(head, rows),
+    ...promises,
+    ...drawChanges(status, now),
+    ...reasons,
+  ].join('\n');
 }
 
 function drawChanges({changes}: AccountStatus, now: string): string[] {

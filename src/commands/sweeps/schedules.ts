@@ -6,10 +6,13 @@ import {UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/spelling/nearest.ts';
 import {applySettings} from '../../sync/settings/apply-settings.ts';
 import {formatInterval} from '../../sync/settings/interval.ts';
+import {isOfFreshness} from '../../sync/settings/sections/freshness.ts';
 import {schedulesSection} from '../../sync/settings/sections/schedules.ts';
 import type {Patch} from '../../sync/settings/tree.ts';
-import {formatAgo, formatDuration} from '../../views/format.ts';
+import {formatAgo, formatDuration, formatNumber} from '../../views/format.ts';
+import {requestsADay} from '../../views/sweeps/schedule-cost.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {listUsualCosts} from '../../warehouse/health/past-sweeps.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {listSchedules, type Schedule} from '../../warehouse/sweeps/schedules.ts';
@@ -25,6 +28,12 @@ interface Output {
   readonly account?: string;
 }
 
+interface Listed extends Schedule {
+  readonly account: string;
+  /** By what sweeps like it usually cost; null where none has come to an end. */
+  readonly requestsADay: number | null;
+}
+
 /** The values of a schedule to set; those left out stay. */
 export interface Wanted {
   readonly stream?: string;
@@ -37,9 +46,16 @@ export interface Wanted {
 export async function list(config: Config, {json, account: name}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const accounts = name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
-    const schedules: (Schedule & {readonly account: string})[] = [];
-    for (const {accountId, name: account} of accounts)
-      schedules.push(...(await listSchedules(pool, {accountId})).map((each) => ({account, ...each})));
+    const costs = await listUsualCosts(
+      pool,
+      accounts.map(({accountId}) => accountId),
+    );
+    const schedules: Listed[] = [];
+    for (const {accountId, name: account} of accounts) {
+      const own = costs.filter((cost) => cost.accountId === accountId);
+      for (const held of await listSchedules(pool, {accountId}))
+        schedules.push({account, ...held, requestsADay: requestsADay(held, own)});
+    }
     const now = await readNow(pool);
     const rows = schedules.map((each) => [
       each.account,
@@ -48,9 +64,11 @@ export async function list(config: Config, {json, account: name}: Output): Promi
       formatInterval(each.everyMs),
       describeDue(each.nextDueAt, now),
       each.lastRequestedAt === null ? 'never' : formatAgo(each.lastRequestedAt, now),
+      each.requestsADay === null ? 'not known' : formatNumber(each.requestsADay),
     ]);
-    const head = ['account', 'schedule', 'sweeps', 'every', 'next due', 'last asked for'];
-    print(json, {json: {schedules}, text: rows.length === 0 ? 'no schedule' : drawTable(head, rows)});
+    const head = ['account', 'schedule', 'sweeps', 'every', 'next due', 'last asked for', 'requests a day'];
+    const text = rows.length === 0 ? 'no schedule' : `${drawTable(head, rows)}\n${tellAll(schedules)}`;
+    print(json, {json: {schedules}, text});
     return 0;
   });
 }
@@ -67,7 +85,9 @@ export async function set(
   const {everyMs, ...others} = wanted;
   const values = {...others, ...(everyMs === undefined ? {} : {every: formatInterval(everyMs)})};
   if (Object.keys(values).length === 0)
-    throw new UsageError('schedules set: expected something to set: --every, --at, --stream or --window');
+    throw new UsageError(
+      'schedules set: expected something to set: --every, --at, --stream, --window or --fresh',
+    );
   return await change(config, {name, account, json}, values);
 }
 
@@ -98,6 +118,13 @@ export async function run(config: Config, name: string, {account: given, json}: 
   });
 }
 
+function tellAll(schedules: readonly Listed[]): string {
+  const known = schedules.flatMap(({requestsADay}) => requestsADay ?? []);
+  const all = formatNumber(known.reduce((total, requests) => total + requests, 0));
+  const left = schedules.length - known.length;
+  return `${all} requests a day in all, by what the last sweeps took${left === 0 ? '' : `; ${left} not counted, for none like them has ended yet`}`;
+}
+
 async function change(
   config: Config,
   {
@@ -109,8 +136,10 @@ async function change(
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const account = await chooseAccount({pool}, given);
-    if (values === null) await findSchedule(pool, account, name);
-    const patch = {schedules: readPatch(account.name, name, values)};
+    const patch =
+      values === null
+        ? removing(account, await findSchedule(pool, account, name))
+        : {schedules: readPatch(account.name, name, values)};
     const {problems} = await applySettings(pool, {patch, file: null}, environmentOf(config));
     if (problems.length > 0) throw refuse(problems.map(({path, text}) => [path.slice(3), text]));
     const [schedule = null] = (await listSchedules(pool, account)).filter((each) => each.name === name);
@@ -123,7 +152,12 @@ async function change(
   });
 }
 
-function readPatch(account: string, name: string, values: Readonly<Record<string, string>> | null): Patch {
+function removing({name: account}: Account, held: Schedule): Patch {
+  if (isOfFreshness(held)) return {freshness: {[account]: {[held.stream]: null}}};
+  return {schedules: {[account]: {[held.name]: null}}};
+}
+
+function readPatch(account: string, name: string, values: Readonly<Record<string, string>>): Patch {
   const read = schedulesSection.schema.safeParse({[account]: {[name]: values}});
   if (read.success) return read.data;
   throw refuse(read.error.issues.map(({path, message}) => [path.slice(2).map(String), message]));

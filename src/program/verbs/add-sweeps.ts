@@ -1,4 +1,4 @@
-import type {Command} from 'commander';
+import {type Command, Option} from 'commander';
 import {readCount, readSpan} from '../arguments.ts';
 import {config, finish, type Surroundings} from '../verb.ts';
 
@@ -76,19 +76,32 @@ function addSchedules(program: Command, {json}: Surroundings): void {
   schedules
     .command('set')
     .description('make a schedule, or change one; what is left out stays')
-    .argument('<name>', 'of the schedule')
+    .argument('<name>', 'of the schedule; with --fresh of the stream')
     .option('--account <name>', 'which account, where there are several')
+    .addOption(
+      new Option('--fresh <span>', 'read the whole list of a stream so often; its cost is shown first')
+        .argParser(readSpan)
+        .conflicts(['every', 'at', 'stream', 'window']),
+    )
+    .option('--yes', 'with --fresh: the cost was seen; set it')
     .option('--every <span>', 'how often: 30s, 5m, 1h, 1d', readSpan)
     .option('--at <time>', 'with whole days: time of day in UTC, HH:MM:SS')
     .option('--stream <name>', 'customers, jobs, employees, tasks')
     .option('--window <name>', 'the part of its list that is read, as in sync --window; without it all')
-    .action((name, {every, ...given}) =>
+    .action((name, {fresh, yes = false, every, ...given}) =>
       finish(async () =>
-        (await load()).set(await config(), name, {
-          ...given,
-          ...(every === undefined ? {} : {everyMs: every}),
-          ...json(),
-        }),
+        fresh === undefined
+          ? (await load()).set(await config(), name, {
+              ...given,
+              ...(every === undefined ? {} : {everyMs: every}),
+              ...json(),
+            })
+          : (await import('../../commands/sweeps/freshness.ts')).setFreshness(await config(), name, {
+              everyMs: fresh,
+              yes,
+              account: given.account,
+              ...json(),
+            }),
       ),
     );
   schedules

@@ -3,6 +3,7 @@ import {listLatestSweeps} from '../../warehouse/health/status.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {insertSchedules, listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {requestSweep} from '../../warehouse/sweeps/sweeps.ts';
+import {isOfFreshness} from '../settings/sections/freshness.ts';
 import {planSchedules} from './default-schedules.ts';
 
 /**
@@ -16,7 +17,7 @@ export async function beginAccount(
   streams: readonly string[],
 ): Promise<void> {
   const {accountId, timeZone} = account;
-  const held = await listSchedules(db, {accountId});
+  const held = (await listSchedules(db, {accountId})).filter((schedule) => !isOfFreshness(schedule));
   if (held.length === 0) await insertSchedules(db, accountId, planSchedules(new Date(), timeZone, accountId));
   const latest = await listLatestSweeps(db, accountId);
   for (const stream of streams) {

@@ -6,6 +6,7 @@ import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
 import {freeBytes} from '../../base/memory/free-bytes.ts';
 import {NumberSet} from '../../base/memory/number-set.ts';
 import {inSpan} from '../../base/span.ts';
+import {wholeList} from '../../streams/windows.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import type {ListEnd, Sample} from '../../warehouse/sweeps/evidence.ts';
 import {insertSightings, readSightings} from '../../warehouse/sweeps/sightings.ts';
@@ -41,7 +42,7 @@ const checkpointMs = 5_000;
  * @throws {RetryableError} the service or the database failed in passing; committed batches stay
  */
 export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
-  const last = await readLastPass(run.deps.pool, run.sweep);
+  const last = await readLastPass(run.deps.pool, run.sweep, run.sweep.windowName === wholeList);
   const reading = new ListReading(run, await readSeen(run), new SpotCheck(run, last));
   try {
     for await (const answer of askFor(run, last.pages)) {

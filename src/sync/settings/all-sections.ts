@@ -2,6 +2,7 @@ import type {Section} from './section.ts';
 import {accountsSection} from './sections/accounts.ts';
 import {capacitySection} from './sections/capacity.ts';
 import {closedDaysSection} from './sections/closed-days.ts';
+import {freshnessSection} from './sections/freshness.ts';
 import {insightSection} from './sections/insight.ts';
 import {labelsSection} from './sections/labels.ts';
 import {promotedFieldsSection} from './sections/promoted-fields.ts';
@@ -13,6 +14,7 @@ import {writeRulesSection} from './sections/write-rules.ts';
 export const allSections: readonly Section[] = [
   accountsSection,
   schedulesSection,
+  freshnessSection,
   writeRulesSection,
   promotedFieldsSection,
   insightSection,

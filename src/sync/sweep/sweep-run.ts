@@ -1,4 +1,5 @@
 import type {Stream} from '../../streams/stream.ts';
+import {wholeList} from '../../streams/windows.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import type {ClaimedSweep} from '../../warehouse/sweeps/sweep.ts';
 import type {FieldSightings} from '../load/field-sightings.ts';
@@ -44,9 +45,12 @@ export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
 
 /** The options of a sweep's requests: signal, rank within the account's budget, count of each attempt. */
 export function callOf(run: SweepRun) {
+  const {mode, windowName} = run.sweep;
+  // A whole list is long: the short windows go before it.
+  const isLong = mode === 'full' || windowName === wholeList;
   return {
     signal: run.signal,
-    urgency: run.sweep.mode === 'full' ? ('full' as const) : ('fresh' as const),
+    urgency: isLong ? ('full' as const) : ('fresh' as const),
     onAttempt: () => run.tally.add({requests: 1}),
   };
 }

@@ -1,6 +1,7 @@
 import type {Cause} from '../../warehouse/alerts/causes.ts';
 import type {AccountFacts, StreamFacts} from '../account-status.ts';
 import {formatDuration, formatNumber} from '../format.ts';
+import {brokenSince, tellFreshness} from '../sweeps/freshness.ts';
 import {describeLateChanges} from './change-concerns.ts';
 import {listWaysOn} from './idle-account.ts';
 
@@ -41,7 +42,8 @@ const namedSchedules = 3;
  * - a stream that is swept in full by schedule, and was not proven complete for two days, or for two intervals of its
  *   schedule where that is longer; one that never was counts from the day its account was added;
  * - changes made here that do not come to their end by themselves: `listLateChanges` says which;
- * - schedules that have not run for two of their intervals.
+ * - schedules that have not run for two of their intervals;
+ * - a freshness that was promised and is not kept, though its sweeps come round.
  * A paused account was paused by a person: nothing of it is late.
  * @param now - ISO 8601, by the database's clock
  */
@@ -52,6 +54,7 @@ export function findConcerns(accounts: readonly AccountFacts[], now: string): Co
       ...concernsOfAccount(status),
       ...concernsOfChanges(status, now),
       ...status.streams.flatMap((stream) => concernsOfStream(status, stream, now)),
+      ...concernsOfPromises(status, now),
     ]),
     ...(overdue === null ? [] : [overdue]),
   ];
@@ -133,6 +136,23 @@ function describeUnproven(
   const [reason] = lastEnded?.state === 'uncertified' ? lastEnded.reasons : [];
   const why = reason === undefined ? null : `the last full sweep is uncertified, because ${reason}`;
   return {kind: 'unproven', since: provenAt ?? account.createdAt, text, next: why};
+}
+
+/** A schedule that does not run at all is told as such. */
+function concernsOfPromises({account, promises, overdue}: AccountFacts, now: string): Concern[] {
+  if (account.state !== 'active') return [];
+  const waiting = new Set(overdue.map(({scheduleId}) => scheduleId));
+  return promises.flatMap((promise) => {
+    const {scheduleId, stream, trouble} = promise;
+    const since = brokenSince(promise, now);
+    if (since === null || waiting.has(scheduleId)) return [];
+    const place = {account: account.name, stream, kind: 'overdue' as const, subject: promise.name};
+    const next =
+      trouble === null
+        ? `fieldmirror sweeps list ${stream} shows the last ones`
+        : `the last look: ${trouble}`;
+    return [{...place, since, text: tellFreshness(promise, now), next}];
+  });
 }
 
 /** One worker serves all accounts: its absence is one concern, not one for each schedule. */

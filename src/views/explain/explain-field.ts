@@ -10,7 +10,7 @@ import type {
 } from '../../warehouse/history/versions.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {nameState, showWanted} from '../changes/change-words.ts';
-import {describeWriter, showValue, since} from './explain-words.ts';
+import {describeLook, describeWriter, showValue, since} from './explain-words.ts';
 
 /** A time during which a field did not change, and the row was neither marked deleted nor came back. */
 export interface Run {
@@ -216,10 +216,7 @@ function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
 function drawNextLooks(looks: FieldStory['nextLooks']): string[] {
   if (looks.length === 0)
     return ['none is planned; fieldmirror start plans them, fieldmirror sync looks at once'];
-  return looks.map(({mode, windowName, nextDueAt}) => {
-    const kind = mode === 'full' ? 'full sweep' : `window ${windowName}, if the record falls in it`;
-    return `${nextDueAt}: ${kind}`;
-  });
+  return looks.map((look) => `${look.nextDueAt}: ${describeLook(look)}`);
 }
 
 function drawRun({value, isDeleted, from, to, writer}: Run, field: string): string {

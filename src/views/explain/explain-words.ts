@@ -1,4 +1,6 @@
+import {wholeList} from '../../streams/windows.ts';
 import type {ChangeWriter, Writer} from '../../warehouse/history/versions.ts';
+import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {formatAgo, formatNumber} from '../format.ts';
 
 /** Characters of one value that a person is shown; JSON has all. */
@@ -30,6 +32,14 @@ export function describeWriter(writer: Writer, field?: string): string {
   const mode = writer.mode === 'window' ? `window ${writer.windowName}` : writer.mode;
   const page = writer.page === null ? 'asked for by number' : `page ${formatNumber(writer.page)}`;
   return `sweep ${writer.sweepId} (${mode}, ${page}, ${writer.state})`;
+}
+
+/** The sweep of a schedule that will look at a record: `window today, if the record falls in it`. */
+export function describeLook({mode, windowName}: Pick<Schedule, 'mode' | 'windowName'>): string {
+  if (mode === 'full') return 'full sweep';
+  return windowName === wholeList
+    ? 'pass over the whole list'
+    : `window ${windowName}, if the record falls in it`;
 }
 
 function describeChange(writer: ChangeWriter, field: string | undefined): string {

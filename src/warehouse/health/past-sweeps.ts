@@ -62,3 +62,32 @@ export async function readUsual(
   const [usual] = rows;
   return usual === undefined || usual.count === 0 ? null : usual;
 }
+
+/** What sweeps of one kind usually cost, by the last ten that came to an end: medians. */
+export interface UsualCost {
+  readonly accountId: string;
+  readonly stream: string;
+  readonly mode: 'full' | 'window';
+  readonly windowName: string | null;
+  /** All requests of the sweep. */
+  readonly requests: number;
+  /** Pages of its first pass. */
+  readonly pages: number;
+  readonly seconds: number;
+}
+
+/** Reads what the sweeps of some accounts usually cost, of each stream, mode and window that came to an end. */
+export async function listUsualCosts(db: Queryable, accountIds: readonly string[]): Promise<UsualCost[]> {
+  const median = (value: string) => `(percentile_disc(0.5) WITHIN GROUP (ORDER BY ${value}))::float8`;
+  const {rows} = await db.query<UsualCost>(
+    `SELECT account_id AS "accountId", stream, mode, window_name AS "windowName", ${median('requests')} AS requests,
+            ${median('pages')} AS pages, ${median('extract(epoch FROM ended_at - started_at)')} AS seconds
+       FROM (SELECT *, row_number() OVER (PARTITION BY account_id, stream, mode, window_name ORDER BY sweep_id DESC) AS nth
+               FROM sync.sweeps
+              WHERE account_id = ANY ($1) AND mode <> 'record' AND state IN ('certified', 'refreshed', 'uncertified')) AS past
+      WHERE nth <= 10
+      GROUP BY account_id, stream, mode, window_name`,
+    [accountIds],
+  );
+  return rows;
+}

@@ -112,6 +112,41 @@ export async function listOverdueSchedules(
   return rows;
 }
 
+/** A schedule that reads a whole list, and so promises how old what is known of its stream may become. */
+export interface PromisedFreshness extends Schedule {
+  /** When the last first pass began that read the list to its end, of whatever sweep. Null: none is known. */
+  readonly lookedAt: string | null;
+  /** When a sweep was first asked for that would keep the promise, as far as sweeps are kept. Null: none was yet. */
+  readonly askedAt: string | null;
+  /** The error or the first reason of the last one that came to an end; null where it had none. */
+  readonly trouble: string | null;
+}
+
+/** The promises of an account. @param wholeList - the name of the window that is a whole list */
+export async function listPromisedFreshness(
+  db: Queryable,
+  {accountId}: {readonly accountId: string},
+  wholeList: string,
+): Promise<PromisedFreshness[]> {
+  const sweep = (value: string, condition: string, order: 'ASC' | 'DESC') =>
+    `(SELECT ${value} FROM sync.sweeps AS sweep
+       WHERE sweep.account_id = held."accountId" AND sweep.stream = held.stream AND ${condition}
+       ORDER BY sweep_id ${order} LIMIT 1)`;
+  const isLook = "evidence->'firstPass'->>'endedBy' IN ('empty-page', 'whole-answer')";
+  const isOwn = "mode = 'window' AND window_name = $2";
+  const {rows} = await db.query<PromisedFreshness>(
+    `SELECT held.*, ${sweep('due_at', isOwn, 'ASC')} AS "askedAt",
+            greatest(${sweep('started_at', `mode = 'full' AND ${isLook}`, 'DESC')},
+                     ${sweep('started_at', `${isOwn} AND ${isLook}`, 'DESC')}) AS "lookedAt",
+            ${sweep('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')} AS trouble
+       FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
+      WHERE held."accountId" = $1 AND held."windowName" = $2
+      ORDER BY held."scheduleId"`,
+    [accountId, wholeList],
+  );
+  return rows;
+}
+
 /**
  * Turns a schedule that is due into a sweep; both are committed together, so no sweep is lost and none is made twice.
  * @returns the sweep, or null when the schedule is not due, gone, or of an account that is not active
@@ -144,6 +179,11 @@ export interface ScheduleSetting extends Pick<Schedule, 'name' | 'stream' | 'win
   readonly at: string | null;
 }
 
+/** The name of the schedule that the freshness of a stream is set by. */
+export function nameFreshness(stream: string): string {
+  return `${stream} fresh`;
+}
+
 /** The schedules of every account. */
 export async function listScheduleSettings(db: Queryable): Promise<ScheduleSetting[]> {
   const {rows} = await db.query<ScheduleSetting>(
@@ -158,12 +198,17 @@ export async function listScheduleSettings(db: Queryable): Promise<ScheduleSetti
 /**
  * Makes a schedule, or changes the one of that name. With a time of day it is due when that comes next. Without one, a
  * schedule that is there stays due when it was, unless its new interval ends sooner.
+ * @param isDueNow - whether the first sweep is due at once
  */
-export async function writeSchedule(db: Queryable, schedule: ScheduleSetting): Promise<void> {
+export async function writeSchedule(
+  db: Queryable,
+  schedule: ScheduleSetting,
+  {isDueNow = false}: {readonly isDueNow?: boolean} = {},
+): Promise<void> {
   const {account, name, stream, windowName, everyMs, at} = schedule;
   await db.query(
     `WITH next AS (
-       SELECT CASE WHEN $6::time IS NULL THEN now() + $5::bigint * interval '1 millisecond'
+       SELECT CASE WHEN $7 THEN now() WHEN $6::time IS NULL THEN now() + $5::bigint * interval '1 millisecond'
                    ELSE (day + $6::time + CASE WHEN day + $6::time <= moment THEN interval '1 day' ELSE interval '0' END) AT TIME ZONE 'UTC'
               END AS due_at
          FROM (SELECT now() AT TIME ZONE 'UTC' AS moment, date_trunc('day', now() AT TIME ZONE 'UTC') AS day) AS today
@@ -174,7 +219,7 @@ export async function writeSchedule(db: Queryable, schedule: ScheduleSetting): P
          ON CONFLICT (account_id, name) DO UPDATE
         SET stream = EXCLUDED.stream, mode = EXCLUDED.mode, window_name = EXCLUDED.window_name, every_ms = EXCLUDED.every_ms,
             next_due_at = CASE WHEN $6::time IS NULL THEN least(held.next_due_at, EXCLUDED.next_due_at) ELSE EXCLUDED.next_due_at END`,
-    [account, name, stream, windowName, everyMs, at],
+    [account, name, stream, windowName, everyMs, at, isDueNow],
   );
 }
 

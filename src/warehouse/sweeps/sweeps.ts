@@ -213,13 +213,15 @@ export async function listDueSweeps(
 export async function readLastPass(
   db: Queryable,
   sweep: SweepTarget,
+  isOfWholeList: boolean,
 ): Promise<{readonly pages: number | null; readonly sample: Sample | null}> {
   const {rows} = await db.query<{pages: number | null; sample: Sample | null}>(
     `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages, evidence->'sample' AS sample FROM sync.sweeps
-      WHERE account_id = $1 AND stream = $2 AND mode = $3 AND window_name IS NOT DISTINCT FROM $4
+      WHERE account_id = $1 AND stream = $2
+        AND (mode = $3 AND window_name IS NOT DISTINCT FROM $4 OR $5 AND mode = 'full')
         AND state IN ('certified', 'refreshed', 'uncertified')
       ORDER BY sweep_id DESC LIMIT 1`,
-    [sweep.accountId, sweep.stream, sweep.mode, sweep.windowName],
+    [sweep.accountId, sweep.stream, sweep.mode, sweep.windowName, isOfWholeList],
   );
   return rows[0] ?? {pages: null, sample: null};
 }

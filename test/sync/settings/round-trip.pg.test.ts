@@ -60,6 +60,7 @@ const schedule = fc.oneof(
   }),
   fc.record({stream: fc.constant('jobs'), every: fc.constantFrom('1d', '48h'), at: time}),
 );
+const fresh = fc.constantFrom('15m', '1h', '90m');
 const keptFor = fc.constantFrom('31d', '365d', 'forever');
 const names = fc.uniqueArray(fc.constantFrom('north', 'south', '7', 'demo'), {minLength: 1, maxLength: 3});
 const promoted = fc.uniqueArray(
@@ -90,6 +91,7 @@ const settings = names.chain((accounts) => {
       ),
     ),
     schedules: by(fc.dictionary(text, schedule, {maxKeys: 3})),
+    freshness: by(fc.record({customers: fresh, jobs: fresh}, {requiredKeys: []})),
     write_rules: fc.record({customers: fc.record({fax: rule, phone_number: rule}, {requiredKeys: []})}),
     promoted_fields: by(
       promoted.map((fields) => ({

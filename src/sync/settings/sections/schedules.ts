@@ -6,6 +6,7 @@ import {readWindow} from '../../../streams/windows.ts';
 import {
   deleteSchedule,
   listScheduleSettings,
+  nameFreshness,
   type ScheduleSetting,
   writeSchedule,
 } from '../../../warehouse/sweeps/schedules.ts';
@@ -15,6 +16,7 @@ import {formatInterval, intervalMs, interval as intervalShape, isWholeDays} from
 import type {Problem, Section} from '../section.ts';
 import {find, type Leaf, type Path, type Tree, toTree} from '../tree.ts';
 import {accountName, label} from '../values.ts';
+import {isOfFreshness} from './freshness.ts';
 
 interface Schedule extends Tree {
   readonly stream: StreamName;
@@ -52,7 +54,8 @@ export const schedulesSection: Section = {
   ],
   schema: z.record(accountName, z.record(label, schedule.nullable())),
   isByAccount: true,
-  read: async (db) => toTree((await listScheduleSettings(db)).flatMap(toLeaves)),
+  read: async (db) =>
+    toTree((await listScheduleSettings(db)).filter((each) => !isOfFreshness(each)).flatMap(toLeaves)),
   defaultsOf: (tree) => toTree(Object.keys(tree).flatMap(listDefaults)),
   listMoot: (tree) =>
     listPaths(tree, 2).flatMap((path) => {
@@ -98,6 +101,11 @@ function listDefaults(account: string): Leaf[] {
 }
 
 function findProblems(path: Path, wanted: Schedule): Problem[] {
+  const owner = streamNames.find((stream) => nameFreshness(stream) === path[1]);
+  if (owner !== undefined) {
+    const text = `expected another name, for freshness sets this one: fieldmirror schedules set ${owner} --fresh 1h`;
+    return [{path, text}];
+  }
   const missing = (['stream', 'every'] as const).filter((key) => wanted[key] === undefined);
   if (missing.length > 0)
     return missing.map((key) => ({path, text: `expected ${key}, for the schedule is new, got nothing`}));

@@ -1,5 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FieldStory} from '../../../../views/explain/explain-field.ts';
+import {describeLook} from '../../../../views/explain/explain-words.ts';
 import type {RecordStory} from '../../../../views/explain/record-story.ts';
 import {drawState} from '../../draw/mark.ts';
 import {drawFacts, drawTable} from '../../draw/table.ts';
@@ -55,6 +56,5 @@ function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory, look: Loo
 
 function drawNextLook({nextLooks: [next]}: FieldStory, look: Look): SafeHtml | string {
   if (next === undefined) return 'none is planned';
-  const kind = next.mode === 'full' ? 'full sweep' : `window ${next.windowName}, if the record falls in it`;
-  return html`${drawTime(next.nextDueAt, look)} ${kind}`;
+  return html`${drawTime(next.nextDueAt, look)} ${describeLook(next)}`;
 }
