@@ -11,7 +11,7 @@ const banner = `// The packages in it, and their licences: LICENCES.txt
 import {createRequire as makeRequire} from 'node:module';
 const require = makeRequire(import.meta.url);`;
 
-const options: BuildOptions = {
+export const options = {
   entryPoints: {main: 'src/program/main.ts', 'page-thread': 'src/sync/load/page-thread.ts'},
   outdir: 'dist',
   bundle: true,
@@ -28,12 +28,12 @@ const options: BuildOptions = {
   banner: {js: banner},
   metafile: true,
   logLevel: 'warning',
-};
+} satisfies BuildOptions;
 
-/** The licences of the packages whose code is in the program. */
-function readLicences(inputs: readonly string[]): string {
+/** Folders of the packages whose code is in the program, by what esbuild read. */
+export function listBundled(inputs: readonly string[]): string[] {
   const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
-  return [...new Set(folders)].toSorted().map(readLicence).join('\n');
+  return [...new Set(folders)].toSorted();
 }
 
 function readLicence(folder: string): string {
@@ -45,9 +45,11 @@ function readLicence(folder: string): string {
   return [`${name} ${version}, ${license}`, ...texts, ''].join('\n\n');
 }
 
-rmSync('dist', {recursive: true, force: true});
-const {metafile} = await build(options);
-writeFileSync('dist/LICENCES.txt', readLicences(Object.keys(metafile?.inputs ?? {})));
-// Files that the code reads from beside itself: the reference service's tables, and what the console's pages are drawn with.
-cpSync('src/service/store/schema.sql', 'dist/schema.sql');
-for (const name of ['console.css', 'icon.svg']) cpSync(`src/web/console/assets/${name}`, `dist/${name}`);
+if (import.meta.main) {
+  rmSync('dist', {recursive: true, force: true});
+  const {metafile} = await build(options);
+  writeFileSync('dist/LICENCES.txt', listBundled(Object.keys(metafile.inputs)).map(readLicence).join('\n'));
+  // Files that the code reads from beside itself: the reference service's tables, and what the console's pages are drawn with.
+  cpSync('src/service/store/schema.sql', 'dist/schema.sql');
+  for (const name of ['console.css', 'icon.svg']) cpSync(`src/web/console/assets/${name}`, `dist/${name}`);
+}
