@@ -14,6 +14,7 @@ WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY package.json LICENSE ./
+COPY licences licences
 COPY migrations migrations
 # The embedded Postgres writes here when DATABASE_URL is not set.
 RUN mkdir .fieldmirror && chown node:node .fieldmirror

@@ -12,7 +12,7 @@ const banner = `// The packages in it, and their licences: LICENCES.txt
 import {createRequire as makeRequire} from 'node:module';
 const require = makeRequire(import.meta.url);`;
 
-const options = {
+export const options = {
   entryPoints: {main: 'src/program/main.ts', 'page-thread': 'src/sync/load/page-thread.ts'},
   outdir: 'dist',
   bundle: true,
@@ -32,10 +32,10 @@ const options = {
   logLevel: 'warning',
 } as const satisfies BuildOptions;
 
-/** The licences of the packages whose code is in the program. */
-function readLicences(inputs: readonly string[]): string {
+/** Folders of the packages whose code is in the program, by what esbuild read. */
+export function listBundled(inputs: readonly string[]): string[] {
   const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
-  return [...new Set(folders)].toSorted().map(readLicence).join('\n');
+  return [...new Set(folders)].toSorted();
 }
 
 function readLicence(folder: string): string {
@@ -54,16 +54,23 @@ const besideCode = [
   'src/web/console/assets/icon.svg',
 ];
 
-const {metafile, outputFiles} = await build(options);
-const files = new Map<string, Uint8Array | string>([
-  ...outputFiles.map(({path, contents}) => [basename(path), contents] as const),
-  ['LICENCES.txt', readLicences(Object.keys(metafile.inputs))],
-  ...besideCode.map((path) => [basename(path), readFileSync(path)] as const),
-]);
-mkdirSync('dist', {recursive: true});
-// A program that starts meanwhile finds its files whole: what is there already is not written again.
-for (const [name, contents] of files) {
-  const path = join('dist', name);
-  if (!existsSync(path) || !readFileSync(path).equals(Buffer.from(contents))) writeFileSync(path, contents);
+/** A program that starts meanwhile finds its files whole: what is there already is not written again. */
+function keep(folder: string, files: ReadonlyMap<string, Uint8Array | string>): void {
+  mkdirSync(folder, {recursive: true});
+  for (const [name, contents] of files) {
+    const path = join(folder, name);
+    if (!existsSync(path) || !readFileSync(path).equals(Buffer.from(contents))) writeFileSync(path, contents);
+  }
+  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name), {recursive: true});
 }
-for (const name of readdirSync('dist')) if (!files.has(name)) rmSync(join('dist', name), {recursive: true});
+
+if (import.meta.main) {
+  const {metafile, outputFiles} = await build(options);
+  const licences = listBundled(Object.keys(metafile.inputs)).map(readLicence).join('\n');
+  const files = new Map<string, Uint8Array | string>([
+    ...outputFiles.map(({path, contents}) => [basename(path), contents] as const),
+    ['LICENCES.txt', licences],
+    ...besideCode.map((path) => [basename(path), readFileSync(path)] as const),
+  ]);
+  keep('dist', files);
+}

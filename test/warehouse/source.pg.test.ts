@@ -15,6 +15,7 @@ import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {migrationsFolder} from '../../src/warehouse/schema/migration-check.ts';
 import {readSource} from '../../src/warehouse/schema/read-source.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {compareCatalogues, readCatalogue} from './releases/catalogue.ts';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -88,6 +89,44 @@ test('a trigger of somebody else stays', async () => {
   await applyFolder();
   const {rows} = await pool.query(`SELECT FROM pg_trigger WHERE tgname = 'theirs'`);
   expect(rows).toHaveLength(1);
+});
+
+/** As an earlier version may have left them: two signatures, a member of the star that is a view, and one that is a table. */
+const leftovers = `
+  CREATE FUNCTION sync.wait(wanted text) RETURNS text LANGUAGE sql AS $$ SELECT wanted $$;
+  CREATE FUNCTION mart.job_state(status text) RETURNS text LANGUAGE sql AS $$ SELECT status $$;
+  CREATE VIEW mart.fct_view AS SELECT 1 AS one;
+  CREATE FUNCTION mart.fct_view_as_of(moment timestamptz) RETURNS SETOF mart.fct_view LANGUAGE sql AS $$ SELECT 1 $$;
+  CREATE VIEW masked.fct_view AS SELECT one FROM mart.fct_view;
+  CREATE TABLE mart.fct_table (one integer);
+  CREATE VIEW sync.all_fct_table AS SELECT 1 AS one;
+  CREATE FUNCTION sync.some_fct_table(keys bigint[]) RETURNS SETOF mart.fct_table LANGUAGE sql AS $$ SELECT 1 $$;
+  CREATE VIEW masked.fct_table AS SELECT one FROM mart.fct_table;
+  UPDATE sync.source SET hash = 'that of another state'`;
+
+test('what an earlier version made and this one does not goes, signature by signature; what is of somebody else stays', async () => {
+  const before = await readCatalogue(pool);
+  await pool.query(leftovers);
+  expect(compareCatalogues(await readCatalogue(pool), before)).not.toEqual([]);
+  await pool.query(`CREATE FUNCTION mart.theirs() RETURNS integer LANGUAGE sql AS $$ SELECT 1 $$; COMMENT ON FUNCTION mart.theirs IS 'theirs';
+                    CREATE VIEW mart.their_jobs AS SELECT job_number FROM mart.jobs`);
+  await migrate(pool, definitions);
+  const left = compareCatalogues(await readCatalogue(pool), before).map(({thing}) => thing);
+  expect(left).toEqual([
+    'column mart.their_jobs.job_number',
+    'function mart.theirs()',
+    'relation mart.their_jobs',
+    'view mart.their_jobs',
+  ]);
+});
+
+test('a leftover on which others stand stops the migration, which names both', async () => {
+  await pool.query(`${leftovers}; CREATE VIEW public.mine AS SELECT one FROM mart.fct_view`);
+  await expect(migrate(pool, definitions)).rejects.toThrow(
+    'VIEW mart.fct_view: this version has it no more, but others stand on it: view public.mine depends on view mart.fct_view; drop them first, and make them again afterwards',
+  );
+  await pool.query('DROP VIEW public.mine');
+  await migrate(pool, definitions);
 });
 
 test('a field that becomes writable without a migration can be written after the next migrate', async () => {

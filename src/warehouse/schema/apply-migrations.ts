@@ -8,8 +8,9 @@ import {applyTransitions} from '../changes/rules/transitions.ts';
 import {applyWriteRules} from '../changes/rules/write-rules.ts';
 import {applyRetention} from '../history/retention/retention.ts';
 import {applyStar, starComments} from '../star/apply-star.ts';
+import {dropStarLeftovers} from '../star/drop-leftovers.ts';
 import {martTables} from '../star/mart-tables.ts';
-import {applySource} from './apply-source.ts';
+import {applySource, commentSource} from './apply-source.ts';
 import {commentTable} from './commented-table.ts';
 import {commentsOf, writeComments} from './comments.ts';
 import type {Definitions} from './definitions.ts';
@@ -51,6 +52,8 @@ export async function applyDefinitions(
   await applyWriteRules(client, tables);
   await applyRetention(client);
   await applyStar(client, star);
+  await dropStarLeftovers(client, star);
+  await commentSource(client, source);
   await applyComments(client, {tables, star});
 }
 

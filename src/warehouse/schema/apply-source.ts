@@ -47,7 +47,7 @@ export async function applySource(
 ): Promise<void> {
   // Functions name each other; a body is checked when it first runs.
   await client.query('SET LOCAL check_function_bodies = off');
-  for (const {name, text} of source.files) await runFile(client, name, text);
+  for (const {name, text} of source.files) await runFile(client, name, text.replace(comments, ''));
   for (const table of tables) await tellTable(client, table);
   await client.query(dropLeftovers);
   await client.query(
@@ -56,6 +56,18 @@ export async function applySource(
     [source.version, source.hash],
   );
 }
+
+/**
+ * Gives the functions their comments, which name them without their arguments: an earlier signature of the same name must be
+ * gone by now.
+ */
+export async function commentSource(client: pg.ClientBase, source: Source): Promise<void> {
+  for (const {name, text} of source.files)
+    await runFile(client, name, text.match(comments)?.join('\n') ?? '');
+}
+
+/** Each is a line of its own, without its end: so that the lines of a file keep their numbers. */
+const comments = /^COMMENT ON FUNCTION [\w.]+ IS '(?:[^']|'')*';/gm;
 
 async function runFile(client: pg.ClientBase, name: string, text: string): Promise<void> {
   try {
