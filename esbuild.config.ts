@@ -48,6 +48,8 @@ function readLicence(folder: string): string {
 rmSync('dist', {recursive: true, force: true});
 const {metafile} = await build(options);
 writeFileSync('dist/LICENCES.txt', readLicences(Object.keys(metafile?.inputs ?? {})));
-// Files that the code reads from beside itself: the reference service's tables, and what the console's pages are drawn with.
+// Files that the code reads from beside itself: the reference service's tables, the script for Metabase, and what the console's
+// pages are drawn with.
 cpSync('src/service/store/schema.sql', 'dist/schema.sql');
+cpSync('src/commands/insight/metabase/metabase-setup.mjs', 'dist/metabase-setup.mjs');
 for (const name of ['console.css', 'icon.svg']) cpSync(`src/web/console/assets/${name}`, `dist/${name}`);
