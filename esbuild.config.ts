@@ -47,9 +47,10 @@ function readLicence(folder: string): string {
   return [`${name} ${version}, ${license}`, ...texts, ''].join('\n\n');
 }
 
-/** Files that the code reads from beside itself: the reference service's tables, and what the console's pages are drawn with. */
+/** Files that the code reads from beside itself: tables of the reference service, the script for Metabase, what pages are drawn with. */
 const besideCode = [
   'src/service/store/schema.sql',
+  'src/commands/insight/metabase/metabase-setup.mjs',
   'src/web/console/assets/console.css',
   'src/web/console/assets/icon.svg',
 ];

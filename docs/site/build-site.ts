@@ -20,7 +20,7 @@ const copied = ['docs/pictures', 'ops'];
 const assets = join(repository, 'src', 'web', 'console', 'assets');
 
 /**
- * Builds README, CHANGELOG and docs as pages that work from a disk: nothing is asked of another machine, and none is needed.
+ * Builds README, docs and what stands beside them as pages that work from a disk: nothing is asked of another machine, and none is needed.
  * @param to - a folder, emptied first
  * @returns the addresses of the pages, as `decisions/index.html`
  * @throws where a document leads to nothing

@@ -15,11 +15,14 @@ export interface Entry {
   readonly title: string;
 }
 
-/** README, CHANGELOG, and all of docs. */
+/** Documents that stand beside the README. */
+const besideReadme = ['SECURITY.md', 'CONTRIBUTING.md', 'licences/README.md', 'CHANGELOG.md'];
+
+/** README, all of docs, and what stands beside the README. */
 export async function listDocuments(): Promise<readonly Document[]> {
   const names = await readdir(join(repository, 'docs'), {recursive: true});
   const inDocs = names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
-  const paths = ['README.md', ...inDocs.toSorted(), 'CHANGELOG.md'];
+  const paths = ['README.md', ...inDocs.toSorted(), ...besideReadme];
   return await Promise.all(
     paths.map(async (path) => ({path, markdown: await readFile(join(repository, path), 'utf8')})),
   );
@@ -42,6 +45,6 @@ export function listMenu(
     ...[...ordered].map(entry),
     {path: 'docs/alerts', title: 'Alerts, each with its mend'},
     {path: 'docs/decisions', title: 'Decisions'},
-    entry('CHANGELOG.md'),
+    ...besideReadme.map(entry),
   ];
 }

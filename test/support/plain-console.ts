@@ -22,6 +22,7 @@ export function plainConsole(directUrl = 'postgres://127.0.0.1/warehouse'): Cons
       tryAccount: refuse,
       planRule: refuse,
       testRule: refuse,
+      sendLetter: refuse,
     },
   };
 }

@@ -38,3 +38,9 @@ CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE ON sync.alerts FOR E
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.alert_rules FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
 -- A claim alone tells a person nothing: workers make one every ten seconds, mostly of no delivery.
 CREATE OR REPLACE TRIGGER tell_pages AFTER UPDATE OF sent_at, last_error ON sync.alert_deliveries FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
+CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.feed_hooks FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
+-- A subscriber that takes one batch after the other moves nothing: only that it fails, stops, or is mended.
+CREATE OR REPLACE TRIGGER tell_pages_of_state AFTER UPDATE ON sync.feed_hooks FOR EACH ROW
+  WHEN (NEW.attempts <> OLD.attempts OR NEW.stopped_at IS DISTINCT FROM OLD.stopped_at OR NEW.failing_since IS DISTINCT FROM OLD.failing_since)
+  EXECUTE FUNCTION sync.tell_pages();
+CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.feed_dead_letters FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();

@@ -13,11 +13,19 @@ import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {writeFile} from './files.ts';
+import {drawMetabase} from './metabase/draw-metabase.ts';
 
 /** Prints the star as sources of a dbt project. */
 export function exportDbt(options: {readonly json: boolean}): number {
   const sources = drawDbtSources();
   print(options.json, {json: {'sources.yml': sources}, text: sources});
+  return 0;
+}
+
+/** Prints the script that sets up Metabase. */
+export function exportMetabase(options: {readonly json: boolean}): number {
+  const script = drawMetabase();
+  print(options.json, {json: {'metabase.mjs': script}, text: script.trimEnd()});
   return 0;
 }
 

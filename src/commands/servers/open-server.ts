@@ -88,6 +88,11 @@ function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
       const {target, answer, ms} = await testRule(config, pool, {name});
       return `${target} took it: ${answer}, in ${ms} ms.`;
     },
+    sendLetter: async (name, letterId) => {
+      const {sendDeadLetter} = await import('../changes/feed/hooks.ts');
+      const {target, answer} = await sendDeadLetter(config, pool, {name, letterId});
+      return `${target} took dead letter ${letterId}: ${answer}.`;
+    },
   };
 }
 

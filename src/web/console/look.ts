@@ -3,7 +3,15 @@ import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {mayActAs, type Viewer} from './access/viewer.ts';
 
 /** Which tables' changes an open page is redrawn for: names of sync's tables. */
-export type Moving = 'changes' | 'sweeps' | 'accounts' | 'alerts' | 'alert_rules' | 'alert_deliveries';
+export type Moving =
+  | 'changes'
+  | 'sweeps'
+  | 'accounts'
+  | 'alerts'
+  | 'alert_rules'
+  | 'alert_deliveries'
+  | 'feed_hooks'
+  | 'feed_dead_letters';
 
 /** The circumstances under which a page is drawn: who looks, at which accounts, when, and by which clock. */
 export interface Look {

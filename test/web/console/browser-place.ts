@@ -27,6 +27,7 @@ export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
       ],
       planRule: async (rule) => planFilledRule({keys: [], allowsHttp: false}, rule),
       testRule: async (name) => `${name} took it: 250.`,
+      sendLetter: async (hook, letterId) => `${hook} took dead letter ${letterId}: 200.`,
     },
   });
   const {accountId} = place.account;
@@ -64,6 +65,15 @@ export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
     `INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind, state, attempts, fence, last_error)
      SELECT rule_id, alert_id, 'opened', 'due', 4, 4, $1 FROM sync.alert_rules CROSS JOIN sync.alerts`,
     [`mail.example.com: ${hostile}`],
+  );
+  await query(
+    `WITH hook AS (
+       INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, tables, cursor, batch_id, batch_to, attempts, failing_since, stopped_at, last_error)
+       VALUES ('erp', 'erp.example.com', '', 'key', '{customers,jobs}', sync.feed_end(), gen_random_uuid(), sync.feed_end(), 34, now() - interval '1 day', now(), $1)
+       RETURNING hook_id, cursor)
+     INSERT INTO sync.feed_dead_letters (hook_id, batch_id, after_cursor, to_cursor, attempts, reason, failing_since)
+     SELECT hook_id, gen_random_uuid(), cursor, cursor, 34, $1, now() - interval '2 days' FROM hook CROSS JOIN generate_series(1, 2)`,
+    [`erp.example.com: expected an answer of 2xx, got 422: ${hostile}`],
   );
   await place.edit(1, `name = '${hostile.replaceAll("'", "''")}'`);
   return place;

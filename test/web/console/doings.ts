@@ -123,5 +123,20 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
     },
     {action: 'alerts.test', path: '/alerts', button: 'Test'},
     {action: 'alerts.remove', path: '/alerts', button: 'Remove'},
+    // What the subscriber did not take is passed over before it is sent again: then nothing is left to pass over.
+    {action: 'hooks.skip', path: '/alerts', button: 'Pass over'},
+    {
+      action: 'hooks.retry',
+      prepare: async () => {
+        await place().pool.query(
+          `UPDATE sync.feed_hooks SET failing_since = now(), attempts = 1, last_error = '503'`,
+        );
+        return '';
+      },
+      path: '/alerts',
+      button: 'Send again',
+    },
+    {action: 'hooks.retry-letter', path: '/alerts', button: 'Send now'},
+    {action: 'hooks.skip-letter', path: '/alerts', button: 'Drop'},
   ];
 }

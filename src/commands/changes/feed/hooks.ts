@@ -127,21 +127,47 @@ export async function retry(config: Config, name: string, options: RetryOptions)
 async function sendLetter(
   config: Config,
   {pool}: Warehouse,
-  {hook, letter, json, signal}: RetryOptions & {readonly hook: FeedHook; readonly letter: number},
+  {hook: {name}, letter, json, signal}: RetryOptions & {readonly hook: FeedHook; readonly letter: number},
 ): Promise<number> {
-  const {name} = hook;
-  await refuseCopy(pool, await namePlace(config));
-  const found = await readDeadLetter(pool, {name, letterId: String(letter)});
-  if (found === null || found.batchId === null) throw noLetter('retry', name, letter);
-  const batch = await readBatch(pool, found, found).catch(refuseCursor);
-  const means = {keys: config.keys, allowsHttp: config.allowsHttp, onSecret: () => {}};
-  const answer = await sendBatch({means, signal}, found, {...batch, batchId: found.batchId});
-  await deleteDeadLetter(pool, String(letter));
+  const letterId = String(letter);
+  const {target, answer, entries} = await sendDeadLetter(config, pool, {name, letterId, signal});
+  await deleteDeadLetter(pool, letterId);
   print(json, {
-    json: {name, letter, answer, entries: batch.entries.length},
-    text: `${hook.target} took dead letter ${letter}: ${answer}`,
+    json: {name, letter, answer, entries},
+    text: `${target} took dead letter ${letter}: ${answer}`,
   });
   return 0;
+}
+
+/** A subscriber's answer to a dead letter, for a person. */
+export interface SentLetter {
+  readonly target: string;
+  readonly answer: string;
+  /** How many entries it was sent. */
+  readonly entries: number;
+}
+
+/**
+ * Sends a dead letter now, once. The letter is kept: the caller deletes it.
+ * @throws {RetryableError} the subscriber does not take it
+ * @throws {UsageError | FatalError} there is no such letter, its entries are no longer kept, or nothing may be sent from here
+ */
+export async function sendDeadLetter(
+  config: Config,
+  pool: pg.Pool,
+  {name, letterId, signal}: {readonly name: string; readonly letterId: string; readonly signal?: AbortSignal},
+): Promise<SentLetter> {
+  await refuseCopy(pool, await namePlace(config));
+  const {target} = await findHook(pool, name, 'retry');
+  const found = await readDeadLetter(pool, {name, letterId});
+  if (found === null || found.batchId === null) throw noLetter('retry', name, letterId);
+  const batch = await readBatch(pool, found, found).catch(refuseCursor);
+  const means = {keys: config.keys, allowsHttp: config.allowsHttp, onSecret: () => {}};
+  const answer = await sendBatch({means, signal: signal ?? new AbortController().signal}, found, {
+    ...batch,
+    batchId: found.batchId,
+  });
+  return {target, answer, entries: batch.entries.length};
 }
 
 /**
@@ -157,7 +183,7 @@ export async function skip(
     await findHook(pool, name, 'skip');
     if (letter !== undefined) {
       if ((await readDeadLetter(pool, {name, letterId: String(letter)})) === null)
-        throw noLetter('skip', name, letter);
+        throw noLetter('skip', name, String(letter));
       await deleteDeadLetter(pool, String(letter));
       print(json, {json: {name, dropped: letter}, text: `dead letter ${letter} of ${name} is dropped`});
       return 0;
@@ -183,7 +209,7 @@ async function findHook(db: Queryable, name: string, verb: string): Promise<Feed
   );
 }
 
-function noLetter(verb: string, name: string, letter: number): UsageError {
+function noLetter(verb: string, name: string, letter: string): UsageError {
   return new UsageError(`hooks ${verb}: ${name} has no dead letter ${letter}; fieldmirror hooks list`);
 }
 

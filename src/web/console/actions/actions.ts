@@ -5,6 +5,7 @@ import {decideMany} from './changes/decide-many.ts';
 import {decideOne} from './changes/decide-one.ts';
 import {undoChanges} from './changes/undo-changes.ts';
 import {fetchRecord} from './fetch-record.ts';
+import {dropLetter, passOver, sendAgain, sendLetter} from './hook-actions.ts';
 import {addKey, revokeKey} from './key-actions.ts';
 import {giveFieldName} from './name-field.ts';
 import {retryQuarantine} from './retry-quarantine.ts';
@@ -29,4 +30,8 @@ export const actions: readonly Action[] = [
   addRule,
   testRule,
   removeRule,
+  sendAgain,
+  passOver,
+  sendLetter,
+  dropLetter,
 ];

@@ -38,6 +38,12 @@ export interface Doings {
    * @throws {RetryableError | UsageError} it was not taken, or cannot be sent from here
    */
   readonly testRule: (rule: string) => Promise<string>;
+  /**
+   * Sends a dead letter of a subscriber of the feed now, late and out of order. It stays a dead letter until the caller deletes it.
+   * @returns a sentence: the subscriber's answer
+   * @throws {RetryableError | UsageError | FatalError} it was not taken, or cannot be sent from here
+   */
+  readonly sendLetter: (hook: string, letterId: string) => Promise<string>;
 }
 
 /** An account as it is filled into a form; one that is there keeps its address and zone where they are not given. */

@@ -49,8 +49,8 @@ export async function skipBatch(db: Queryable, name: string): Promise<string | n
           SET cursor = held.batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL, last_error = NULL,
               stopped_at = NULL, due_at = now(), lease_until = NULL, fence = hook.fence + 1
          FROM held WHERE hook.hook_id = held.hook_id)
-     INSERT INTO sync.feed_dead_letters (hook_id, batch_id, after_cursor, to_cursor, attempts, reason, failing_since)
-     SELECT hook_id, batch_id, cursor, batch_to, attempts, last_error, failing_since FROM held RETURNING letter_id AS "letterId"`,
+     INSERT INTO sync.feed_dead_letters (hook_id, batch_id, after_cursor, to_cursor, attempts, reason, failing_since, skipped_by)
+     SELECT hook_id, batch_id, cursor, batch_to, attempts, last_error, failing_since, sync.decider() FROM held RETURNING letter_id AS "letterId"`,
     [name],
   );
   return rows[0]?.letterId ?? null;

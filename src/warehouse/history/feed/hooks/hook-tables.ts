@@ -119,6 +119,6 @@ export const deadLettersTable = commentTable(
     reason: 'Why the last of them failed.',
     failing_since: 'Since when it was not taken.',
     skipped_at: 'When it was skipped.',
-    skipped_by: 'Database user who skipped it.',
+    skipped_by: 'Database user, or person of the console, who skipped it.',
   },
 );

@@ -4,6 +4,8 @@ import {formatNumber} from '../../../../views/format.ts';
 import type {Alert} from '../../../../warehouse/alerts/alerts.ts';
 import {seeDocs} from '../../../../warehouse/alerts/causes.ts';
 import {listPastDeliveries, type PastDelivery} from '../../../../warehouse/alerts/past-deliveries.ts';
+import {type DeadLetter, listDeadLetters} from '../../../../warehouse/history/feed/hooks/dead-letters.ts';
+import {type FeedHook, listHooks} from '../../../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {drawMark, type Tone} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';
@@ -11,10 +13,15 @@ import type {Look} from '../../look.ts';
 import {type Asked, definePage, hidden} from '../../page.ts';
 import {linkOfConcern} from '../overview/concern-link.ts';
 import {drawAddingRule, drawRules} from './draw-rules.ts';
+import {drawLetters, drawSubscribers} from './draw-subscribers.ts';
 
 interface Story extends AlertOverview {
   /** The newest first. */
   readonly deliveries: readonly PastDelivery[];
+  /** Subscribers of the feed, by name. */
+  readonly hooks: readonly FeedHook[];
+  /** Messages that a person passed over, the oldest first. */
+  readonly letters: readonly DeadLetter[];
 }
 
 const shownDeliveries = 50;
@@ -22,7 +29,7 @@ const shownDeliveries = 50;
 export const alertsPage = definePage<Story>({
   path: '/alerts',
   section: '/alerts',
-  moving: ['alerts', 'alert_rules', 'alert_deliveries'],
+  moving: ['alerts', 'alert_rules', 'alert_deliveries', 'feed_hooks', 'feed_dead_letters'],
   read: readStory,
   title: () => 'Alerts',
   draw: (story, look) => html`
@@ -33,24 +40,28 @@ export const alertsPage = definePage<Story>({
     ${drawRules(story.rules, look)}
     ${drawAddingRule(look)}
     <h2>Messages</h2>
-    ${drawDeliveries(story.deliveries, look)}`,
+    ${drawDeliveries(story.deliveries, look)}
+    <h2>Subscribers of the feed</h2>
+    ${drawSubscribers(story.hooks, look)}
+    ${drawLetters(story.letters, look)}`,
   hide: (story) => ({
     ...story,
     rules: story.rules.map((rule) => (rule.receiver === 'email' ? {...rule, target: hidden} : rule)),
   }),
   elsewhere: () => ({
-    command: 'fieldmirror alerts list',
-    sql: 'SELECT cause, stream, since, text FROM sync.alerts WHERE mended_at IS NULL ORDER BY opened_at;\nSELECT * FROM sync.alert_deliveries ORDER BY delivery_id DESC LIMIT 50;',
+    command: 'fieldmirror alerts list && fieldmirror hooks list',
+    sql: 'SELECT cause, stream, since, text FROM sync.alerts WHERE mended_at IS NULL ORDER BY opened_at;\nSELECT * FROM sync.alert_deliveries ORDER BY delivery_id DESC LIMIT 50;\nSELECT name, cursor, attempts, failing_since, stopped_at, sent_at FROM sync.feed_hooks ORDER BY name;',
   }),
 });
 
-/** Somebody who is bound to an account sees the rules and alerts of that account alone. */
+/** Somebody who is bound to an account sees the rules, alerts and subscribers of that account alone. */
 async function readStory({db, seen, seesAll, accounts}: Asked): Promise<Story> {
   const {rules, open} = await readAlertOverview(db);
   const names = accounts.map(({name}) => name);
   const isSeen = ({accountId}: {readonly accountId: string | null}) =>
     seesAll || seen.some((account) => account.accountId === accountId);
   const shown = rules.filter(isSeen);
+  const hooks = (await listHooks(db)).filter(isSeen);
   return {
     rules: shown,
     open: open.filter(({account}) => (account === null ? seesAll : names.includes(account))),
@@ -58,6 +69,8 @@ async function readStory({db, seen, seesAll, accounts}: Asked): Promise<Story> {
       rules: shown.map(({name}) => name),
       limit: shownDeliveries,
     }),
+    hooks,
+    letters: (await listDeadLetters(db)).filter(({hook}) => hooks.some(({name}) => name === hook)),
   };
 }
 

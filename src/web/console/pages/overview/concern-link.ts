@@ -18,6 +18,7 @@ const addresses: Partial<Readonly<Record<Concern['kind'], Address>>> = {
   quarantine: ['/quarantine'],
   drift: ['/fields'],
   'alerts-failing': ['/alerts'],
+  'hook-failing': ['/alerts'],
 };
 
 /** The page on which a concern is looked after; null where there is none. */
