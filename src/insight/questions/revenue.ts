@@ -1,7 +1,8 @@
 import {accounts, mondayOf} from '../star/member.ts';
 import {ofAccount, type Question, told} from './question.ts';
 
-const revenueCaveat = 'Before tax, on the day of completion. The running period is not over.';
+const revenueCaveat = 'Before tax, on the day of completion.';
+const runningCaveat = `${revenueCaveat} The running period is not over.`;
 
 const revenueBetween = (first: string, last: string) =>
   `coalesce(sum(job.completed_amount) FILTER (WHERE job.completed_date BETWEEN ${first} AND ${last}), 0)`;
@@ -54,7 +55,7 @@ export const revenue: readonly Question[] = [
     question: 'And against the same month a year ago?',
     definition:
       'The subtotals of completed jobs by the month of their completion, beside the same month of the year before.',
-    caveats: revenueCaveat,
+    caveats: runningCaveat,
     tieOuts: ['T1', 'T14'],
     order: 'month DESC',
     comment: 'One row for each month with completed jobs: revenue, and that of the same month a year before.',
@@ -82,7 +83,7 @@ export const revenue: readonly Question[] = [
     name: 'ask_revenue_to_date',
     question: 'Where do we stand this month and year, like for like?',
     definition: 'Revenue of this month and this year up to today, and of the same days a year ago.',
-    caveats: revenueCaveat,
+    caveats: runningCaveat,
     tieOuts: ['T1', 'T14'],
     order: 'account_key',
     comment: 'One row for each account: revenue of this month and year up to today.',
