@@ -7,7 +7,6 @@ import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {dropExpiredLogins} from '../src/warehouse/accounts/access/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
-import {pruneFeed} from '../src/warehouse/history/feed/read-feed.ts';
 import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
 import {listen} from '../src/warehouse/postgres/sessions/listen.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
@@ -142,7 +141,6 @@ export async function startWorkers(
     if (options.keepsSchedules) await overdue.tell(served);
     if (options.keepsSchedules) await refreshAfterEdits(deps);
     if (options.keepsSchedules) pruner.begin();
-    if (options.keepsSchedules) await pruneFeed(deps.pool);
     feed?.wake();
     await options.beside?.(served);
     await heartbeat?.beat(served);

@@ -198,7 +198,8 @@ test('a cursor that is malformed, of another warehouse, from the future or too o
   });
   await place.pool.query(`UPDATE sync.feed_entries SET at = at - interval '31 days' WHERE position <= 3`);
   expect(
-    (await place.pool.query('SELECT sync.prune_feed() AS removed, sync.prune_feed() AS again')).rows,
+    (await place.pool.query(`SELECT sync.prune('feed', 10) AS removed, sync.prune('feed', 10) AS again`))
+      .rows,
   ).toEqual([{removed: '3', again: '0'}]);
   const old = await refusal(`${feedId}-2`);
   expect(old).toMatchObject({code: 'FM410', message: expect.stringContaining('kept for 30 days')});

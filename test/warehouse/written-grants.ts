@@ -233,7 +233,6 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.gather_statistics()',
         'sync.join_versions(timestamp with time zone,timestamp with time zone,integer)',
         'sync.prune(text,integer,timestamp with time zone)',
-        'sync.prune_feed(integer)',
         'sync.renew_feed()',
         'sync.read_as_assistant(text,integer,integer)',
         'sync.read_as_reader(text,integer,integer)',

@@ -116,7 +116,7 @@ BEGIN
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
                        'refresh_star', 'gather_statistics', 'decider', 'is_copy', 'prune', 'count_prunable', 'join_versions',
                        'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made',
-                       'feed', 'feed_end', 'sequence_feed', 'prune_feed', 'renew_feed', 'is_forgotten')
+                       'feed', 'feed_end', 'sequence_feed', 'renew_feed', 'is_forgotten')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);

@@ -34,35 +34,6 @@ END
 $$;
 COMMENT ON FUNCTION sync.sequence_feed IS 'Gives the entries of the feed that are committed their positions; gives how many.';
 
--- Removes the entries that are older than sync.feed_state keeps them, the oldest first.
--- @returns how many went
-CREATE OR REPLACE FUNCTION sync.prune_feed(at_once integer DEFAULT 10000) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  state sync.feed_state;
-  kept timestamptz;
-  last bigint;
-BEGIN
-  SELECT * INTO STRICT state FROM sync.feed_state;
-  kept := now() - make_interval(days => state.keep_days);
-  -- One look into the index, as a rule: workers call this every two seconds.
-  IF NOT coalesce((SELECT at < kept FROM sync.feed_entries WHERE position > state.removed_to ORDER BY position LIMIT 1), false) THEN
-    RETURN 0;
-  END IF;
-  SELECT max(position) INTO last FROM (
-    SELECT position, bool_and(at < kept) OVER (ORDER BY position) AS is_old
-      FROM (SELECT position, at FROM sync.feed_entries WHERE position > state.removed_to ORDER BY position LIMIT at_once) AS oldest) AS judged
-   WHERE is_old;
-  IF last IS NULL THEN
-    RETURN 0;
-  END IF;
-  UPDATE sync.feed_state SET removed_to = greatest(removed_to, last);
-  DELETE FROM sync.feed_entries WHERE position <= last;
-  RETURN last - state.removed_to;
-END
-$$;
-COMMENT ON FUNCTION sync.prune_feed IS 'Removes entries of the feed that are older than they are kept; gives how many.';
-
 -- The cursor behind the last entry that has a position.
 CREATE OR REPLACE FUNCTION sync.feed_end() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('%s-%s', feed_id, last_position) FROM sync.feed_state

@@ -5,7 +5,8 @@
 -- and the setting, whatever moment the caller names.
 CREATE OR REPLACE FUNCTION sync.kept_since(of_kind text, at timestamptz) RETURNS timestamptz
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  SELECT least(at, now()) - kept_for FROM sync.retention WHERE kind = of_kind
+  SELECT least(at, now()) - CASE of_kind WHEN 'feed' THEN (SELECT make_interval(days => keep_days) FROM sync.feed_state)
+                                 ELSE (SELECT kept_for FROM sync.retention WHERE kind = of_kind) END
 $$;
 COMMENT ON FUNCTION sync.kept_since IS 'The moment before which things of a kind are not kept; null where they are kept for ever.';
 
@@ -24,7 +25,9 @@ BEGIN
     WHEN 'versions' THEN sync.prune_versions(cutoff, most)
     WHEN 'alerts' THEN sync.prune_alerts(cutoff, most)
     WHEN 'audit' THEN sync.prune_audit(cutoff, most)
-    WHEN 'sessions' THEN sync.prune_sessions(cutoff, most) END;
+    WHEN 'sessions' THEN sync.prune_sessions(cutoff, most)
+    WHEN 'feed' THEN sync.prune_feed(cutoff, most) END;
+  -- The feed has no row here: its own row says up to where entries are gone.
   IF gone > 0 THEN
     UPDATE sync.retention SET removed = removed + gone, pruned_to = greatest(pruned_to, cutoff) WHERE kind = of_kind;
   END IF;
@@ -45,7 +48,8 @@ BEGIN
     WHEN 'versions' THEN sync.count_prunable_versions(cutoff)
     WHEN 'alerts' THEN (SELECT count(*) FROM sync.alerts WHERE mended_at < cutoff)
     WHEN 'audit' THEN (SELECT count(*) FROM sync.audit AS entry WHERE entry.at < cutoff)
-    WHEN 'sessions' THEN (SELECT count(*) FROM sync.sessions WHERE expires_at < cutoff) END END;
+    WHEN 'sessions' THEN (SELECT count(*) FROM sync.sessions WHERE expires_at < cutoff)
+    WHEN 'feed' THEN sync.count_prunable_feed(cutoff) END END;
 END
 $$;
 COMMENT ON FUNCTION sync.count_prunable IS 'How many things of a kind are no longer kept.';

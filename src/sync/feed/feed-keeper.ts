@@ -5,7 +5,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Logger} from '../../base/log.ts';
 import {claimHooks} from '../../warehouse/history/feed/hooks/hook-claims.ts';
-import {sequenceFeed} from '../../warehouse/history/feed/read-feed.ts';
+import {feedChannel, sequenceFeed} from '../../warehouse/history/feed/read-feed.ts';
 import {listen} from '../../warehouse/postgres/sessions/listen.ts';
 import {type HookMeans, sendHook} from './send-hook.ts';
 
@@ -19,7 +19,6 @@ export interface KeeperDeps {
   readonly holds: () => boolean;
 }
 
-const channel = 'fieldmirror_feed';
 /** Between two looks: under a load of commits, so many of them get their positions together. */
 const pauseMs = 40;
 /** Until a subscriber is looked at again that the database failed. */
@@ -41,7 +40,7 @@ export class FeedKeeper {
   /** Begins to listen for notices. */
   begin(): void {
     const {directUrl, log} = this.#deps;
-    void listen(directUrl, channel, {
+    void listen(directUrl, feedChannel, {
       signal: this.#stopping.signal,
       onNotice: () => this.wake(),
       onListening: () => this.wake(),

@@ -118,7 +118,12 @@ const settings = names.chain((accounts) => {
     ),
     labels: by(fc.record({task_type: fc.dictionary(number, text, {maxKeys: 2})}, {requiredKeys: []})),
     retention: fc.record(
-      {quiet_sweeps: keptFor, settled_changes: keptFor, versions: keptFor},
+      {
+        quiet_sweeps: keptFor,
+        settled_changes: keptFor,
+        versions: keptFor,
+        feed: fc.constantFrom('7d', '90d'),
+      },
       {requiredKeys: []},
     ),
   });
@@ -164,6 +169,7 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
        FROM sync.schedules AS s JOIN sync.accounts AS a USING (account_id) ORDER BY a.name, s.name`,
     'SELECT table_name, field, rule FROM sync.write_rules ORDER BY 1, 2',
     'SELECT kind, kept_for::text FROM sync.retention ORDER BY kind',
+    'SELECT keep_days FROM sync.feed_state',
     'SELECT a.name, table_name, field, types, promoted_as FROM sync.fields JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2, 3',
     ...['settings', 'closed_days', 'labels'].map(
       (table) =>
@@ -182,7 +188,7 @@ async function clear(pool: pg.Pool): Promise<void> {
     'TRUNCATE mart.settings, mart.capacity, mart.closed_days, mart.labels, sync.file_settings',
   );
   await pool.query(
-    `TRUNCATE sync.accounts CASCADE; UPDATE sync.write_rules SET rule = 'ask'; DELETE FROM sync.retention`,
+    `TRUNCATE sync.accounts CASCADE; UPDATE sync.write_rules SET rule = 'ask'; DELETE FROM sync.retention; UPDATE sync.feed_state SET keep_days = 30`,
   );
   await applyRetention(pool);
 }

@@ -28,11 +28,11 @@ export const retentionSection: Section = {
   },
 };
 
-function shapeOf({leastDays, defaultDays, about}: RetentionKind) {
-  const expected = `expected whole days from ${leastDays}d on, such as 90d, or ${forever}`;
+function shapeOf({leastDays, defaultDays, about, hasEnd = false}: RetentionKind) {
+  const expected = `expected whole days from ${leastDays}d on, such as 90d${hasEnd ? '' : `, or ${forever}`}`;
   return z
     .string(expected)
-    .regex(/^(?:[1-9]\d{0,4}d|forever)$/, expected)
+    .regex(hasEnd ? /^[1-9]\d{0,4}d$/ : /^(?:[1-9]\d{0,4}d|forever)$/, expected)
     .refine((text) => (readDays(text) ?? leastDays) >= leastDays, expected)
     .nullable()
     .exactOptional()

@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {NoticeWatch, type WaitOn} from '../../postgres/sessions/notice-watch.ts';
-import {sequenceFeed} from './read-feed.ts';
+import {feedChannel, sequenceFeed} from './read-feed.ts';
 
 interface WatchDeps {
   /** Of sessions of our own: no pooler in between. */
@@ -22,7 +22,7 @@ export class FeedWatch {
     this.#deps = deps;
     this.#notices = new NoticeWatch({
       directUrl,
-      channel: 'fieldmirror_feed',
+      channel: feedChannel,
       onFailure: (error) => onTrouble(`nothing tells of new entries: ${error}`),
     });
   }

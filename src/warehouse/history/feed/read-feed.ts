@@ -90,12 +90,10 @@ function toCursorError(error: unknown): unknown {
   return isGone || error.code === '22023' ? new CursorError(error.message, {isGone, cause: error}) : error;
 }
 
+/** The channel of Postgres that tells of new entries: sync.tell_feed names it. */
+export const feedChannel = 'fieldmirror_feed';
+
 /** Gives the committed entries their positions. A transaction of its own: others wait for its end. */
 export async function sequenceFeed(pool: pg.Pool): Promise<void> {
   await pool.query('SELECT sync.sequence_feed()');
-}
-
-/** Removes the entries that are older than they are kept. */
-export async function pruneFeed(pool: pg.Pool): Promise<void> {
-  await pool.query('SELECT sync.prune_feed()');
 }

@@ -9,10 +9,13 @@ export interface RetentionKind {
   readonly defaultDays: number | null;
   /** Fewer would take away what others rest on. */
   readonly leastDays: number;
+  /** True where it is never kept for ever. */
+  readonly hasEnd?: boolean;
   /** What is kept and what goes, for people and editors. */
   readonly about: string;
 }
 
+/** The kinds that have a row in sync.retention. */
 export const retentionNames = [
   'quiet_sweeps',
   'settled_changes',
@@ -22,7 +25,8 @@ export const retentionNames = [
   'sessions',
 ] as const;
 
-export type RetentionName = (typeof retentionNames)[number];
+/** The days of the feed are in its own row, sync.feed_state. */
+export type RetentionName = (typeof retentionNames)[number] | 'feed';
 
 /** Every kind, in the order of pruning and telling. */
 export const retentionKinds: readonly RetentionKind[] = [
@@ -72,4 +76,17 @@ export const retentionKinds: readonly RetentionKind[] = [
     leastDays: 2,
     about: 'Sessions and sign-in links of the console that are over.',
   },
+  {
+    name: 'feed',
+    words: 'entries of the feed',
+    defaultDays: 30,
+    // A subscriber that fails is stopped after a day, and a person has the rest of a week to mend it.
+    leastDays: 7,
+    hasEnd: true,
+    about:
+      'Entries of the feed. What a subscriber that is not stopped has yet to be sent stays up to twice as long.',
+  },
 ];
+
+/** The kinds that have a row in sync.retention, as `retentionNames`. */
+export const rowKinds = retentionKinds.filter(({name}) => name !== 'feed');

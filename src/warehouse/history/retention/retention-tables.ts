@@ -3,9 +3,9 @@ import {bigint, boolean, check, integer, interval, text} from 'drizzle-orm/pg-co
 import {sync} from '../../accounts/accounts-table.ts';
 import {instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
-import {retentionKinds, retentionNames} from './kinds.ts';
+import {retentionNames, rowKinds} from './kinds.ts';
 
-const least = retentionKinds.map(({name, leastDays}) => `WHEN '${name}' THEN interval '${leastDays} days'`);
+const least = rowKinds.map(({name, leastDays}) => `WHEN '${name}' THEN interval '${leastDays} days'`);
 
 const retention = sync.table(
   'retention',
