@@ -98,6 +98,8 @@ const cases: Readonly<Record<string, Case>> = {
   'schedules remove': {args: ['jobs today', '--account', 'own'], code: 2},
   'schedules run': {args: ['jobs today', '--account', 'own'], code: 2},
   'accounts rename': {args: ['account-4', 'renamed']},
+  // It mirrors that address.
+  'accounts move': {args: ['account-6', '--url', 'https://example.com/6'], code: 2},
   // Nothing is typed back.
   'accounts remove': {args: ['account-5'], code: 2},
   open: {args: ['--at', 'http://127.0.0.1:8086']},

@@ -2,7 +2,7 @@ import type {Command} from 'commander';
 import {config, finish, type Surroundings} from '../verb.ts';
 
 const load = () => import('../../commands/accounts/accounts.ts');
-const loadLife = () => import('../../commands/accounts/accounts-life.ts');
+const loadLife = () => import('../../commands/accounts/life/rename-remove.ts');
 const loadCheck = () => import('../../commands/accounts/accounts-check.ts');
 
 export function addAccounts(program: Command, surroundings: Surroundings): void {
@@ -12,6 +12,7 @@ export function addAccounts(program: Command, surroundings: Surroundings): void 
   addCheck(accounts, surroundings);
   addPauseAndResume(accounts, surroundings);
   addRenameAndRemove(accounts, surroundings);
+  addMove(accounts, surroundings);
 }
 
 function addList(accounts: Command, {json}: Surroundings): void {
@@ -78,4 +79,22 @@ function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
     )
     .argument('<name>')
     .action((name) => finish(async () => (await loadLife()).remove(await config(), name, json())));
+}
+
+function addMove(accounts: Command, {json}: Surroundings): void {
+  accounts
+    .command('move')
+    .description(
+      'give a paused account a new address, where the same business is: its records there are compared first',
+    )
+    .argument('<name>')
+    .requiredOption('--url <address>', "the account's new base address: https://app.example.com/acme")
+    .action((name, given) =>
+      finish(async () =>
+        (await import('../../commands/accounts/life/move.ts')).move(await config({isAdding: true}), name, {
+          ...given,
+          ...json(),
+        }),
+      ),
+    );
 }

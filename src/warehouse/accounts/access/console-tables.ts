@@ -99,12 +99,12 @@ export const audit = sync.table(
 // No foreign keys: an entry outlives the session and the account that it names.
 export const auditTable = commentTable(
   audit,
-  'Every action in the console, and every decision or undo of changes over HTTP, written in its own transaction; entries are added, never changed.',
+  'Every action in the console, every decision or undo of changes over HTTP, and every move of an account, written in its own transaction; entries are added, never changed.',
   {
     audit_id: 'Number of the entry.',
     at: 'When the action began.',
-    session_id: 'The session it came from; null over HTTP.',
-    name: 'Who did it; over HTTP http: and the name of the key.',
+    session_id: 'The session it came from; null over HTTP and by a verb.',
+    name: 'Who did it; over HTTP http: and the name of the key, by a verb command: and the role of the database.',
     role: 'The role of that session or key.',
     address: 'Where it came from.',
     action: 'What was done: changes.hold, sweeps.approve, …',

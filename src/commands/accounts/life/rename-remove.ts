@@ -1,24 +1,24 @@
 // An account gets another name, or goes with all that it holds.
 
-import type {Config} from '../../base/config.ts';
-import {FatalError, UsageError} from '../../base/errors.ts';
-import {tellAside} from '../../base/terminal.ts';
-import {demoName} from '../../views/demo-name.ts';
-import {formatNumber} from '../../views/format.ts';
-import {listAccounts, placeOf, renameAccount} from '../../warehouse/accounts/accounts.ts';
+import type {Config} from '../../../base/config.ts';
+import {FatalError, UsageError} from '../../../base/errors.ts';
+import {tellAside} from '../../../base/terminal.ts';
+import {demoName} from '../../../views/demo-name.ts';
+import {formatNumber} from '../../../views/format.ts';
+import {listAccounts, placeOf, renameAccount} from '../../../warehouse/accounts/accounts.ts';
 import {
   countHoldings,
   findWorkUnderWay,
   type Holding,
   removeAccount,
-} from '../../warehouse/accounts/remove-account.ts';
-import {inTransaction, openPool} from '../../warehouse/postgres/database.ts';
-import {drawTable, print} from '../terminal/report.ts';
-import {typeBack} from '../terminal/type-back.ts';
-import {withWarehouse} from '../warehouse.ts';
-import {isEnvironments} from './accounts.ts';
-import {checkName} from './accounts-add.ts';
-import {chooseAccount} from './choose-account.ts';
+} from '../../../warehouse/accounts/remove-account.ts';
+import {inTransaction, openPool} from '../../../warehouse/postgres/database.ts';
+import {drawTable, print} from '../../terminal/report.ts';
+import {typeBack} from '../../terminal/type-back.ts';
+import {withWarehouse} from '../../warehouse.ts';
+import {isEnvironments} from '../accounts.ts';
+import {checkName} from '../accounts-add.ts';
+import {chooseAccount} from '../choose-account.ts';
 
 interface Output {
   readonly json: boolean;
