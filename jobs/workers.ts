@@ -201,7 +201,7 @@ async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]
     const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
     throw new FatalError(
       `the queue: expected it to answer, got "${reason}"; nothing is lost, start again when it is back`,
-      {cause},
+      {cause, kind: 'queue'},
     );
   } finally {
     late.abort();

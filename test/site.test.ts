@@ -125,3 +125,14 @@ test('the search finds a word by its beginning, from a page in a folder, and lea
   expect(complaints).toEqual([]);
   await page.context().close();
 });
+
+test('the number of a message, typed, leads to its page', async () => {
+  complaints.length = 0;
+  const page = await openPage('index.html', {theme: 'dark', width: 360});
+  await page.getByRole('searchbox').fill('A06');
+  await page.locator('#found li').first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/alerts/A06.html');
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});

@@ -44,6 +44,7 @@ export function listMenu(
     entry('README.md'),
     ...[...ordered].map(entry),
     {path: 'docs/alerts', title: 'Alerts, each with its mend'},
+    {path: 'docs/errors', title: 'Errors, each with its mend'},
     {path: 'docs/decisions', title: 'Decisions'},
     ...besideReadme.map(entry),
   ];

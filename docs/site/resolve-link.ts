@@ -14,7 +14,7 @@ export interface Site {
 export function addressOf(path: string, {documents}: Pick<Site, 'documents'>): string {
   if (path === 'README.md') return 'index.html';
   const short = path.replace(/^docs\//, '');
-  if (documents.includes(path)) return short.replace(/\.md$/, '.html').toLowerCase();
+  if (documents.includes(path)) return short.replace(/\.md$/, '.html');
   return posix.extname(short) === '' ? posix.join(short, 'index.html') : short;
 }
 

@@ -30,7 +30,7 @@ export async function migrateQueue(connectionString: string): Promise<void> {
     if (!isError(cause, '42501')) throw cause;
     throw new FatalError(
       `the queue in Postgres: expected the schema ${schema} in version ${LATEST_SCHEMA_VERSION}, which this login may not make; let the owner of the warehouse run \`fieldmirror migrate\`, without REDIS_URL`,
-      {cause},
+      {cause, kind: 'queue'},
     );
   } finally {
     await client.end();

@@ -144,7 +144,7 @@ export function loadConfig(
     ...loneDirect(given),
   ];
   if (wrong.length === 0 && options.isAdding !== true) problems.push(...missing(given));
-  if (problems.length > 0) throw new UsageError(problems.join('\n'));
+  if (problems.length > 0) throw new UsageError(problems.join('\n'), {kind: 'settings'});
   const values = {...defaults, ...given};
   return Object.freeze({
     account: accountOf(values),

@@ -1,8 +1,35 @@
 // Errors are typed by what the caller does next. Messages name the thing, what was expected and what came,
 // and the next step; they carry identifiers, never payloads and never secrets.
 
+/**
+ * Kinds of errors that have a page of their own, docs/errors/E01.md, with cause and mend. A number stays with its kind, and is never
+ * given to another.
+ */
+export const errorNumbers = {
+  warehouse: 'E01',
+  schema: 'E02',
+  settings: 'E03',
+  copy: 'E04',
+  token: 'E05',
+  rights: 'E06',
+  service: 'E07',
+  address: 'E08',
+  key: 'E09',
+  pooler: 'E10',
+  'embedded-postgres': 'E11',
+  port: 'E12',
+  room: 'E13',
+  clock: 'E14',
+  sequences: 'E15',
+  queue: 'E16',
+} as const;
+
+export type ErrorKind = keyof typeof errorNumbers;
+
 interface Facts {
   readonly cause?: unknown;
+  /** The kind that has a page; left out where the message says all that there is to say. */
+  readonly kind?: ErrorKind | undefined;
 }
 
 /** The thing may work later, unchanged: back off and try again. */
@@ -10,16 +37,27 @@ export class RetryableError extends Error {
   override readonly name: string = 'RetryableError';
   /** How long the other side asked us to wait, in milliseconds; null where it said nothing. */
   readonly retryAfterMs: number | null;
+  readonly #kind: ErrorKind | undefined;
 
   constructor(message: string, facts: Facts & {readonly retryAfterMs?: number | null} = {}) {
     super(message, {cause: facts.cause});
+    this.#kind = facts.kind;
     this.retryAfterMs = facts.retryAfterMs ?? null;
+  }
+
+  /** See `errorNumbers`. */
+  get kind(): ErrorKind | undefined {
+    return this.#kind;
   }
 }
 
 /** The warehouse has no room: wait for as long as it takes, and count no failure against the waiting work. */
 export class NoRoomError extends RetryableError {
   override readonly name = 'NoRoomError';
+
+  constructor(message: string, facts: Facts & {readonly retryAfterMs?: number | null} = {}) {
+    super(message, {...facts, kind: 'room'});
+  }
 }
 
 /** One record cannot be read or taken: quarantine it, go on with the rest. */
@@ -34,22 +72,49 @@ export class RecordError extends Error {
 /** A person must act: stop the stream, alert. Exit code 3. */
 export class FatalError extends Error {
   override readonly name: string = 'FatalError';
+  readonly #kind: ErrorKind | undefined;
 
   constructor(message: string, facts: Facts = {}) {
     super(message, {cause: facts.cause});
+    this.#kind = facts.kind;
+  }
+
+  /** See `errorNumbers`. */
+  get kind(): ErrorKind | undefined {
+    return this.#kind;
   }
 }
 
 /** The service refuses our token: stop the account at once, and ask for nothing more until a person has mended it. */
 export class AccessError extends FatalError {
   override readonly name = 'AccessError';
+
+  constructor(message: string, facts: Facts = {}) {
+    super(message, {...facts, kind: 'token'});
+  }
 }
 
 /** The command or its configuration is wrong: say so, start nothing. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+  readonly #kind: ErrorKind | undefined;
 
   constructor(message: string, facts: Facts = {}) {
     super(message, {cause: facts.cause});
+    this.#kind = facts.kind;
   }
+
+  /** See `errorNumbers`. */
+  get kind(): ErrorKind | undefined {
+    return this.#kind;
+  }
+}
+
+/** The words that lead to the page of an error, or of its cause: `see docs: E04`; null where there is none. */
+export function seePage(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  const hasKind =
+    error instanceof FatalError || error instanceof RetryableError || error instanceof UsageError;
+  const kind = hasKind ? error.kind : undefined;
+  return kind === undefined ? seePage(error.cause) : `see docs: ${errorNumbers[kind]}`;
 }

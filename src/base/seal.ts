@@ -71,12 +71,14 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
     const given = keys.length === 0 ? 'no key is given' : `the key given is ${namesOf(keys)}`;
     throw new FatalError(
       `its token is sealed with key ${sealed.keyId}, ${given}; give that key in FIELDMIRROR_KEY, or seal the token anew with fieldmirror accounts add`,
+      {kind: 'key'},
     );
   }
   const {bytes} = sealed;
   if (bytes[0] !== version)
     throw new FatalError(
       `the seal of its token: expected version ${version}, got ${bytes[0] ?? 'nothing'}; a newer Fieldmirror wrote it: update this one`,
+      {kind: 'key'},
     );
   try {
     const tag = bytes.subarray(1 + nonceBytes, headBytes);
@@ -87,7 +89,7 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
   } catch (cause) {
     throw new FatalError(
       `the seal of its token is damaged, or was made for another account (key ${used.id} is right); seal the token anew with fieldmirror accounts add`,
-      {cause},
+      {cause, kind: 'key'},
     );
   }
 }

@@ -46,7 +46,7 @@ export function explainRedisError(cause: unknown, place: string, first: Mends = 
     [...first, ...mends].find(([pattern]) => pattern.test(reason))?.[1] ?? 'start it, mend REDIS_URL';
   return new FatalError(
     `redis ${place}: expected an answer, got "${reason}"; ${mend}, or unset REDIS_URL to keep the queue in Postgres`,
-    {cause: withoutCommand(cause)},
+    {cause: withoutCommand(cause), kind: 'queue'},
   );
 }
 

@@ -43,10 +43,12 @@ export function toFailureError(thing: string, failure: ExchangeFailure): Error {
   if (failure.kind === 'too-large')
     return new FatalError(`${message}; raise the limit if such an answer is right`);
   if (failure.code === 'ELOOPBACK')
-    return new FatalError(`${message}; nothing was sent: give the address with https`);
+    return new FatalError(`${message}; nothing was sent: give the address with https`, {kind: 'address'});
   if (isCertificate(failure.code))
-    return new FatalError(`${message}; nothing was sent: check the address and its certificate`);
-  return new RetryableError(`${message}; try again later`);
+    return new FatalError(`${message}; nothing was sent: check the address and its certificate`, {
+      kind: 'address',
+    });
+  return new RetryableError(`${message}; try again later`, {kind: 'service'});
 }
 
 function isCertificate(code: string): boolean {

@@ -296,5 +296,5 @@ function isHtml({contentType}: Answer): boolean {
 function toCodingError(thing: string, error: BadCoding): Error {
   const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
   if (error.isTooLarge) return new FatalError(`${message}; raise the limits if such an answer is right`);
-  return new RetryableError(`${message}; try again later`);
+  return new RetryableError(`${message}; try again later`, {kind: 'service'});
 }

@@ -61,6 +61,7 @@ export async function showRecord(transport: Transport, target: Target): Promise<
 export function refuseMissing(transport: Transport, path: string, {status, words}: Gone): FatalError {
   return new FatalError(
     `GET ${path} at ${transport.host}: expected a list, got ${status} (${words}); check the base address of the account`,
+    {kind: 'address'},
   );
 }
 

@@ -64,10 +64,11 @@ export function toReadError(refusal: Refusal): Error {
   if (status >= 300 && status < 400) {
     return new FatalError(
       `${thing}: ${got}; redirects are not followed: set the base address to where the service is`,
+      {kind: 'address'},
     );
   }
   if (isPassing(status) || words.isHtml)
-    return new RetryableError(`${thing}: ${got}; try again later`, {retryAfterMs});
+    return new RetryableError(`${thing}: ${got}; try again later`, {retryAfterMs, kind: 'service'});
   return new RecordError(`${thing}: ${got}; the request itself is refused`);
 }
 
@@ -105,7 +106,8 @@ function isPassing(status: number): boolean {
 
 function toAccessError({thing, status, words}: Refusal): FatalError {
   const got = `${thing}: expected access, got ${status} (${words.text})`;
-  if (status !== 401) return new FatalError(`${got}; check what the employee of this token may do`);
+  if (status !== 401)
+    return new FatalError(`${got}; check what the employee of this token may do`, {kind: 'rights'});
   return new AccessError(
     `${got}; check the token and the base address (a changed password changes the token): until then nothing more is asked of this account`,
   );

@@ -221,6 +221,8 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
       throw new FatalError(`${thing}: expected ${expected}, got ${error.message}; nothing of it was taken`);
     if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
     const got = `${error.message} (${body.length} bytes)`;
-    throw new RetryableError(`${thing}: expected ${expected}, got ${got}; nothing of it was taken`);
+    throw new RetryableError(`${thing}: expected ${expected}, got ${got}; nothing of it was taken`, {
+      kind: 'service',
+    });
   }
 }

@@ -93,5 +93,5 @@ export async function schema(file: string | undefined, {json}: Output): Promise<
 
 async function refuseOld({pool, place}: Warehouse): Promise<void> {
   const {problem} = await checkMigrations(pool);
-  if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+  if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
 }

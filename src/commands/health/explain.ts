@@ -35,7 +35,7 @@ export async function explain(
   const stream = checkQuestion(question);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const account = chooseAccount(await listAccounts(pool), options.account ?? null, config);
     print(options.json, await readStory(pool, {question, stream, account}));
     return 0;

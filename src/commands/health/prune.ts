@@ -28,7 +28,7 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
   const {json, dryRun = false} = options;
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const counts = new Map<string, number>();
     if (dryRun) {
       for (const {kind} of (await readRetention(pool)).kinds)

@@ -28,7 +28,7 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool, place} = warehouse;
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const chosen =
       options.account === undefined
         ? await listAccounts(pool)

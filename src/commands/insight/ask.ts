@@ -65,7 +65,7 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
   const question = findQuestion(name);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const account = await chooseAccount({pool}, options.account);
     const client = await pool.connect();
     try {

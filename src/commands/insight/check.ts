@@ -36,7 +36,7 @@ interface Found {
 export async function check(config: Config, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const client = await pool.connect();
     try {
       const waiting = await beginUpToDate(pool, client);

@@ -59,7 +59,7 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
   });
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const account = options.account === undefined ? null : await chooseAccount({pool}, options.account);
     const client = await pool.connect();
     try {

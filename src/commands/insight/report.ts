@@ -30,7 +30,7 @@ export interface ReportOptions {
 export async function report(config: Config, options: ReportOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const {accountId} = await chooseAccount({pool}, options.account);
     const client = await pool.connect();
     try {

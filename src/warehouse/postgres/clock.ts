@@ -33,5 +33,6 @@ export async function refuseWrongClock(db: Queryable): Promise<void> {
   if (Math.abs(aheadMs) <= maxClockMs) return;
   throw new FatalError(
     `Postgres' clock: expected at most ${maxClockMs / 1000} s apart from ours, got ${describeAhead(aheadMs)}; set both by NTP (timedatectl set-ntp true)`,
+    {kind: 'clock'},
   );
 }

@@ -1,19 +1,26 @@
 import pg from 'pg';
-import {FatalError, NoRoomError, RecordError, RetryableError, UsageError} from '../../base/errors.ts';
+import {
+  type ErrorKind,
+  FatalError,
+  NoRoomError,
+  RecordError,
+  RetryableError,
+  UsageError,
+} from '../../base/errors.ts';
 
 const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
 
 interface Advice {
-  readonly kind: keyof typeof errorOf;
+  readonly type: keyof typeof errorOf;
   /** The failure met, and the next step. */
   readonly text: string;
 }
 
-const retryable = (text: string): Advice => ({kind: 'retryable', text});
-const fatal = (text: string): Advice => ({kind: 'fatal', text});
+const retryable = (text: string): Advice => ({type: 'retryable', text});
+const fatal = (text: string): Advice => ({type: 'fatal', text});
 
 const noRoom = (text: string): Advice => ({
-  kind: 'no-room',
+  type: 'no-room',
   text: `${text}; what waits for it goes on by itself, within a minute`,
 });
 
@@ -98,8 +105,9 @@ export function explainDatabaseError(error: unknown, url: string, setting = 'DAT
   const advice = adviceFor(error);
   if (advice === undefined) return error;
   const message = `${describeDatabase(url)}: ${advice.text.replace('DATABASE_URL', setting)} (${sourceOf(error)})`;
-  const facts = {cause: withoutPayload(error)};
-  return new errorOf[advice.kind](message, facts);
+  const kind: ErrorKind = advice === unmigrated ? 'schema' : 'warehouse';
+  const facts = {cause: withoutPayload(error), kind};
+  return new errorOf[advice.type](message, facts);
 }
 
 /** `Postgres at db.example.com:5432, database warehouse`: fit to be shown anywhere. */

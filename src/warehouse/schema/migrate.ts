@@ -63,7 +63,7 @@ async function migrateLocked(
   isThorough: boolean,
 ): Promise<number> {
   const before = await checkMigrations(client);
-  if (before.unknown.length > 0) throw new FatalError(`migrations: ${before.problem}`);
+  if (before.unknown.length > 0) throw new FatalError(`migrations: ${before.problem}`, {kind: 'schema'});
   const source = readSource(definitions);
   const isSame = before.missing.length === 0 && !isOutdated(await readAppliedSource(client), source);
   if (isSame && !isThorough) return 0;
@@ -76,7 +76,7 @@ async function migrateLocked(
   await applyMigrations(client);
   await inTransaction(client, () => applyDefinitions(client, definitions, source));
   const {problem} = await checkMigrations(client);
-  if (problem !== null) throw new FatalError(`migrations: after applying them: ${problem}`);
+  if (problem !== null) throw new FatalError(`migrations: after applying them: ${problem}`, {kind: 'schema'});
   return before.missing.length;
 }
 
@@ -92,6 +92,7 @@ async function checkOwner(client: pg.PoolClient): Promise<void> {
   if (rows[0]?.may === true) return;
   throw new FatalError(
     `migrations: the schema is not of this version, and ${rows[0]?.login} may not change it: run \`fieldmirror migrate\` as the owner of the warehouse`,
+    {kind: 'schema'},
   );
 }
 
@@ -111,7 +112,7 @@ async function checkServer(client: pg.PoolClient): Promise<void> {
     `SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding`,
   );
   const problem = findServerProblem(rows[0] ?? {version: 'unknown', encoding: 'unknown'});
-  if (problem !== null) throw new FatalError(`Postgres: ${problem}`);
+  if (problem !== null) throw new FatalError(`Postgres: ${problem}`, {kind: 'warehouse'});
 }
 
 /** The reason why a server cannot hold the warehouse, and the next step; null where it can. */

@@ -29,7 +29,7 @@ age of the data with a figure. Revenue is before tax, on the day of completion; 
 export async function mcp(config: Config, options: McpOptions, signal: AbortSignal): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const account = await chooseAccount({pool}, options.account);
     const server = new McpServer({name: 'fieldmirror', version: readVersion()}, {instructions});
     const underWay = new Set<Promise<unknown>>();

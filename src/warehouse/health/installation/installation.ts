@@ -72,7 +72,7 @@ export async function findCopy(db: Queryable, name: string): Promise<string | nu
 /** @throws {FatalError} the database may be a copy */
 export async function refuseCopy(db: Queryable, name: string): Promise<void> {
   const reason = await findCopy(db, name);
-  if (reason !== null) throw new FatalError(`${reason}; ${mendOfCopy}`);
+  if (reason !== null) throw new FatalError(`${reason}; ${mendOfCopy}`, {kind: 'copy'});
 }
 
 /** What a claim did. */

@@ -17,6 +17,7 @@ export async function checkDirect(pool: pg.Pool, direct: pg.Pool): Promise<void>
   if ((await readIdentity(pool)) === met) return;
   throw new FatalError(
     `DATABASE_DIRECT_URL: expected the database of DATABASE_URL (${describeDatabase(url)}), got another one (${describeDatabase(directUrl)}); name the same database in both`,
+    {kind: 'pooler'},
   );
 }
 

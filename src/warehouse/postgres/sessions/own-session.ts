@@ -40,6 +40,7 @@ async function refuseSharedSessions(url: string): Promise<void> {
   if (!(await areSessionsShared(url))) return;
   throw new FatalError(
     `${describeDatabase(url)}: a pooler in between gives each transaction another session, as PgBouncer does in transaction mode; set DATABASE_DIRECT_URL to the address of Postgres itself, or of a pooler in session mode, for what needs a session of its own`,
+    {kind: 'pooler'},
   );
 }
 
