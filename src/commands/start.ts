@@ -11,24 +11,26 @@ import {tell} from '../base/terminal.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/accounts/begin-account.ts';
 import {describeIdle} from '../views/concerns/idle-account.ts';
-import {formatDuration} from '../views/format.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import {mendOfCopy} from '../warehouse/health/installation/installation.ts';
 import {listLatestSweeps} from '../warehouse/health/status.ts';
 import {checkSequences} from '../warehouse/postgres/sequences.ts';
-import {listSchedules, type Schedule} from '../warehouse/sweeps/schedules.ts';
+import {listSchedules} from '../warehouse/sweeps/schedules.ts';
 import type {Sweep} from '../warehouse/sweeps/sweep.ts';
+import {type QueueCheck, ReadinessProbe} from '../web/telemetry/readiness.ts';
 import {RequestMetrics} from '../web/telemetry/request-metrics.ts';
 import {describeNone, describeUnopened, listServed, type Served} from './accounts/served-accounts.ts';
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
 import {AlertRounds} from './health/alerts/alert-rounds.ts';
+import {type Supervisor, takeSupervisor, tellSupervisor} from './process/supervisor.ts';
 import {type OpenedServer, openServer, usualPort} from './servers/open-server.ts';
+import {type AccountPlan, drawPlans} from './sweeps/draw-plans.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
 import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
 import {drawNextSteps} from './terminal/next-steps.ts';
 import {type Progress, watchProgress, watchPush} from './terminal/progress.ts';
-import {drawTable, print} from './terminal/report.ts';
+import {print} from './terminal/report.ts';
 import {type World, withWorld} from './world.ts';
 
 export interface StartOptions {
@@ -65,6 +67,7 @@ const fewAccounts = 3;
  * @returns the exit code
  */
 export async function start(config: Config, options: StartOptions, signal: AbortSignal): Promise<number> {
+  const supervisor = takeSupervisor(process.env);
   const run = async (world: World) => {
     const {directUrl, log} = world;
     await checkSequences(world.pool);
@@ -95,14 +98,20 @@ export async function start(config: Config, options: StartOptions, signal: Abort
       findCopy: world.findCopy,
       ...kept,
     });
+    const ending = new AbortController();
+    const told = watch(options.once ? null : supervisor, world, {
+      outage: backend.outage,
+      signal: AbortSignal.any([signal, ending.signal]),
+    });
     try {
       if (!options.once) return await stay(world, workers, {...doing, server});
       const code = await runOnce(world, workers, doing);
       return unopened.length > 0 || known.some(({state}) => state === 'stopped') ? 3 : code;
     } finally {
       progress.close();
+      ending.abort();
       await server?.close();
-      await Promise.all([workers.stop(), alerts.stop()]);
+      await Promise.all([workers.stop(), alerts.stop(), told]);
     }
   };
   return await withWorld(config, run, {staysInCopy: !options.once});
@@ -141,9 +150,23 @@ async function openConsole(
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
   const requests = new RequestMetrics();
   world.observeRequests(requests);
-  const queue = async () =>
-    outage.isUnderWay ? 'it is out of reach, or was a moment ago; nothing is lost' : 'ok';
-  return await openServer(config, world, {...listening, log: world.log, telemetry: {requests, queue}});
+  const telemetry = {requests, queue: checksQueue(outage)};
+  return await openServer(config, world, {...listening, log: world.log, telemetry});
+}
+
+function checksQueue(outage: QueueBackend['outage']): QueueCheck {
+  return async () => (outage.isUnderWay ? 'it is out of reach, or was a moment ago; nothing is lost' : 'ok');
+}
+
+/** A supervisor is told what `/readyz` tells, with the server and without. */
+async function watch(
+  supervisor: Supervisor | null,
+  {pool, log}: World,
+  {outage, signal}: Pick<QueueBackend, 'outage'> & {readonly signal: AbortSignal},
+): Promise<void> {
+  if (supervisor === null) return;
+  const probe = new ReadinessProbe({pool, log, queue: checksQueue(outage)});
+  await tellSupervisor(supervisor, {isReady: async () => (await probe.look()).isReady, signal, log});
 }
 
 function makeHeart({reach}: World, server: OpenedServer | null): Heart {
@@ -231,7 +254,7 @@ async function stay(
       );
   });
   await workers.wakeDue();
-  const plans: {readonly account: string; readonly schedules: Schedule[]}[] = [];
+  const plans: AccountPlan[] = [];
   for (const {name, accountId} of run.active)
     plans.push({account: name, schedules: await listSchedules(world.pool, {accountId})});
   const schedules = plans.flatMap((plan) => plan.schedules.map((row) => ({account: plan.account, ...row})));
@@ -270,30 +293,4 @@ async function describeFullSweeps({pool}: World, accounts: readonly Account[]): 
   return [
     `Full sweeps are under way: ${[...underWay].join(', ')}. In another terminal, fieldmirror status tells more.`,
   ];
-}
-
-function drawPlans(plans: readonly {readonly account: string; readonly schedules: Schedule[]}[]): string {
-  const [first] = plans;
-  if (first === undefined)
-    return 'No account is active: one that is added or resumed is taken up within seconds.';
-  if (plans.length > 1) {
-    const rows = plans.map(({account, schedules}) => [
-      account,
-      schedules.length,
-      ahead(schedules[0]?.nextDueAt),
-    ]);
-    return drawTable(['account', 'schedules', 'next due'], rows);
-  }
-  const rows = first.schedules.map((row) => [
-    row.name,
-    `every ${formatDuration(row.everyMs)}`,
-    ahead(row.nextDueAt),
-  ]);
-  return drawTable(['schedule', 'comes round', 'next due'], rows);
-}
-
-function ahead(instant: string | undefined): string {
-  if (instant === undefined) return '';
-  const inMs = Date.parse(instant) - Date.now();
-  return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;
 }

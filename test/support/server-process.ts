@@ -23,9 +23,13 @@ export async function kill(server: ChildProcess): Promise<void> {
 }
 
 /** @param env - its PATH is searched */
-export function isOnPath(program: string, env: NodeJS.ProcessEnv = process.env): boolean {
+export function isOnPath(
+  program: string,
+  env: NodeJS.ProcessEnv = process.env,
+  asked = '--version',
+): boolean {
   try {
-    execFileSync(program, ['--version'], {stdio: 'ignore', env});
+    execFileSync(program, [asked], {stdio: 'ignore', env});
     return true;
   } catch {
     return false;

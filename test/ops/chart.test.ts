@@ -1,0 +1,53 @@
+// The Helm chart starts this version, and asks it what it answers. Where helm is, helm itself judges the chart.
+
+import {spawnSync} from 'node:child_process';
+import {readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {expect, test} from 'vitest';
+import {parse} from 'yaml';
+import {isOnPath} from '../support/server-process.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const chart = join(root, 'ops', 'helm');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+test('it is of the version of the program', () => {
+  const {version} = JSON.parse(read('package.json'));
+  expect(parse(read('ops/helm/Chart.yaml'))).toMatchObject({version, appVersion: version});
+});
+
+test('its probes ask addresses that are served, at the port that start is given', () => {
+  const deployment = read('ops/helm/templates/deployment.yaml');
+  const served = read('src/web/telemetry/add-telemetry.ts');
+  const asked = [...deployment.matchAll(/path: (\S+)/g)].map(([, path = '']) => path);
+  expect(asked).toEqual(['/livez', '/livez', '/readyz']);
+  for (const path of asked) expect(served).toContain(`app.get('${path}'`);
+  expect(deployment).toContain('args: [start, --host, 0.0.0.0, --port, "8086"]');
+  expect(deployment).toContain('containerPort: 8086');
+});
+
+test('every value that it names has a default', () => {
+  const values = parse(read('ops/helm/values.yaml'));
+  const templates = ['deployment', 'service']
+    .map((name) => read(`ops/helm/templates/${name}.yaml`))
+    .join('\n');
+  const named = [...templates.matchAll(/\.Values\.(\w+)(?:\.(\w+))?/g)];
+  expect(named.length).toBeGreaterThan(8);
+  const missing = named.filter(([, one = '', other]) => {
+    const value = values[one];
+    return value === undefined || (other !== undefined && value[other] === undefined);
+  });
+  expect(missing.map(([name]) => name)).toEqual([]);
+});
+
+// `helm version` is its own word for what others call --version.
+test.skipIf(!isOnPath('helm', process.env, 'version'))(
+  'helm takes it without a complaint, and makes it',
+  () => {
+    const lint = spawnSync('helm', ['lint', '--strict', chart], {encoding: 'utf8'});
+    expect(lint.stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
+    const made = spawnSync('helm', ['template', 'mirror', chart, '--set', 'replicas=2'], {encoding: 'utf8'});
+    expect(made.stderr).toBe('');
+    expect(made.stdout).toContain('replicas: 2');
+  },
+);
