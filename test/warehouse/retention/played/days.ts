@@ -4,7 +4,7 @@ import {writeDueReports} from '../../../../src/commands/insight/weekly-reports.t
 import {prune} from '../../../../src/sync/prune/prune.ts';
 import {pushAccount} from '../../../../src/sync/push/push.ts';
 import {readDatabaseBytes} from '../../../../src/warehouse/health/sizes.ts';
-import {pruneFeed, sequenceFeed} from '../../../../src/warehouse/history/feed/read-feed.ts';
+import {sequenceFeed} from '../../../../src/warehouse/history/feed/read-feed.ts';
 import {refreshStar} from '../../../../src/warehouse/star/refresh-star.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 
@@ -38,9 +38,8 @@ export async function playDay(month: Month, day: number, folder: string): Promis
   });
 }
 
-/** As a worker does it every hour, and for the feed every two seconds. */
+/** As a worker does it every hour. */
 export async function removeOld({pool}: Pick<Played, 'pool'>): Promise<void> {
-  await pruneFeed(pool);
   await prune({pool, signal, restMs: 0, batch: 5_000});
 }
 
