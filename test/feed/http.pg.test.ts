@@ -96,8 +96,11 @@ describe('an answer', () => {
   });
 
   test('to a cursor that is none is 400, and to one of another warehouse 410 with the way to begin again', async () => {
-    const none = await feed('after=7');
-    expect(none).toMatchObject({status: 400, body: {errors: [{in: 'query', at: 'after'}]}});
+    for (const none of ['7', '%00'])
+      expect(await feed(`after=${none}`)).toMatchObject({
+        status: 400,
+        body: {errors: [{in: 'query', at: 'after'}]},
+      });
     const gone = await feed('after=000000000000-7');
     expect(gone).toMatchObject({status: 410, body: {type: 'urn:fieldmirror:problem:cursor-gone'}});
     expect(gone.body.hint).toContain('after=end');

@@ -7,7 +7,7 @@ import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {UsageError} from '../../base/errors.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
-import {checkHost} from './access/guard.ts';
+import {checkHost, checkTexts} from './access/guard.ts';
 import {addSignIn} from './access/sign-in.ts';
 import {requireViewer, viewerOf} from './access/viewers.ts';
 import {actions} from './actions/actions.ts';
@@ -52,6 +52,7 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
       });
       checkHost(request, deps.known);
     });
+    app.addHook('preHandler', async (request) => checkTexts(request));
     app.setErrorHandler((error: FastifyError, request, reply) => sendError(reply, {error, request, deps}));
     app.setNotFoundHandler(() => {
       throw new Refused(404, {

@@ -6,6 +6,7 @@ import {allTables} from '../../../streams/all-tables.ts';
 import {entryOperations} from '../../../warehouse/history/feed/entry-operations.ts';
 import type {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
 import {keyOf} from '../authentication.ts';
+import {lineOf} from '../changes/wanted-query.ts';
 import {problemSchema} from '../problems/problem.ts';
 import type {Turns} from '../turns/turns.ts';
 import {WaitingPlaces} from '../turns/waiting-places.ts';
@@ -15,9 +16,7 @@ const limits = {most: 1_000, usual: 200, waitSeconds: 60} as const;
 const tableNames = allTables.map(({name}) => name);
 
 const feedQuery = z.strictObject({
-  after: z
-    .string()
-    .max(60)
+  after: lineOf(60)
     .optional()
     .describe(
       'The cursor of the answer before; end: no entry, and the cursor of now; left out: from the oldest entry kept.',

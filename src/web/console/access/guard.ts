@@ -19,6 +19,19 @@ export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
 }
 
 /**
+ * Refuses a text with a NUL, which Postgres cannot hold: in an address or in a field of a form.
+ * @throws {Refused}
+ */
+export function checkTexts({query, params, body}: FastifyRequest): void {
+  const texts = [query, params, body].flatMap((given) => Object.values(given ?? {}).flat());
+  if (!texts.some((text) => typeof text === 'string' && text.includes('\0'))) return;
+  throw new Refused(422, {
+    title: 'This is no text',
+    text: 'Expected letters, digits and signs, got a NUL among them, which no database holds. Nothing was done.',
+  });
+}
+
+/**
  * Refuses a form that was not drawn by this console for this session.
  * @throws {Refused}
  */
