@@ -1,7 +1,6 @@
 // One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured: with the star that
 // is brought in line beside it, or without.
 
-import {run} from '../../jobs/sweep.ts';
 import {createTransport} from '../../src/api/http/transport.ts';
 import {createClient} from '../../src/api/resources/client.ts';
 import {createLogger} from '../../src/base/log.ts';
@@ -29,7 +28,7 @@ const before = await pool.query(
 const startedAt = performance.now();
 const deps = {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log};
 const {signal} = new AbortController();
-const result = await (star === 'star' ? run(deps, sweepId, {signal}) : runSweep(deps, sweepId, signal));
+const result = star === 'star' ? await runWithStar() : await runSweep(deps, sweepId, signal);
 const seconds = (performance.now() - startedAt) / 1000;
 const wal = await pool.query('SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int8 AS bytes', [
   before.rows[0].lsn,
@@ -47,6 +46,12 @@ await transport.close();
 await pageReader.close();
 await pool.end();
 process.exit();
+
+/** Loaded when it is needed: with it comes the queue, whose memory is not that of a sweep. */
+async function runWithStar() {
+  const {run} = await import('../../jobs/sweep.ts');
+  return await run(deps, sweepId, {signal});
+}
 
 /** Rows written since a transaction began: in the warehouse, and superseded versions in history. */
 async function countWritten(transaction: string): Promise<{warehouse: number; history: number}> {
