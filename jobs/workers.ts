@@ -33,7 +33,7 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
-/** What the work of a worker takes. */
+/** The dependencies of a worker. */
 type WorkerDeps = SweepDeps &
   PushDeps & {
     /** Sends the feed to its subscribers; left out of processes that end by themselves. */

@@ -1,4 +1,4 @@
-// What the star adds to a sweep: the same jobs loaded by turns, with its triggers and its refresh, and without.
+// The cost of the star for a sweep: the same jobs loaded by turns, with its triggers and its refresh, and without.
 
 import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {withClient} from '../../test/support/with-client.ts';

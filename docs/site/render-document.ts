@@ -106,7 +106,7 @@ function listPassages(
   return passages;
 }
 
-/** What a reader sees of it, without marks. */
+/** The text that a reader sees, without marks. */
 function readText(tokens: readonly Token[]): string {
   return tokens.map(readToken).join('').replace(/\s+/g, ' ').trim();
 }

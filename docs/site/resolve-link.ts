@@ -2,7 +2,7 @@
 
 import {posix} from 'node:path';
 
-/** What the site has. */
+/** The contents of the site. */
 export interface Site {
   /** Paths in the repository. */
   readonly documents: readonly string[];
@@ -10,7 +10,7 @@ export interface Site {
   readonly copied: readonly string[];
 }
 
-/** Where a document, a file or a folder stands in the site: `docs/decisions` becomes `decisions/index.html`. */
+/** The place of a document, a file or a folder in the site: `docs/decisions` becomes `decisions/index.html`. */
 export function addressOf(path: string, {documents}: Pick<Site, 'documents'>): string {
   if (path === 'README.md') return 'index.html';
   const short = path.replace(/^docs\//, '');

@@ -1,6 +1,6 @@
 import type {Options} from 'minisearch';
 
-/** What the search finds: the text below one heading. */
+/** A hit of the search: the text below one heading. */
 export interface Passage {
   /** Its address in the site: `watching.html#alerts`. */
   readonly id: string;

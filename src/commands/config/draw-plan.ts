@@ -26,7 +26,7 @@ export function tellPlan({sections}: SettingsPlan) {
 
 /** A plan as it is told. */
 interface Told extends ReturnType<typeof tellPlan> {
-  /** What it costs in requests; a line each. */
+  /** Sentences on the requests that it costs. */
   readonly costs: readonly string[];
 }
 

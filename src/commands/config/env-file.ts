@@ -10,7 +10,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Settings of ours that begin with another word. */
 const others = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL'];
 /**
- * What belongs together: where the environment gives another value to the first of a group, the file's others are meant for
+ * Settings that belong together: where the environment gives another value to the first of a group, the file's others are meant for
  * something else. A token, above all, is sent to no other address.
  */
 const ofAccount = ['FIELDMIRROR_API_URL', 'FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_TIME_ZONE'];

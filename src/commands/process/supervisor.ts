@@ -7,7 +7,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import {promisify} from 'node:util';
 import type {Logger} from '../../base/log.ts';
 
-/** Where a supervisor listens, and how long it takes silence for a sign of life; null where it does not care. */
+/** The socket of a supervisor, and how long it bears silence; null where it does not care. */
 export interface Supervisor {
   readonly socket: string;
   readonly patienceMs: number | null;

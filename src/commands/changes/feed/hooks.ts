@@ -48,7 +48,7 @@ export async function add(
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = account === undefined ? null : await chooseAccount({pool}, account);
     checkWriters(plan.leavesOut ?? [], await listWriters(pool));
-    // What is committed already is before the end, not behind it.
+    // Entries that are committed already are before the end, not behind it.
     await sequenceFeed(pool);
     const cursor = await insertHook(pool, {...plan, accountId: chosen?.accountId ?? null}).catch(
       refuseCursor,

@@ -106,7 +106,7 @@ async function connect(settings) {
     console.log(`connection "${settings.name}": added`);
     return id;
   }
-  // What a person set besides, such as a tunnel, stays; Metabase hides secrets and takes the hidden form as unchanged.
+  // Settings that a person added, such as a tunnel, stay; Metabase hides secrets and takes the hidden form as unchanged.
   const {details} = await request(settings, 'GET', `/api/database/${found.id}`);
   await request(settings, 'PUT', `/api/database/${found.id}`, {details: {...details, ...settings.details}});
   await checkReader(settings, found.id);

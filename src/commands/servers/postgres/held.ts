@@ -1,4 +1,4 @@
-// What a warehouse holds, as it is shown before it goes.
+// The contents of a warehouse, as they are shown before it goes.
 
 import {formatNumber} from '../../../views/format.ts';
 import {listOwnSchemas, type OwnSchema} from '../../../warehouse/health/installation/own-schemas.ts';
