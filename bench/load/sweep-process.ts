@@ -22,13 +22,14 @@ const log = createLogger({level: 'warn', secrets: []});
 const {accountId} = await upsertAccount(pool, {name: 'bench', apiUrl: 'bench', timeZone});
 const {sweepId} = await requestSweep(pool, {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'});
 
+const carry = star === 'star' ? await carryWithStar() : runSweep;
 const before = await pool.query(
   'SELECT pg_current_wal_lsn() AS lsn, pg_current_xact_id()::text AS transaction',
 );
 const startedAt = performance.now();
 const deps = {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log};
 const {signal} = new AbortController();
-const result = star === 'star' ? await runWithStar() : await runSweep(deps, sweepId, signal);
+const result = await carry(deps, sweepId, signal);
 const seconds = (performance.now() - startedAt) / 1000;
 const wal = await pool.query('SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int8 AS bytes', [
   before.rows[0].lsn,
@@ -47,10 +48,10 @@ await pageReader.close();
 await pool.end();
 process.exit();
 
-/** Loaded when it is needed: with it comes the queue, whose memory is not that of a sweep. */
-async function runWithStar() {
+/** Loaded where it is needed, before the clock runs: with it comes the queue, whose memory is not that of a sweep. */
+async function carryWithStar(): Promise<typeof runSweep> {
   const {run} = await import('../../jobs/sweep.ts');
-  return await run(deps, sweepId, {signal});
+  return (deps, sweepId, signal) => run(deps, sweepId, {signal});
 }
 
 /** Rows written since a transaction began: in the warehouse, and superseded versions in history. */

@@ -41,7 +41,8 @@ BEGIN
   IF noted IS NULL THEN
     RETURN 0;
   END IF;
-  IF NOT EXISTS (SELECT FROM unnest(noted) AS one WHERE job_numbers IS NULL AND customer_ids IS NULL) THEN
+  -- An empty star is filled with everything: no job in it needs to be looked for.
+  IF EXISTS (SELECT FROM mart.fct_job) AND NOT EXISTS (SELECT FROM unnest(noted) AS one WHERE job_numbers IS NULL AND customer_ids IS NULL) THEN
     keys := sync.widen_stale(noted);
   END IF;
   -- Above a quarter of all, everything is cheaper.

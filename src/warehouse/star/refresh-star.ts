@@ -13,8 +13,10 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
   await pool.query('SELECT sync.gather_statistics() WHERE EXISTS (SELECT FROM sync.stale_jobs)');
   const written = await inTransaction(pool, async (client) => {
     // One snapshot, so that the notes that are taken are those of the rows that are read; taken after the lock, so that it
-    // has what the refresh before has written.
-    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = 0');
+    // has what the refresh before has written. Its commit waits for no disk: a crash that undoes it brings the notes back too.
+    await client.query(
+      'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET LOCAL statement_timeout = 0; SET LOCAL synchronous_commit = off',
+    );
     await client.query('LOCK TABLE sync.stale_jobs IN SHARE UPDATE EXCLUSIVE MODE');
     const {rows} = await client.query<{written: string}>('SELECT sync.refresh_star() AS written');
     return Number(rows[0]?.written ?? 0);
