@@ -44,9 +44,11 @@ export async function prepareQuestion(
     readonly isMasked?: boolean;
   },
 ): Promise<Asked> {
-  const asked = {question, accountKey, moment: await findMoment(client, accountKey, asOf), isMasked};
+  const moment = await findMoment(client, accountKey, asOf);
+  // Postgres takes the versions of a moment for few, and loops over them: 24 s in place of 0.1 for a business of 480 jobs.
+  if (moment !== null) await client.query('SET LOCAL enable_nestloop = off');
   await checkSettings(client, question, accountKey);
-  return asked;
+  return {question, accountKey, moment, isMasked};
 }
 
 /** An answer, how fresh it is, and the claims that it rests on and that do not hold. */
