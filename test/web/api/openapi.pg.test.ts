@@ -135,6 +135,24 @@ describe('promises what comes of', () => {
     }
   });
 
+  test('deciding line by line', async () => {
+    const {change_id} = (await place.post(create)).body;
+    const path = '/v1/changes/decide';
+    const line = answerOf(path, 'post', '200', 'application/x-ndjson');
+    const answer = await fetch(place.url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${place.keys.writer}`,
+        'content-type': 'application/json',
+        accept: 'application/x-ndjson',
+      },
+      body: JSON.stringify({decision: 'hold', change_ids: [change_id, '999999']}),
+    });
+    const lines = (await answer.text()).trimEnd().split('\n');
+    expect(lines).toHaveLength(3);
+    for (const text of lines) expect(line.parse(JSON.parse(text))).toEqual(JSON.parse(text));
+  });
+
   test('every refusal', async () => {
     const refused = answerOf('/v1/changes', 'post', 'default', 'application/problem+json');
     const answers = [

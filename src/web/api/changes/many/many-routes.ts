@@ -3,19 +3,18 @@
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
-import {keyOf} from '../authentication.ts';
-import {problemSchema} from '../problems/problem.ts';
-import type {Turns} from '../turns/turns.ts';
-import {
-  decidedSchema,
-  decideOverHttp,
-  decideRequestSchema,
-  undoneSchema,
-  undoOverHttp,
-  undoRequestSchema,
-} from './decide-changes.ts';
-import {listApiChanges, listChangesQuery, listChangesSchema} from './list-changes.ts';
-import {toWanted} from './wanted-query.ts';
+import type {z} from 'zod';
+import {keyOf} from '../../authentication.ts';
+import {problemSchema} from '../../problems/problem.ts';
+import type {Explain} from '../../problems/to-problem.ts';
+import type {Turns} from '../../turns/turns.ts';
+import {WaitingPlaces} from '../../turns/waiting-places.ts';
+import {listApiChanges, listChangesQuery, listChangesSchema} from '../list-changes.ts';
+import {toWanted} from '../wanted-query.ts';
+import {decidedSchema, decideOverHttp, decideRequestSchema} from './decide-changes.ts';
+import {decidedLineSchema, decideInBatches} from './decide-in-batches.ts';
+import {linesType, sendLines, wantsLines} from './send-lines.ts';
+import {undoneSchema, undoOverHttp, undoRequestSchema} from './undo-changes.ts';
 
 /** The two pools, each with the turns of the keys. */
 export interface Ways {
@@ -30,7 +29,13 @@ const problems = {
   },
 } as const;
 
-export function addManyRoutes(instance: FastifyInstance, {reads, writes}: Ways): void {
+export function addManyRoutes(instance: FastifyInstance, ways: Ways, explain: Explain): void {
+  addListing(instance, ways);
+  addDeciding(instance, ways, explain);
+  addUndoing(instance, ways);
+}
+
+function addListing(instance: FastifyInstance, {reads}: Ways): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.route({
     method: 'GET',
@@ -53,6 +58,13 @@ export function addManyRoutes(instance: FastifyInstance, {reads, writes}: Ways):
       return {changes: page, next_after: changes.length > limit ? (page.at(-1)?.change_id ?? null) : null};
     },
   });
+}
+
+function addDeciding(instance: FastifyInstance, {writes: {pool, turns}}: Ways, explain: Explain): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  const places = new WaitingPlaces('decisions line by line', 'Make them one after the other.');
+  const stopping = new AbortController();
+  app.addHook('preClose', async () => stopping.abort());
   app.route({
     method: 'POST',
     url: '/changes/decide',
@@ -61,14 +73,37 @@ export function addManyRoutes(instance: FastifyInstance, {reads, writes}: Ways):
       summary: 'Decides up to 10,000 changes alike: what can be decided is done, and the rest says why not.',
       tags: ['changes'],
       body: decideRequestSchema,
-      response: {200: decidedSchema, ...problems},
+      response: {200: jsonOrLines(decidedSchema, decidedLineSchema), ...problems},
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const key = keyOf(request, {mustWrite: true});
       const {body, ip: address} = request;
-      return await writes.turns.take(key.apiKeyId, () => decideOverHttp(writes.pool, key, {body, address}));
+      if (!wantsLines(request))
+        return await turns.take(key.apiKeyId, () => decideOverHttp(pool, key, {body, address}));
+      return await places.take(key.apiKeyId, reply, async (gone) => {
+        const deps = {
+          pool,
+          turns,
+          stop: stopping.signal,
+          explain: (error: unknown) => explain(error, request),
+        };
+        await sendLines(reply, decideInBatches(deps, key, {body, address}), {gone});
+        return reply;
+      });
     },
   });
+}
+
+/** One answer at the end, or lines as they come to be, where Accept says so. */
+function jsonOrLines(whole: z.ZodType, line: z.ZodType) {
+  return {
+    description: 'All of it in one; or line by line, for Accept: application/x-ndjson.',
+    content: {'application/json': {schema: whole}, [linesType]: {schema: line}},
+  };
+}
+
+function addUndoing(instance: FastifyInstance, {writes}: Ways): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
   app.route({
     method: 'POST',
     url: '/changes/undo',
