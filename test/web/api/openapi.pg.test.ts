@@ -135,9 +135,12 @@ describe('promises what comes of', () => {
     }
   });
 
-  test('deciding line by line', async () => {
+  test.each([
+    ['decide', {decision: 'hold'}],
+    ['undo', {}],
+  ])('%s line by line', async (verb, ask) => {
     const {change_id} = (await place.post(create)).body;
-    const path = '/v1/changes/decide';
+    const path = `/v1/changes/${verb}`;
     const line = answerOf(path, 'post', '200', 'application/x-ndjson');
     const answer = await fetch(place.url + path, {
       method: 'POST',
@@ -146,7 +149,7 @@ describe('promises what comes of', () => {
         'content-type': 'application/json',
         accept: 'application/x-ndjson',
       },
-      body: JSON.stringify({decision: 'hold', change_ids: [change_id, '999999']}),
+      body: JSON.stringify({...ask, change_ids: [change_id, '999999']}),
     });
     const lines = (await answer.text()).trimEnd().split('\n');
     expect(lines).toHaveLength(3);

@@ -1,20 +1,14 @@
-// Decisions told line by line while they are made, and a reader that is slow, goes away or is cut off.
+// Decisions told line by line while they are made, to a reader that may go away.
 
-import {once} from 'node:events';
-import net from 'node:net';
-import fastify from 'fastify';
-import pg from 'pg';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {writeNumbers} from '../../../src/base/memory/number-ranges.ts';
 import type {AccountKey} from '../../../src/web/api/authentication.ts';
 import {decideInBatches} from '../../../src/web/api/changes/many/decide-in-batches.ts';
-import {linesType, sendLines} from '../../../src/web/api/changes/many/send-lines.ts';
+import {linesType} from '../../../src/web/api/changes/many/send-lines.ts';
 import {Problem} from '../../../src/web/api/problems/problem.ts';
 import {Turns} from '../../../src/web/api/turns/turns.ts';
+import {ask, idsIn, listAudited, makePending, parseLines, readLines, whileHeld} from './lines-place.ts';
 import {openPlace, type Place} from './place.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: what a stranger reads from JSON
-type Line = any;
 
 let place: Place;
 beforeEach(async () => {
@@ -22,88 +16,18 @@ beforeEach(async () => {
 });
 afterEach(() => place?.close());
 
-/** So many pending changes. @returns their numbers, ascending */
-async function makePending(count: number): Promise<string[]> {
-  const {rows} = await place.pool.query<{id: string}>(
-    `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
-     SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}' FROM generate_series(1, $2::int) AS at
-     RETURNING change_id AS id`,
-    [place.account.accountId, count],
-  );
-  return rows.map(({id}) => id);
-}
-
-async function ask(
-  body: unknown,
-  {accept = linesType, signal}: {accept?: string; signal?: AbortSignal} = {},
-) {
-  return await fetch(`${place.url}/v1/changes/decide`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${place.keys.writer}`,
-      'content-type': 'application/json',
-      accept,
-    },
-    body: JSON.stringify(body),
-    ...(signal === undefined ? {} : {signal}),
-  });
-}
-
-const parse = (text: string): Line[] =>
-  text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
-
-async function idsIn(state: string): Promise<string[]> {
-  const {rows} = await place.pool.query<{id: string}>(
-    'SELECT change_id AS id FROM sync.changes WHERE state = $1 ORDER BY change_id',
-    [state],
-  );
-  return rows.map(({id}) => id);
-}
-
-async function audited(): Promise<Line[]> {
-  return (await place.pool.query('SELECT * FROM sync.audit ORDER BY audit_id')).rows;
-}
-
-/** Does some work while another transaction holds a change. */
-async function whileHeld(changeId: string | undefined, work: (letGo: () => Promise<void>) => Promise<void>) {
-  const holder = new pg.Client(place.databaseUrl);
-  await holder.connect();
-  try {
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM sync.changes WHERE change_id = $1 FOR UPDATE', [changeId]);
-    await work(async () => void (await holder.query('ROLLBACK')));
-  } finally {
-    await holder.end();
-  }
-}
-
-/** Reads so many lines and leaves the rest. */
-async function readLines(reader: ReadableStreamDefaultReader<Uint8Array>, count: number): Promise<Line[]> {
-  const decoder = new TextDecoder();
-  let text = '';
-  while (text.split('\n').length <= count) {
-    const {value, done} = await reader.read();
-    if (done) break;
-    text += decoder.decode(value, {stream: true});
-  }
-  return parse(text);
-}
-
 describe('POST /v1/changes/decide, asked for lines', () => {
   test('gives a line for each of ten thousand, the totals at the end, and every number in the audit', async () => {
-    const ids = await makePending(10_000);
-    const answer = await ask({decision: 'hold', change_ids: ids.toReversed()});
+    const ids = await makePending(place, 10_000);
+    const answer = await ask(place, {decision: 'hold', change_ids: ids.toReversed()});
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, linesType]);
-    const lines = parse(await answer.text());
+    const lines = parseLines(await answer.text());
     expect(lines.pop()).toEqual({
       totals: {decided: 10_000, refused: 0, left: 0},
       ...{is_cut: false, problem: null},
     });
     expect(lines).toEqual(ids.map((change_id) => ({change_id, state: 'held', refusal: null})));
-    const entries = await audited();
+    const entries = await listAudited(place);
     expect(entries).toHaveLength(20);
     expect(entries.map(({after}) => after.decided.held).join()).toBe(
       Array.from({length: 20}, (_, at) => writeNumbers(ids.slice(at * 500, at * 500 + 500))).join(),
@@ -111,12 +35,14 @@ describe('POST /v1/changes/decide, asked for lines', () => {
   });
 
   test('says of what it could not decide why not, and gives up from the end', async () => {
-    const [one = '', two = ''] = await makePending(501);
+    const [one = '', two = ''] = await makePending(place, 501);
     await place.pool.query(
       `UPDATE sync.changes SET lease_until = now() + interval '1 h' WHERE change_id = $1`,
       [two],
     );
-    const lines = parse(await (await ask({decision: 'cancel', filter: {}, reason: 'typed twice'})).text());
+    const lines = parseLines(
+      await (await ask(place, {decision: 'cancel', filter: {}, reason: 'typed twice'})).text(),
+    );
     expect(lines).toHaveLength(502);
     expect(lines.slice(-3)).toEqual([
       expect.objectContaining({state: 'cancelled'}),
@@ -128,24 +54,24 @@ describe('POST /v1/changes/decide, asked for lines', () => {
       state: null,
       refusal: expect.stringContaining('a worker has it'),
     });
-    const unknown = parse(await (await ask({decision: 'hold', change_ids: ['999999']})).text());
+    const unknown = parseLines(await (await ask(place, {decision: 'hold', change_ids: ['999999']})).text());
     expect(unknown).toEqual([
       {change_id: '999999', state: null, refusal: 'change 999999: there is none of that number'},
       {totals: {decided: 0, refused: 1, left: 0}, is_cut: false, problem: null},
     ]);
-    const none = parse(await (await ask({decision: 'hold', filter: {batch: 'none'}})).text());
+    const none = parseLines(await (await ask(place, {decision: 'hold', filter: {batch: 'none'}})).text());
     expect(none).toEqual([{totals: {decided: 0, refused: 0, left: 0}, is_cut: false, problem: null}]);
   });
 
   test('tells what is decided while the next is waiting, and holds no more than the batch', async () => {
-    const ids = await makePending(1_200);
-    await whileHeld(ids[700], async (letGo) => {
-      const answer = await ask({decision: 'hold', change_ids: ids});
+    const ids = await makePending(place, 1_200);
+    await whileHeld(place, ids[700], async (letGo) => {
+      const answer = await ask(place, {decision: 'hold', change_ids: ids});
       const reader = answer.body?.getReader();
       if (reader === undefined) throw new TypeError('an answer has a body');
       expect((await readLines(reader, 500)).map(({change_id}) => change_id)).toEqual(ids.slice(0, 500));
-      expect(await idsIn('held')).toEqual(ids.slice(0, 500));
-      expect(await audited()).toHaveLength(1);
+      expect(await idsIn(place, 'held')).toEqual(ids.slice(0, 500));
+      expect(await listAudited(place)).toHaveLength(1);
       await letGo();
       const rest = await readLines(reader, 701);
       expect(rest.at(-1)).toMatchObject({totals: {decided: 1_200}, problem: null});
@@ -153,10 +79,10 @@ describe('POST /v1/changes/decide, asked for lines', () => {
   });
 
   test('of a client that goes away the batch under way is decided and audited, and nothing after it', async () => {
-    const ids = await makePending(2_000);
-    await whileHeld(ids[700], async (letGo) => {
+    const ids = await makePending(place, 2_000);
+    await whileHeld(place, ids[700], async (letGo) => {
       const leaving = new AbortController();
-      const answer = await ask({decision: 'hold', change_ids: ids}, {signal: leaving.signal});
+      const answer = await ask(place, {decision: 'hold', change_ids: ids}, {signal: leaving.signal});
       const reader = answer.body?.getReader();
       if (reader === undefined) throw new TypeError('an answer has a body');
       await readLines(reader, 500);
@@ -164,21 +90,28 @@ describe('POST /v1/changes/decide, asked for lines', () => {
       // The server has met the end of the connection when it answers the next.
       expect((await fetch(`${place.url}/livez`)).status).toBe(200);
       await letGo();
-      await expect.poll(audited).toHaveLength(2);
+      await expect.poll(() => listAudited(place)).toHaveLength(2);
     });
     // A stream of the same key has its turns after those that wait: none of the first is left.
-    const next = parse(await (await ask({decision: 'release', change_ids: ids.slice(0, 1_000)})).text());
+    const next = parseLines(
+      await (await ask(place, {decision: 'release', change_ids: ids.slice(0, 1_000)})).text(),
+    );
     expect(next.at(-1).totals.decided).toBe(1_000);
-    expect(await idsIn('pending')).toEqual(ids);
-    expect((await audited()).map(({after}) => after.verb)).toEqual(['hold', 'hold', 'release', 'release']);
+    expect(await idsIn(place, 'pending')).toEqual(ids);
+    expect((await listAudited(place)).map(({after}) => after.verb)).toEqual([
+      'hold',
+      'hold',
+      'release',
+      'release',
+    ]);
   });
 
   test('answers with the status of the problem where the first batch fails', async () => {
-    const ids = await makePending(2);
+    const ids = await makePending(place, 2);
     await place.pool.query('ALTER TABLE sync.audit RENAME TO audit_elsewhere');
-    const answer = await ask({decision: 'hold', change_ids: ids});
+    const answer = await ask(place, {decision: 'hold', change_ids: ids});
     expect([answer.status, answer.headers.get('content-type')]).toEqual([503, 'application/problem+json']);
-    expect(await idsIn('pending')).toEqual(ids);
+    expect(await idsIn(place, 'pending')).toEqual(ids);
   });
 
   test.each([
@@ -187,8 +120,8 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     ['application/x-ndjson;q=0, */*', 'application/json; charset=utf-8'],
     ['application/json;q=0.5, Application/X-NDJSON; q=0.9', linesType],
   ])('gives for Accept: %s %s', async (accept, type) => {
-    const [id] = await makePending(1);
-    const answer = await ask({decision: 'hold', change_ids: [id]}, {accept});
+    const [id] = await makePending(place, 1);
+    const answer = await ask(place, {decision: 'hold', change_ids: [id]}, {accept});
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type]);
     await answer.text();
   });
@@ -212,7 +145,7 @@ describe('decisions in batches', () => {
   };
 
   test('end with the problem of a batch that failed, and how many are left', async () => {
-    const ids = await makePending(1_200);
+    const ids = await makePending(place, 1_200);
     const batches = open(ids);
     expect((await batches.next()).value).toHaveLength(500);
     await place.pool.query('ALTER TABLE sync.audit RENAME TO audit_elsewhere');
@@ -224,62 +157,17 @@ describe('decisions in batches', () => {
       },
     ]);
     expect((await batches.next()).done).toBe(true);
-    expect(await idsIn('pending')).toEqual(ids.slice(500));
+    expect(await idsIn(place, 'pending')).toEqual(ids.slice(500));
   });
 
   test('end after the batch under way when the server stops', async () => {
     const stop = new AbortController();
-    const batches = open(await makePending(501), stop);
+    const batches = open(await makePending(place, 501), stop);
     await batches.next();
     stop.abort();
     expect((await batches.next()).value).toMatchObject([
       {totals: {decided: 500, left: 1}, problem: {type: 'urn:fieldmirror:problem:stopping', status: 503}},
     ]);
     expect((await batches.next()).done).toBe(true);
-  });
-});
-
-describe('lines that are sent', () => {
-  /** A server that sends 640 MB, if its reader takes them. */
-  async function serve(patienceMs: number) {
-    const made = {batches: 0};
-    const batch = Array.from({length: 64}, () => 'x'.repeat(1_000));
-    async function* make() {
-      for (; made.batches < 10_000; made.batches++) yield batch;
-    }
-    const app = fastify();
-    const {promise: ended, resolve: end} = Promise.withResolvers<void>();
-    app.get('/', async (_request, reply) => {
-      const gone = new AbortController();
-      reply.raw.on('close', () => gone.abort());
-      await sendLines(reply, make(), {gone: gone.signal, patienceMs});
-      end();
-      return reply;
-    });
-    const {port, hostname} = new URL(await app.listen({host: '127.0.0.1', port: 0}));
-    const socket = net.connect(Number(port), hostname);
-    await once(socket, 'connect');
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    return {made, ended, socket, close: () => app.close()};
-  }
-
-  test('are made no faster than they are read; a reader that takes nothing is cut off', async () => {
-    const {made, ended, socket, close} = await serve(200);
-    socket.pause();
-    await ended;
-    // So many fit into the buffers of two sockets.
-    expect(made.batches).toBeLessThan(500);
-    socket.resume();
-    await once(socket, 'close');
-    await close();
-  });
-
-  test('are made no further when the reader is gone', async () => {
-    const {made, ended, socket, close} = await serve(60_000);
-    await once(socket, 'data');
-    socket.destroy();
-    await ended;
-    expect(made.batches).toBeLessThan(1_000);
-    await close();
   });
 });

@@ -15,6 +15,7 @@ import {decidedSchema, decideOverHttp, decideRequestSchema} from './decide-chang
 import {decidedLineSchema, decideInBatches} from './decide-in-batches.ts';
 import {linesType, sendLines, wantsLines} from './send-lines.ts';
 import {undoneSchema, undoOverHttp, undoRequestSchema} from './undo-changes.ts';
+import {undoInLines, undoneLineSchema} from './undo-in-lines.ts';
 
 /** The two pools, each with the turns of the keys. */
 export interface Ways {
@@ -32,7 +33,7 @@ const problems = {
 export function addManyRoutes(instance: FastifyInstance, ways: Ways, explain: Explain): void {
   addListing(instance, ways);
   addDeciding(instance, ways, explain);
-  addUndoing(instance, ways);
+  addUndoing(instance, ways, explain);
 }
 
 function addListing(instance: FastifyInstance, {reads}: Ways): void {
@@ -102,8 +103,12 @@ function jsonOrLines(whole: z.ZodType, line: z.ZodType) {
   };
 }
 
-function addUndoing(instance: FastifyInstance, {writes}: Ways): void {
+function addUndoing(instance: FastifyInstance, {writes: {pool, turns}}: Ways, explain: Explain): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
+  const places = new WaitingPlaces(
+    'undos line by line',
+    'Take changes back with one request after the other.',
+  );
   app.route({
     method: 'POST',
     url: '/changes/undo',
@@ -112,12 +117,18 @@ function addUndoing(instance: FastifyInstance, {writes}: Ways): void {
       summary: 'Takes changes back: what was not sent is given up, what is done gets held changes.',
       tags: ['changes'],
       body: undoRequestSchema,
-      response: {200: undoneSchema, ...problems},
+      response: {200: jsonOrLines(undoneSchema, undoneLineSchema), ...problems},
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const key = keyOf(request, {mustWrite: true});
       const {body, ip: address} = request;
-      return await writes.turns.take(key.apiKeyId, () => undoOverHttp(writes.pool, key, {body, address}));
+      if (!wantsLines(request))
+        return await turns.take(key.apiKeyId, () => undoOverHttp(pool, key, {body, address}));
+      return await places.take(key.apiKeyId, reply, async (gone) => {
+        const deps = {pool, turns, explain: (error: unknown) => explain(error, request)};
+        await sendLines(reply, undoInLines(deps, key, {body, address}), {gone});
+        return reply;
+      });
     },
   });
 }
