@@ -106,6 +106,24 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     ]);
   });
 
+  test('a server that stops decides the batch under way, says how many are left, and is closed', async () => {
+    const ids = await makePending(place, 1_200);
+    await whileHeld(place, ids[700], async (letGo) => {
+      const reader = (await ask(place, {decision: 'hold', change_ids: ids})).body?.getReader();
+      if (reader === undefined) throw new TypeError('an answer has a body');
+      await readLines(reader, 500);
+      const stopped = place.stop();
+      await letGo();
+      const lines = await readLines(reader, 501);
+      expect(lines.at(-1)).toMatchObject({
+        totals: {decided: 1_000, refused: 0, left: 200},
+        problem: {status: 503, type: 'urn:fieldmirror:problem:stopping'},
+      });
+      await stopped;
+      expect(await idsIn(place, 'pending')).toEqual(ids.slice(1_000));
+    });
+  });
+
   test('answers with the status of the problem where the first batch fails', async () => {
     const ids = await makePending(place, 2);
     await place.pool.query('ALTER TABLE sync.audit RENAME TO audit_elsewhere');

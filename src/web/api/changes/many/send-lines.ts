@@ -41,7 +41,8 @@ export async function sendLines(
   const lines = new PassThrough({highWaterMark: mostWaiting});
   // A reader that goes away ends the answer, and is no error.
   lines.on('error', () => {});
-  reply.type(linesType).send(lines);
+  // A server that stops while lines are sent waits for the connection: the headers are out by then, so they say it always.
+  reply.header('connection', 'close').type(linesType).send(lines);
   const isTaken = (waiting: (options: {signal: AbortSignal}) => Promise<unknown>) =>
     waiting({signal: AbortSignal.any([gone, AbortSignal.timeout(patienceMs)])}).then(
       () => true,
