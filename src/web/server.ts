@@ -3,9 +3,10 @@
 import fastify, {type FastifyInstance} from 'fastify';
 import {FatalError} from '../base/errors.ts';
 import type {Logger} from '../base/log.ts';
-import {addApi, maxBodyBytes, sendProblem} from './api/api.ts';
+import {addApi, sendProblem} from './api/api.ts';
 import {nameOfKey} from './api/authentication.ts';
 import {Problem} from './api/problems/problem.ts';
+import {maxBodyBytes} from './api/problems/to-problem.ts';
 import {addConsole} from './console/console.ts';
 import type {ConsoleOptions} from './console/serve/console-deps.ts';
 import {listKnownNames} from './known-names.ts';

@@ -11,13 +11,14 @@ import type {ApiPools} from '../pools.ts';
 import {resultsSchema, rowSchema, rowsSchema} from './answers.ts';
 import {keyOf} from './authentication.ts';
 import {changesRequestSchema} from './changes/change-request.ts';
-import {addManyRoutes, type Ways} from './changes/many-routes.ts';
+import {addManyRoutes, type Ways} from './changes/many/many-routes.ts';
 import {addStory} from './changes/story-route.ts';
 import {batchName} from './changes/wanted-query.ts';
 import {writeChanges} from './changes/write-changes.ts';
 import {addFeed} from './feed/feed-route.ts';
 import {type Place, packPlace, unpackPlace} from './page-token.ts';
 import {type Flaw, Problem, problemSchema} from './problems/problem.ts';
+import type {Explain} from './problems/to-problem.ts';
 import {readRows} from './read-rows.ts';
 import {Turns} from './turns/turns.ts';
 
@@ -80,14 +81,14 @@ const idempotencyKey = z
 /** The addresses under /v1, all for the account of the key alone. */
 export function addRoutes(
   {reads, writes}: Pick<ApiPools, 'reads' | 'writes'>,
-  watches: Watches,
+  {watches, explain}: {readonly watches: Watches; readonly explain: Explain},
 ): FastifyPluginCallback {
   return (instance, _options, done) => {
     const app = withTypes(instance);
     const turns = new Turns('reads', readLimits);
     const writing = {pool: writes, turns: new Turns('writes', writeLimits)};
     addChanges(app, writing);
-    addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing});
+    addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing}, explain);
     addStory(instance, {reads, turns, watch: watches.changes});
     addFeed(app, {reads, turns, watch: watches.feed});
     for (const table of allTables) addList(app, {reads, turns}, table);

@@ -135,6 +135,27 @@ describe('promises what comes of', () => {
     }
   });
 
+  test.each([
+    ['decide', {decision: 'hold'}],
+    ['undo', {}],
+  ])('%s line by line', async (verb, ask) => {
+    const {change_id} = (await place.post(create)).body;
+    const path = `/v1/changes/${verb}`;
+    const line = answerOf(path, 'post', '200', 'application/x-ndjson');
+    const answer = await fetch(place.url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${place.keys.writer}`,
+        'content-type': 'application/json',
+        accept: 'application/x-ndjson',
+      },
+      body: JSON.stringify({...ask, change_ids: [change_id, '999999']}),
+    });
+    const lines = (await answer.text()).trimEnd().split('\n');
+    expect(lines).toHaveLength(3);
+    for (const text of lines) expect(line.parse(JSON.parse(text))).toEqual(JSON.parse(text));
+  });
+
   test('every refusal', async () => {
     const refused = answerOf('/v1/changes', 'post', 'default', 'application/problem+json');
     const answers = [

@@ -43,6 +43,8 @@ export interface Place {
   readonly keys: {readonly writer: string; readonly reader: string; readonly strange: string};
   /** Lines of the log, at its most verbose level. */
   readonly logged: string[];
+  /** The server stops; the warehouse stays until `close`. */
+  stop(): Promise<void>;
   get(path: string, call?: Call): Promise<Answer>;
   post(body: unknown, call?: Call): Promise<Answer>;
   close(): Promise<void>;
@@ -106,6 +108,7 @@ export async function openPlace({lockTimeoutMs = 1_000} = {}): Promise<Place> {
     logged,
     get: (path, options = {}) => call('GET', path, options),
     post: (body, options = {}) => call('POST', options.path ?? '/v1/changes', {...options, body}),
+    stop: () => api.close(),
     close: async () => {
       await api.close();
       await pools.close();

@@ -24,12 +24,14 @@ const atOnce = 250;
  * or none.
  * @param changeIds - ascending
  * @param batch - the name of the changes made
+ * @param onProgress - hears how many are looked at, as long as more follow
  * @returns ascending
  */
 export async function undoChanges(
   client: pg.ClientBase,
   changeIds: readonly string[],
   batch: string,
+  {onProgress}: {readonly onProgress?: (count: number) => void} = {},
 ): Promise<UndoneChange[]> {
   const latestFirst = changeIds.toReversed();
   const undone: UndoneChange[] = [];
@@ -40,6 +42,7 @@ export async function undoChanges(
       [latestFirst.slice(at, at + atOnce), batch, changeIds],
     );
     undone.push(...rows);
+    if (at + atOnce < latestFirst.length) onProgress?.(at + atOnce);
   }
   return undone.toReversed();
 }

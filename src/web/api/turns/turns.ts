@@ -21,12 +21,13 @@ export class Turns {
 
   /**
    * Does the work when its turn comes.
+   * @param options.isPart - of a request that is under way: it waits, however many do
    * @throws {Problem} 429: as many requests of this key wait already as may
    */
-  async take<T>(apiKeyId: string, work: () => Promise<T>): Promise<T> {
+  async take<T>(apiKeyId: string, work: () => Promise<T>, {isPart = false} = {}): Promise<T> {
     const {atOnce, waiting} = this.#limits;
     const queue = this.#queues.get(apiKeyId) ?? new PQueue({concurrency: atOnce});
-    if (queue.size >= waiting) {
+    if (queue.size >= waiting && !isPart) {
       throw new Problem(429, 'too-many', {
         detail: `this key has ${atOnce} ${this.#what} under way and ${waiting} waiting`,
         hint: 'Send fewer at once, and this one again later; nothing was done.',
