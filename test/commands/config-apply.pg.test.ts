@@ -133,7 +133,7 @@ write_rules: {customers: {fax: null}}
     [
       'an address of another service',
       'accounts: {north: {url: https://app.example.com/west}}',
-      /url: expected app\.example\.com\/north, .*would be mixed/,
+      /url: expected app\.example\.com\/north, .*would be mixed; .*fieldmirror accounts move north --url https:\/\/app\.example\.com\/west/,
     ],
     [
       'the address of another account',

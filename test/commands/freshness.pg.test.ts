@@ -136,6 +136,11 @@ const mistakes: readonly (readonly [args: readonly string[], words: RegExp])[] =
     ['set', 'customers fresh', '--every', '1h'],
     /freshness sets this one: fieldmirror schedules set customers/,
   ],
+  [['set', 'customers', '--yes'], /--yes: .*: fieldmirror schedules set customers --fresh 1h --yes/],
+  [
+    ['set', 'jobs by hand', '--stream', 'jobs', '--every', '1h', '--yes'],
+    /schedules set STREAM --fresh 1h --yes, .*leave --yes out; nothing was set/,
+  ],
 ];
 
 test('a mistake sets nothing', {timeout: 120_000}, async () => {
@@ -144,4 +149,5 @@ test('a mistake sets nothing', {timeout: 120_000}, async () => {
   for (const [args, words] of mistakes)
     expect(await run('schedules', ...args)).toMatchObject({code: 2, stderr: expect.stringMatching(words)});
   expect(await fresh()).toEqual([]);
+  expect((await run('schedules', 'list')).stdout).not.toContain('jobs by hand');
 });

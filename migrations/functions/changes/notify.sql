@@ -39,8 +39,9 @@ CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.alert_rules 
 -- A claim alone tells a person nothing: workers make one every ten seconds, mostly of no delivery.
 CREATE OR REPLACE TRIGGER tell_pages AFTER UPDATE OF sent_at, last_error ON sync.alert_deliveries FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.feed_hooks FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
--- A subscriber that takes one batch after the other moves nothing: only that it fails, stops, or is mended.
+-- A subscriber that takes one batch after the other moves nothing: only that it fails, stops, is mended, or is set anew.
 CREATE OR REPLACE TRIGGER tell_pages_of_state AFTER UPDATE ON sync.feed_hooks FOR EACH ROW
-  WHEN (NEW.attempts <> OLD.attempts OR NEW.stopped_at IS DISTINCT FROM OLD.stopped_at OR NEW.failing_since IS DISTINCT FROM OLD.failing_since)
+  WHEN (NEW.attempts <> OLD.attempts OR NEW.stopped_at IS DISTINCT FROM OLD.stopped_at OR NEW.failing_since IS DISTINCT FROM OLD.failing_since
+        OR (NEW.key_id, NEW.account_id, NEW.tables) IS DISTINCT FROM (OLD.key_id, OLD.account_id, OLD.tables))
   EXECUTE FUNCTION sync.tell_pages();
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.feed_dead_letters FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();

@@ -5,6 +5,7 @@ import {FatalError, UsageError} from '../../base/errors.ts';
 import {applySettings} from '../../sync/settings/apply-settings.ts';
 import {toJsonSchema} from '../../sync/settings/file-schema.ts';
 import {planSettings} from '../../sync/settings/plan-settings.ts';
+import {sequenceFeed} from '../../warehouse/history/feed/read-feed.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {print} from '../terminal/report.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';
@@ -71,6 +72,8 @@ export async function apply(config: Config, file: string, {json}: Output): Promi
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const environment = environmentOf(config);
     const costs = await tellCosts(pool, await planSettings(pool, patch, environment));
+    // A new subscriber begins at the end of the feed: what is committed already is before it.
+    if (patch.hooks !== undefined) await sequenceFeed(pool);
     const applied = await applySettings(pool, {patch, file: name}, environment);
     refuse(applied.problems);
     const told = {...tellPlan(applied), costs};

@@ -4,6 +4,7 @@
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/spelling/nearest.ts';
+import {allStreams} from '../../streams/all.ts';
 import {applySettings} from '../../sync/settings/apply-settings.ts';
 import {formatInterval} from '../../sync/settings/interval.ts';
 import {isOfFreshness} from '../../sync/settings/sections/freshness.ts';
@@ -75,13 +76,20 @@ export async function list(config: Config, {json, account: name}: Output): Promi
 
 /**
  * Makes a schedule, or changes values of the one of that name.
+ * @param wanted - `yes` belongs to a freshness, whose cost it confirms: here it is a slip, for nothing asks
  * @throws {UsageError} a value that cannot be, or one that is missing of a new schedule; nothing is set
  */
 export async function set(
   config: Config,
   name: string,
-  {account, json, ...wanted}: Output & Wanted,
+  {account, json, yes, ...wanted}: Output & Wanted & {readonly yes: boolean},
 ): Promise<number> {
+  if (yes) {
+    const stream = allStreams.find((each) => each.name === name)?.name ?? 'STREAM';
+    throw new UsageError(
+      `schedules set: --yes: expected it beside --fresh, whose cost it confirms, got it without; for a freshness: fieldmirror schedules set ${stream} --fresh 1h --yes, for a schedule leave --yes out; nothing was set`,
+    );
+  }
   const {everyMs, ...others} = wanted;
   const values = {...others, ...(everyMs === undefined ? {} : {every: formatInterval(everyMs)})};
   if (Object.keys(values).length === 0)

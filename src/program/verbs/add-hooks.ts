@@ -8,7 +8,9 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
   const hooks = program.command('hooks').description('subscribers that are sent the feed over HTTP, signed');
   hooks
     .command('add')
-    .description('send the feed to an address of yours; the secret that signs is shown this once')
+    .description(
+      'send the feed to an address of yours, or to one that a file of settings named; its secret is shown this once',
+    )
     .argument('<name>', 'what the subscriber is called here')
     .requiredOption('--url <url>', 'its address; - asks for it, or reads it from standard input')
     .option('--table <name>', 'only of this table; may be repeated', addWord, [])

@@ -93,6 +93,7 @@ function addSchedules(program: Command, {json}: Surroundings): void {
         fresh === undefined
           ? (await load()).set(await config(), name, {
               ...given,
+              yes,
               ...(every === undefined ? {} : {everyMs: every}),
               ...json(),
             })

@@ -3,6 +3,7 @@ import {accountsSection} from './sections/accounts.ts';
 import {capacitySection} from './sections/capacity.ts';
 import {closedDaysSection} from './sections/closed-days.ts';
 import {freshnessSection} from './sections/freshness.ts';
+import {hooksSection} from './sections/hooks.ts';
 import {insightSection} from './sections/insight.ts';
 import {labelsSection} from './sections/labels.ts';
 import {promotedFieldsSection} from './sections/promoted-fields.ts';
@@ -22,4 +23,5 @@ export const allSections: readonly Section[] = [
   closedDaysSection,
   labelsSection,
   retentionSection,
+  hooksSection,
 ];

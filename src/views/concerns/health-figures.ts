@@ -1,4 +1,5 @@
 import {allStreams} from '../../streams/all.ts';
+import {wholeList} from '../../streams/windows.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {
   type ChangeCount,
@@ -28,7 +29,12 @@ import {type RetentionStory, readRetention} from '../../warehouse/history/retent
 import {readNow} from '../../warehouse/postgres/clock.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
-import {listOverdueSchedules, type OverdueSchedule} from '../../warehouse/sweeps/schedules.ts';
+import {
+  listOverdueSchedules,
+  listPromisedFreshness,
+  type OverdueSchedule,
+  type PromisedFreshness,
+} from '../../warehouse/sweeps/schedules.ts';
 
 /** The health of the whole warehouse in figures; `readAccounts` tells the same of each account with its rows and reasons. */
 export interface HealthFigures {
@@ -37,6 +43,8 @@ export interface HealthFigures {
   readonly accounts: readonly Account[];
   /** Of every account and stream. */
   readonly streams: readonly StreamFigures[];
+  /** The freshness that was promised of streams, and when their whole lists were last read. */
+  readonly promises: readonly PromisedFreshness[];
   readonly unfinished: readonly UnfinishedSweeps[];
   readonly nextDue: readonly NextDue[];
   /** Schedules that have not run for two of their intervals. */
@@ -57,7 +65,7 @@ export interface HealthFigures {
   readonly starWaitsSince: string | null;
 }
 
-/** Reads the figures in a dozen statements, however many accounts there are. */
+/** Reads the figures in a fixed number of statements, however many accounts there are. */
 export async function readHealthFigures(db: Queryable): Promise<HealthFigures> {
   const now = await readNow(db);
   const accounts = await listAccounts(db);
@@ -70,6 +78,7 @@ export async function readHealthFigures(db: Queryable): Promise<HealthFigures> {
       db,
       allStreams.map(({name}) => name),
     ),
+    promises: await listPromisedFreshness(db, {accountId: null}, wholeList),
     unfinished: await countUnfinishedSweeps(db),
     nextDue: await listNextDue(db),
     overdue: await listOverdueSchedules(db, ids),

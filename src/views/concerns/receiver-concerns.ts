@@ -34,8 +34,16 @@ const failingAfterTries = 3;
  */
 export function findFailingHooks(hooks: readonly FeedHook[], now: string): Concern[] {
   return hooks.flatMap((hook): Concern[] => {
-    const {name, account, attempts, failingSince, lastError, stoppedAt, isUntaken} = hook;
+    const {name, account, attempts, failingSince, lastError, stoppedAt, hasAddress, isUntaken} = hook;
     const place = {account, stream: null, kind: 'hook-failing' as const, subject: name};
+    if (!hasAddress && isUntaken)
+      return [
+        {
+          ...{...place, since: null},
+          text: `subscriber ${name} of the feed waits for its address, which no file of settings has`,
+          next: `fieldmirror hooks add ${name} --url URL`,
+        },
+      ];
     if (stoppedAt === null && isUntaken)
       return [
         {

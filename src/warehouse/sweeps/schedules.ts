@@ -122,10 +122,10 @@ export interface PromisedFreshness extends Schedule {
   readonly trouble: string | null;
 }
 
-/** The promises of an account. @param wholeList - the name of the window that is a whole list */
+/** The promises of an account, or of all. @param wholeList - the name of the window that is a whole list */
 export async function listPromisedFreshness(
   db: Queryable,
-  {accountId}: {readonly accountId: string},
+  {accountId}: {readonly accountId: string | null},
   wholeList: string,
 ): Promise<PromisedFreshness[]> {
   const sweep = (value: string, condition: string, order: 'ASC' | 'DESC') =>
@@ -140,7 +140,7 @@ export async function listPromisedFreshness(
                      ${sweep('started_at', `${isOwn} AND ${isLook}`, 'DESC')}) AS "lookedAt",
             ${sweep('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')} AS trouble
        FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
-      WHERE held."accountId" = $1 AND held."windowName" = $2
+      WHERE ($1::bigint IS NULL OR held."accountId" = $1) AND held."windowName" = $2
       ORDER BY held."scheduleId"`,
     [accountId, wholeList],
   );

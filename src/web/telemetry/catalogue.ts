@@ -37,6 +37,20 @@ export const warehouseCatalogue = {
     labels: stream,
     help: 'How old the stream can be at worst: since the last certified sweep began. Absent where none ever was.',
   },
+  promisedFreshness: {
+    question: 'fresh',
+    name: 'fieldmirror_stream_promised_freshness_seconds',
+    type: 'gauge',
+    labels: stream,
+    help: 'How old what is known of the stream may become during the day. Absent where no freshness was set.',
+  },
+  wholeListAge: {
+    question: 'fresh',
+    name: 'fieldmirror_stream_whole_list_age_seconds',
+    type: 'gauge',
+    labels: stream,
+    help: 'Since the whole list was last read, or that was first asked for. Absent where no freshness was set.',
+  },
   unproven: {
     question: 'fresh',
     name: 'fieldmirror_stream_unproven',

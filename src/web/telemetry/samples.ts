@@ -1,4 +1,5 @@
 import type {HealthFigures} from '../../views/concerns/health-figures.ts';
+import {countsSince} from '../../views/sweeps/freshness.ts';
 import type {AccountState} from '../../warehouse/accounts/accounts.ts';
 import {openStates} from '../../warehouse/changes/change-states.ts';
 import type {Lateness} from '../../warehouse/changes/reads/change-health.ts';
@@ -70,10 +71,11 @@ function samplesOfAccount(
 
 function ownFigures(figures: HealthFigures, accountId: string): HealthFigures {
   const isOwn = (row: {readonly accountId: string}) => row.accountId === accountId;
-  const {streams, unfinished, nextDue, overdue, quarantine, changes, late, events} = figures;
+  const {streams, promises, unfinished, nextDue, overdue, quarantine, changes, late, events} = figures;
   return {
     ...figures,
     streams: streams.filter(isOwn),
+    promises: promises.filter(isOwn),
     unfinished: unfinished.filter(isOwn),
     nextDue: nextDue.filter(isOwn),
     overdue: overdue.filter(isOwn),
@@ -109,6 +111,7 @@ function samplesOfStream(figures: StreamFigures, own: HealthFigures, ofAccount: 
   const isOwn = (row: {readonly stream: string}) => row.stream === stream;
   return [
     ...(provenAge === null ? [] : [sample('provenAge', labels, provenAge)]),
+    ...samplesOfPromise(own.promises.filter(isOwn), own, labels),
     sample('unproven', labels, Number(provenAge === null)),
     sample('quarantine', labels, own.quarantine.find(isOwn)?.count ?? 0),
     ...unfinishedStates.map((state) => {
@@ -116,6 +119,17 @@ function samplesOfStream(figures: StreamFigures, own: HealthFigures, ofAccount: 
       return sample('unfinished', {...labels, state}, count);
     }),
     ...samplesOfFullSweep(figures, labels),
+  ];
+}
+
+/** Of several schedules that read the whole list, the closest promises. */
+function samplesOfPromise(promises: HealthFigures['promises'], own: HealthFigures, labels: Labels): Sample[] {
+  const [promise] = promises.toSorted((one, other) => one.everyMs - other.everyMs);
+  if (promise === undefined) return [];
+  const since = countsSince(promise);
+  return [
+    sample('promisedFreshness', labels, promise.everyMs / 1000),
+    ...(since === null ? [] : [sample('wholeListAge', labels, ageOf(since, own))]),
   ];
 }
 

@@ -71,6 +71,19 @@ const promoted = fc.uniqueArray(
   },
 );
 
+const hook = (accounts: readonly string[]) =>
+  fc.record(
+    {
+      host: fc.constantFrom('erp.example.com', '127.0.0.1:8080'),
+      account: fc.constantFrom(...accounts),
+      tables: fc.uniqueArray(fc.constantFrom('jobs', 'customers', 'tasks'), {minLength: 1}),
+      leave_out: fc.uniqueArray(fc.constantFrom('http:erp', 'http: office'), {minLength: 1}),
+      limit: fc.integer({min: 1, max: 1_000}),
+      mask: fc.boolean(),
+    },
+    {requiredKeys: ['host']},
+  );
+
 const settings = names.chain((accounts) => {
   const by = <T>(arbitrary: fc.Arbitrary<T>) =>
     fc.record(Object.fromEntries(accounts.map((name) => [name, arbitrary])));
@@ -126,6 +139,7 @@ const settings = names.chain((accounts) => {
       },
       {requiredKeys: []},
     ),
+    hooks: fc.dictionary(fc.constantFrom('erp', 'bi.2', '7'), hook(accounts), {maxKeys: 2}),
   });
 });
 
@@ -170,6 +184,8 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
     'SELECT table_name, field, rule FROM sync.write_rules ORDER BY 1, 2',
     'SELECT kind, kept_for::text FROM sync.retention ORDER BY kind',
     'SELECT keep_days FROM sync.feed_state',
+    `SELECT hook.name, target, account.name AS account, tables, leaves_out, masks, most, hook.key_id, sealed_access
+       FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id) ORDER BY hook.name`,
     'SELECT a.name, table_name, field, types, promoted_as FROM sync.fields JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2, 3',
     ...['settings', 'closed_days', 'labels'].map(
       (table) =>

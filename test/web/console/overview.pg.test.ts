@@ -38,6 +38,26 @@ test('four streams that were proven within their targets are fresh', async () =>
   });
 });
 
+test('what is promised of a stream by day stands beside it, and whether it is kept', async () => {
+  await place.pool.query(
+    `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+     VALUES ($1, 'customers fresh', 'customers', 'window', 'whole_list', 3600000, now())`,
+    [place.account.accountId],
+  );
+  const person = await place.person();
+  const {streams} = await person.json('/');
+  const told = 'looked at as a whole never yet, 1 h is promised: the first look is due';
+  expect(
+    streams.map(({stream, promise}: {stream: string; promise: string | null}) => [stream, promise]),
+  ).toEqual(
+    expect.arrayContaining([
+      ['customers', told],
+      ['jobs', null],
+    ]),
+  );
+  expect((await person.get('/')).text).toContain(`2 days old<small>${told}</small>`);
+});
+
 test('a stream that was proven too long ago is not fresh, and is named first', async () => {
   await place.pool.query(
     `UPDATE sync.sweeps SET started_at = now() - interval '3 days', ended_at = now() - interval '3 days' WHERE stream = 'jobs'`,

@@ -6,7 +6,8 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {loadConfig} from '../../../src/base/config.ts';
 import {planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
 import {sendDeadLetter} from '../../../src/commands/changes/feed/hooks.ts';
-import {insertHook, listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
+import {giveAddress, insertHook, listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
+import {writeHookSetting} from '../../../src/warehouse/history/feed/hooks/hook-settings.ts';
 import {sequenceFeed} from '../../../src/warehouse/history/feed/read-feed.ts';
 import {listen} from '../../../src/warehouse/postgres/sessions/listen.ts';
 import {openHttpReceiver, type TestReceiver} from '../../support/alert-receivers.ts';
@@ -185,4 +186,28 @@ test('open pages are told that a subscriber fails, and of no batch that is taken
   });
   stop.abort();
   expect(told[0]).toBe('nothing until here');
+});
+
+test('a subscriber that a file of settings has made says that it waits for its address, and an open page hears when it is given', async () => {
+  await writeHookSetting(place.pool, {
+    ...{name: 'office', target: 'office.example.com', account: null, tables: ['jobs'], leavesOut: null},
+    ...{masks: false, most: 100},
+  });
+  const {text} = await (await place.person({role: 'admin'})).get('/alerts?of=office');
+  expect(text).toMatch(/office\.example\.com[\s\S]*no address[\s\S]*fieldmirror hooks add office --url URL/);
+  const stop = new AbortController();
+  await new Promise<void>((heard, failed) => {
+    void listen(place.databaseUrl, 'fieldmirror_pages', {
+      signal: stop.signal,
+      onListening: async () => {
+        const sealed = {keyId: 'k', bytes: Buffer.from('sealed')};
+        const given = {name: 'office', target: 'office.example.com', sealed, after: null};
+        await giveAddress(place.pool, given).catch(failed);
+      },
+      onNotice: (table) => (table === 'feed_hooks' ? heard() : undefined),
+      onFailure: failed,
+    });
+  });
+  stop.abort();
+  expect(await hook('office')).toMatchObject({hasAddress: true, tables: ['jobs']});
 });

@@ -3,7 +3,7 @@ import {pauseAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {requestSweep} from '../../../src/warehouse/sweeps/sweeps.ts';
 import {type Exposition, figureOf} from './exposition.ts';
 import {openTelemetry, type TelemetryPlace} from './place.ts';
-import {addChange, addSweep, addWorker} from './rows.ts';
+import {addChange, addPromise, addSweep, addWorker} from './rows.ts';
 
 let place: TelemetryPlace;
 beforeEach(async () => {
@@ -35,6 +35,20 @@ describe('is the data fresh?', () => {
     expect(hours(told, 'fieldmirror_full_sweep_duration_seconds', jobs)).toBe(3);
     expect(wordsOf(told, 'fieldmirror_full_sweep_state', 'state')).toEqual(['acme uncertified']);
     expect(figureOf(told, 'fieldmirror_stream_unproven', jobs)).toBe(0);
+  });
+
+  test('a promise is told with the age of the last look at the whole list; before the first, since one was asked for', async () => {
+    const promised = 'fieldmirror_stream_promised_freshness_seconds';
+    const age = 'fieldmirror_stream_whole_list_age_seconds';
+    expect((await place.scrape()).get(promised)?.lines).toEqual([]);
+    await addPromise(place, 'customers', 5, 3);
+    await addPromise(place, 'tasks');
+    place.pass();
+    const told = await place.scrape();
+    const [customers = {}, tasks = {}] = ['customers', 'tasks'].map((stream) => ({account: 'acme', stream}));
+    expect([hours(told, promised, customers), hours(told, age, customers)]).toEqual([1, 3]);
+    expect([hours(told, promised, tasks), hours(told, age, tasks)]).toEqual([1, 10]);
+    expect(told.get(age)?.lines).toHaveLength(2);
   });
 
   test('a stream that was never proven has no age, and is told as unproven', async () => {

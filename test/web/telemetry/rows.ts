@@ -48,6 +48,30 @@ export async function addWorker({pool, acme}: TelemetryPlace, seenMinutesAgo = 0
   );
 }
 
+/**
+ * A freshness of an hour that was promised of a stream of `acme`, first asked for ten hours ago, and the looks at its whole list since
+ * then, by how many hours ago they began. The latest one has failed.
+ */
+export async function addPromise(
+  {pool, acme}: TelemetryPlace,
+  stream: string,
+  ...looksHoursAgo: readonly number[]
+): Promise<void> {
+  await pool.query(
+    `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+     VALUES ($1, $2 || ' fresh', $2, 'window', 'whole_list', 3600000, now())`,
+    [acme.accountId, stream],
+  );
+  await pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, state, requested_by, due_at, started_at, ended_at, error, evidence)
+     SELECT $1, $2, 'window', 'whole_list', CASE WHEN at = 0 THEN 'failed' ELSE 'refreshed' END, 'schedule', now() - interval '10 hours',
+            now() - at * interval '1 hour', now() - at * interval '1 hour', CASE WHEN at = 0 THEN 'an error' END,
+            CASE WHEN at > 0 THEN '{"firstPass": {"endedBy": "empty-page"}}'::jsonb ELSE '{}' END
+       FROM unnest($3::float8[]) AS at`,
+    [acme.accountId, stream, [...looksHoursAgo, 0]],
+  );
+}
+
 /** Every kind of row that a figure is made of, for a scrape in which every metric has a series. */
 export async function fillWarehouse(place: TelemetryPlace): Promise<void> {
   const {pool, acme} = place;
@@ -57,6 +81,7 @@ export async function fillWarehouse(place: TelemetryPlace): Promise<void> {
   });
   await addChange(place, 'Rosalind Okafor', `requested_at = now() - interval '2 hours'`);
   await addWorker(place);
+  await addPromise(place, 'customers', 2);
   await pool.query(`INSERT INTO sync.prunings (ended_at) VALUES (now() - interval '10 minutes')`);
   await pool.query(
     `INSERT INTO sync.schedules (account_id, name, stream, mode, every_ms, next_due_at)

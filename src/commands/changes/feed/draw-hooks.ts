@@ -11,10 +11,13 @@ export function drawHooks(hooks: readonly FeedHook[], deadLetters: readonly Dead
   const failing = hooks.flatMap(({name, failingSince, lastError}) =>
     failingSince === null ? [] : [wrap(`${name} takes nothing, ${formatAgo(failingSince)}: ${lastError}`)],
   );
+  const waiting = hooks.flatMap(({name, hasAddress}) =>
+    hasAddress ? [] : [wrap(`${name} waits for its address: fieldmirror hooks add ${name} --url URL`)],
+  );
   const letters = deadLetters.map(({letterId, hook, skippedAt, reason}) =>
     wrap(`dead letter ${letterId} of ${hook}, skipped ${formatAgo(skippedAt)}: ${reason}`),
   );
-  return [drawTable(head, hooks.map(describeHook)), ...failing, ...letters].join('\n');
+  return [drawTable(head, hooks.map(describeHook)), ...failing, ...waiting, ...letters].join('\n');
 }
 
 function describeHook({
@@ -27,7 +30,8 @@ function describeHook({
   ...hook
 }: FeedHook): (string | number)[] {
   const of = [account, tables?.join(', ') ?? null].filter((part) => part !== null).join(': ');
-  const state = hook.isUntaken ? `waits for key ${hook.keyId}` : 'at work';
+  const served = hook.isUntaken ? `waits for key ${hook.keyId}` : 'at work';
+  const state = hook.hasAddress ? served : 'has no address';
   return [
     name,
     target,

@@ -7,8 +7,8 @@ import {allTables} from '../../../streams/all-tables.ts';
 import {sealAccess} from '../../../sync/alerts/access.ts';
 import {parseTarget} from '../../../sync/alerts/target.ts';
 import {makeWebhookSecret} from '../../../sync/alerts/webhook.ts';
-import type {HookPlan} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
-import {mostEntries} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
+import {type HookPlan, spellWriter} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
+import {hookName, mostEntries} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
 
 export interface HookOptions {
   readonly url: string;
@@ -38,7 +38,7 @@ export function planHook(
   {url, table, leaveOut, after, limit, mask}: HookOptions,
 ): PlannedHook {
   const [key] = keys;
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/.test(name))
+  if (!hookName.test(name))
     throw new UsageError(
       `hooks add: expected a name of up to 50 letters, digits, dots, underscores and hyphens, got ${JSON.stringify(name)}`,
     );
@@ -59,7 +59,7 @@ export function planHook(
     ...{name, target: host, masks: mask, most: limit},
     sealed: sealAccess({address: url, secret}, key, {kind: 'feed_hooks', name}),
     tables: table.length === 0 ? null : [...table],
-    leavesOut: leaveOut.length === 0 ? null : leaveOut.map((writer) => writer.replace(/^http: */, 'http: ')),
+    leavesOut: leaveOut.length === 0 ? null : leaveOut.map(spellWriter),
     after: after === undefined || after === 'end' ? null : after,
   };
   return {plan, secret};

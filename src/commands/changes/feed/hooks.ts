@@ -18,10 +18,12 @@ import {
 import {
   deleteHook,
   type FeedHook,
+  giveAddress,
   insertHook,
   listHooks,
   listWriters,
 } from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
+import {usualMost} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
 import {sequenceFeed} from '../../../warehouse/history/feed/read-feed.ts';
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
@@ -36,7 +38,8 @@ interface Output {
 }
 
 /**
- * Makes a subscriber. A worker sends it what is in the feed from then on, or from the cursor that is given.
+ * Makes a subscriber, or gives the one that a file of settings has made its address. A worker sends it what is in the feed from when it
+ * was made, or from the cursor that is given.
  * @throws {UsageError} an address, table, writer, account or cursor that cannot be, no key to seal with, a name that is taken
  */
 export async function add(
@@ -47,12 +50,16 @@ export async function add(
   const {plan, secret} = planHook(config, name, await withAddress(name, options));
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = account === undefined ? null : await chooseAccount({pool}, account);
+    const held = (await listHooks(pool)).find((each) => each.name === name);
+    if (held?.hasAddress === false) refuseSettings(name, {...options, account});
     checkWriters(plan.leavesOut ?? [], await listWriters(pool));
     // Entries that are committed already are before the end, not behind it.
     await sequenceFeed(pool);
-    const cursor = await insertHook(pool, {...plan, accountId: chosen?.accountId ?? null}).catch(
-      refuseCursor,
-    );
+    const making =
+      held?.hasAddress === false
+        ? giveAddress(pool, {...plan, after: options.after === 'end' ? await readEnd(pool) : plan.after})
+        : insertHook(pool, {...plan, accountId: chosen?.accountId ?? null});
+    const cursor = await making.catch(refuseCursor);
     if (cursor === null)
       throw new UsageError(
         `hooks add: there is a subscriber ${name} already; fieldmirror hooks remove ${name}`,
@@ -62,11 +69,29 @@ export async function add(
       ...['', secret, '', 'It signs each message (Standard Webhooks), and is shown this once.'],
     ];
     print(json, {
-      json: {name, target: plan.target, account: chosen?.name ?? null, cursor, secret},
+      json: {name, target: plan.target, account: chosen?.name ?? held?.account ?? null, cursor, secret},
       text: lines.join('\n'),
     });
     return 0;
   });
+}
+
+/** @throws {UsageError} settings beside the address: those of the file would be lost without a word */
+function refuseSettings(
+  name: string,
+  {table, leaveOut, limit, mask, account}: HookOptions & {readonly account: string | undefined},
+): void {
+  const given = [
+    ...(table.length > 0 ? ['--table'] : []),
+    ...(leaveOut.length > 0 ? ['--leave-out'] : []),
+    ...(limit === usualMost ? [] : ['--limit']),
+    ...(mask ? ['--mask'] : []),
+    ...(account === undefined ? [] : ['--account']),
+  ];
+  if (given.length === 0) return;
+  throw new UsageError(
+    `hooks add: expected the address of ${name} alone, for a file of settings made it and has the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, or fieldmirror hooks remove ${name} first`,
+  );
 }
 
 /** An address that was given as `-` is asked for: every user of the machine sees what is typed behind a verb. */

@@ -135,7 +135,7 @@ function findProblems({path, before, after}: ReturnType<typeof listChanged<Accou
   if (before !== null && placeOf(before.url) !== placeOf(after.url))
     problems.push({
       path: [...path, 'url'],
-      text: `expected ${placeOf(before.url)}, which it mirrors, got ${placeOf(after.url)}: the rows of two services would be mixed; give the other one a name of its own`,
+      text: `expected ${placeOf(before.url)}, which it mirrors, got ${placeOf(after.url)}: the rows of two services would be mixed; give the other one a name of its own, or, where the same business has moved, first: fieldmirror accounts move ${path.join()} --url ${after.url}`,
     });
   if (after.paused !== true && after.paused_because !== undefined)
     problems.push({path: [...path, 'paused_because'], text: 'expected it beside paused: true alone'});

@@ -44,7 +44,7 @@ export async function lockSeals(db: Queryable): Promise<HeldSeal[]> {
   for (const [table, {id, bytes, keyId, name, what}] of Object.entries(places)) {
     const {rows} = await db.query<HeldSeal>(
       `SELECT '${table}' AS table, ${id}::text AS id, '${what} ' || ${name} AS what, ${keyId} AS "keyId", ${bytes} AS bytes
-         FROM sync.${table} WHERE ${bytes} IS NOT NULL ORDER BY ${id} FOR UPDATE`,
+         FROM sync.${table} WHERE octet_length(${bytes}) > 0 ORDER BY ${id} FOR UPDATE`,
     );
     held.push(...rows);
   }

@@ -3,6 +3,7 @@
 
 import type {Queryable} from '../../../postgres/database.ts';
 import type {ClaimedHook} from './hook-claims.ts';
+import {mostEntries} from './hook-tables.ts';
 
 /** A batch that was skipped. Instants are ISO 8601 in UTC. */
 export interface DeadLetter {
@@ -66,13 +67,16 @@ export async function listDeadLetters(db: Queryable): Promise<DeadLetter[]> {
   return rows;
 }
 
-/** A dead letter of a subscriber, as a batch that can be sent; null where there is none of that number. */
+/**
+ * A dead letter of a subscriber, as a batch that can be sent; null where there is none of that number. It may have more entries than its
+ * subscriber takes by now.
+ */
 export async function readDeadLetter(
   db: Queryable,
   {name, letterId}: {readonly name: string; readonly letterId: string},
 ): Promise<ClaimedHook | null> {
   const {rows} = await db.query<Omit<ClaimedHook, 'sealed'> & {keyId: string; bytes: Buffer}>(
-    `SELECT hook.hook_id AS "hookId", hook.name, hook.account_id AS "accountId", hook.tables, hook.leaves_out AS "leavesOut", hook.masks, hook.most,
+    `SELECT hook.hook_id AS "hookId", hook.name, hook.account_id AS "accountId", hook.tables, hook.leaves_out AS "leavesOut", hook.masks, ${mostEntries} AS most,
             hook.fence, letter.after_cursor AS cursor, letter.batch_id AS "batchId", letter.to_cursor AS "batchTo", letter.attempts,
             hook.key_id AS "keyId", hook.sealed_access AS bytes
        FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS hook USING (hook_id) WHERE hook.name = $1 AND letter.letter_id = $2`,

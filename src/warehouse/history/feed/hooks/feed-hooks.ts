@@ -32,6 +32,8 @@ export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
   /** Positions of the feed between its cursor and the end; null where the cursor cannot be read from. */
   readonly behind: number | null;
   readonly deadLetters: number;
+  /** Whether its address is known; one that a file of settings made waits for it. */
+  readonly hasAddress: boolean;
   /** Whether it has waited for ten minutes, and no worker took it up. */
   readonly isUntaken: boolean;
 }
@@ -60,10 +62,29 @@ export async function insertHook(db: Queryable, plan: HookPlan): Promise<string 
   return rows[0]?.cursor ?? null;
 }
 
+/**
+ * Gives a subscriber the address that it waits for.
+ * @param after - the cursor to begin at; null: that of when it was made, so that it misses nothing
+ * @returns the cursor that it begins at; null where none of that name waits for an address
+ * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
+ */
+export async function giveAddress(
+  db: Queryable,
+  {name, target, sealed, after}: Pick<HookPlan, 'name' | 'target' | 'sealed' | 'after'>,
+): Promise<string | null> {
+  if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]);
+  const {rows} = await db.query<{cursor: string}>(
+    `UPDATE sync.feed_hooks SET target = $2, sealed_access = $3, key_id = $4, cursor = coalesce($5, cursor), due_at = now()
+      WHERE name = $1 AND key_id = '' RETURNING cursor`,
+    [name, target, sealed.bytes, sealed.keyId, after],
+  );
+  return rows[0]?.cursor ?? null;
+}
+
 /** Every subscriber, by name. */
 export async function listHooks(db: Queryable): Promise<FeedHook[]> {
   const {rows} = await db.query<FeedHook>(
-    `SELECT ${selectColumns(columns, 'hook')}, account.name AS account,
+    `SELECT ${selectColumns(columns, 'hook')}, account.name AS account, hook.key_id <> '' AS "hasAddress",
             CASE WHEN split_part(hook.cursor, '-', 1) = state.feed_id
                  THEN (state.last_position - split_part(hook.cursor, '-', 2)::bigint)::double precision END AS behind,
             (SELECT count(*)::integer FROM sync.feed_dead_letters AS letter WHERE letter.hook_id = hook.hook_id) AS "deadLetters",
@@ -91,4 +112,9 @@ export async function listWriters(db: Queryable): Promise<string[]> {
       UNION ALL SELECT 'http: ' || name FROM sync.api_keys ORDER BY writer`,
   );
   return rows.map(({writer}) => writer);
+}
+
+/** The one spelling of a writer: `http:erp` becomes `http: erp`. */
+export function spellWriter(writer: string): string {
+  return writer.replace(/^http: */, 'http: ');
 }

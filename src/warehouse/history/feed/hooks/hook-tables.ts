@@ -7,6 +7,12 @@ import {commentTable} from '../../../schema/commented-table.ts';
 /** The most entries that one request may have. */
 export const mostEntries = 1_000;
 
+/** The most entries of one request, where nothing else was asked for. */
+export const usualMost = 100;
+
+/** What a subscriber may be called. */
+export const hookName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/;
+
 export const feedHooks = sync.table(
   'feed_hooks',
   {
@@ -19,7 +25,7 @@ export const feedHooks = sync.table(
     tables: text().array(),
     leaves_out: text().array(),
     masks: boolean().notNull().default(false),
-    most: integer().notNull().default(100),
+    most: integer().notNull().default(usualMost),
     cursor: text().notNull(),
     batch_id: uuid(),
     batch_to: text(),
@@ -60,8 +66,8 @@ export const feedHooksTable = commentTable(
     name: 'What the subscriber is called here.',
     target: 'The host of its address, as far as a person may see it.',
     sealed_access:
-      'The whole address and the secret that signs, sealed with a key that is not in this database.',
-    key_id: 'Which key sealed it.',
+      'The whole address and the secret that signs, sealed with a key that is not in this database; empty while a subscriber of a file of settings waits for its address.',
+    key_id: 'Which key sealed it; empty while it waits for its address.',
     account_id: 'The only account whose entries are sent; null for all.',
     tables: 'The only tables whose entries are sent; null for all.',
     leaves_out:

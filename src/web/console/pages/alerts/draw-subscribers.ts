@@ -48,6 +48,8 @@ function drawState({stoppedAt, failingSince, lastError, attempts, ...hook}: Feed
     const tries = attempts === 1 ? 'once' : `${formatNumber(attempts)} times`;
     return html`${drawMark('bad', 'takes nothing')} since ${drawTime(failingSince, look)}, tried ${tries}${why}`;
   }
+  if (!hook.hasAddress)
+    return html`${drawMark('warning', 'no address')}<small>It waits for it: fieldmirror hooks add ${hook.name} --url URL</small>`;
   if (hook.isUntaken)
     return html`${drawMark('warning', 'no worker sends')}<small>No worker has the key ${hook.keyId}: give it to start in FIELDMIRROR_KEY.</small>`;
   return hook.sentAt === null ? drawMark('quiet', 'none was sent') : drawMark('good', 'arrives');

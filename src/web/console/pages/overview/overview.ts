@@ -73,11 +73,17 @@ function drawFreshness(streams: readonly Freshness[], look: Look): SafeHtml {
         ? drawMark('good', 'fresh')
         : drawMark('bad', each.provenAt === null ? 'never proven' : 'old'),
       drawTime(each.provenAt, look),
-      each.targetMs === null ? 'no schedule' : `${formatDuration(each.targetMs)} old`,
+      drawBound(each),
       each.isUnderWay ? drawMark('busy', 'under way') : drawTime(each.nextDueAt, look),
     ]),
     none: 'No account is mirrored yet.',
   });
+}
+
+/** How old it may become at worst, and what is promised beside the full sweeps. */
+function drawBound({targetMs, promise}: Freshness): SafeHtml {
+  const bound = targetMs === null ? 'no schedule' : `${formatDuration(targetMs)} old`;
+  return html`${bound}${promise === null ? '' : html`<small>${promise}</small>`}`;
 }
 
 function drawChanges({changes}: OverviewStory, look: Look): SafeHtml | string {
