@@ -52,6 +52,11 @@ export function parseKeys(text: string): SealingKey[] {
   });
 }
 
+/** A new key, as `parseKeys` reads it. */
+export function makeKey(): Secret {
+  return new Secret(randomBytes(keyBytes).toString('base64'));
+}
+
 /** Seals an account's token with a key; no two seals are alike. */
 export function seal(token: Secret, {id, key}: SealingKey, accountId: string): Sealed {
   const nonce = randomBytes(nonceBytes);

@@ -1,3 +1,4 @@
+import {clearUp} from '../../src/commands/accounts/forget.ts';
 import type {ConsoleOptions} from '../../src/web/console/serve/console-deps.ts';
 
 /** A console on this machine, which asks nothing but the warehouse. */
@@ -23,6 +24,7 @@ export function plainConsole(directUrl = 'postgres://127.0.0.1/warehouse'): Cons
       planRule: refuse,
       testRule: refuse,
       sendLetter: refuse,
+      clearUpForgotten: async (forgotten) => await clearUp(directUrl, forgotten),
     },
   };
 }

@@ -38,7 +38,7 @@ export async function openServer(
 ): Promise<OpenedServer> {
   const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
   const {consoleUrl: publicUrl, proxy} = config;
-  const doings = makeDoings(config, pool);
+  const doings = makeDoings(config, {pool, directUrl});
   const running = await open({
     ...{pools, log, telemetry, ...listening},
     console: {publicUrl, proxy, directUrl, doings},
@@ -66,7 +66,7 @@ export function linkOf(url: string, code: Secret): string {
   return `${url}/sign-in?code=${code.reveal()}`;
 }
 
-function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
+function makeDoings(config: Config, {pool, directUrl}: Pick<Warehouse, 'pool' | 'directUrl'>): Doings {
   return {
     looker: toLooker(config),
     examine: async () => (await import('../health/doctor.ts')).examine(config),
@@ -93,6 +93,8 @@ function makeDoings(config: Config, pool: Warehouse['pool']): Doings {
       const {target, answer} = await sendDeadLetter(config, pool, {name, letterId});
       return `${target} took dead letter ${letterId}: ${answer}.`;
     },
+    clearUpForgotten: async (forgotten) =>
+      (await import('../accounts/forget.ts')).clearUp(directUrl, forgotten),
   };
 }
 

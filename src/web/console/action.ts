@@ -29,6 +29,10 @@ export interface Outcome {
   readonly to?: string;
   /** A secret that is shown this once, on a page of its own. */
   readonly once?: string;
+  /** True where no page may show again what was read before, to anybody. */
+  readonly dropsReadings?: boolean;
+  /** What no transaction can hold, begun once it is committed. @returns a sentence more; an error of it is told and logged */
+  readonly afterwards?: () => Promise<string>;
 }
 
 /** Something a person does in the console: a form, carried out in one transaction with its entry in the audit. */

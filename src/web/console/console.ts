@@ -67,7 +67,7 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
     addClock(app, deps);
     for (const page of pages) addPage(app, page, {...deps, readings});
     addCsv(app, deps);
-    for (const action of actions) addAction(app, action, deps);
+    for (const action of actions) addAction(app, action, {...deps, readings});
     app.get('/live', async (request, reply) => {
       viewerOf(request);
       const {of = '', since = ''} = request.query as Readonly<Record<string, string>>;

@@ -8,6 +8,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
+import {parseKeys} from '../../../src/base/seal.ts';
 import {type Ended, main, startProgram} from '../../support/command.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
 import {openService, type TestService, timeZone} from '../../support/world.ts';
@@ -61,6 +62,56 @@ test('without a terminal: options, the token on standard input, a zone that is f
   expect(swept, swept.stderr).toMatchObject({code: 0});
   expect(swept.stdout).toMatch(/\nWhat next:\n {2}fieldmirror status +# .*\n {2}fieldmirror start +# /);
   expect((await run(['doctor'], '')).stdout).toMatch(/FIELDMIRROR_API_TOKEN +│ \[secret\] +│ \.env/);
+});
+
+/** The line of `.env` with the sealing key. */
+const keyLine = async () =>
+  (await readFile(join(folder, '.env'), 'utf8'))
+    .split('\n')
+    .filter((line) => line.startsWith('FIELDMIRROR_KEY'));
+
+async function addNorth(more: Record<string, string>): Promise<Ended> {
+  const other = await openService();
+  const args = ['accounts', 'add', 'north', '--url', other.url, '--time-zone', timeZone];
+  const ended = await run(args, other.token, more);
+  await other.close();
+  return ended;
+}
+
+test('a sealing key is made once, is told by its print alone, and seals a second account without a further step', async () => {
+  const args = ['init', '--url', service.url, '--name', 'acme'];
+  const own = {DATABASE_URL: database.url};
+  const made = await run(args, service.token, own);
+  expect(made).toMatchObject({code: 0, stderr: ''});
+  const [line = '', ...others] = await keyLine();
+  expect([line, ...others]).toEqual([expect.stringMatching(/^FIELDMIRROR_KEY=[A-Za-z0-9+/]{43}=$/)]);
+  const [key] = parseKeys(line.slice('FIELDMIRROR_KEY='.length));
+  expect(made.stdout).toContain(`FIELDMIRROR_KEY in .env is a new sealing key, key ${key?.id}:`);
+  expect(made.stdout).toMatch(/Keep a copy apart from the dumps.*nothing else is lost/);
+  expect(made.stdout).not.toContain(line.slice('FIELDMIRROR_KEY='.length));
+  expect(await addNorth({})).toMatchObject({code: 0, stderr: ''});
+  expect(await select('SELECT key_id FROM sync.accounts WHERE key_id IS NOT NULL')).toEqual([
+    {key_id: key?.id},
+  ]);
+
+  const again = await run([...args, '--force', '--json'], service.token, own);
+  expect(JSON.parse(again.stdout).key).toEqual({id: key?.id, isNew: false, missing: []});
+  expect(await keyLine()).toEqual([line]);
+});
+
+test('a key that is given is kept where it is, and none is made beside the one that a warehouse needs', async () => {
+  const args = ['init', '--url', service.url, '--name', 'acme', '--force', '--json'];
+  const own = {DATABASE_URL: database.url};
+  const FIELDMIRROR_KEY = Buffer.alloc(32, 7).toString('base64');
+  const id = parseKeys(FIELDMIRROR_KEY)[0]?.id;
+  const given = await run(args, service.token, {...own, FIELDMIRROR_KEY});
+  expect(JSON.parse(given.stdout).key).toEqual({id, isNew: false, missing: []});
+  expect(await keyLine()).toEqual([]);
+  expect(await addNorth({FIELDMIRROR_KEY})).toMatchObject({code: 0});
+  const bare = await run(args.slice(0, -1), service.token, own);
+  expect(bare).toMatchObject({code: 0});
+  expect(bare.stdout.replace(/\s+/g, ' ')).toContain(`sealed with key ${id}, and the key is not given here`);
+  expect(await keyLine()).toEqual([]);
 });
 
 test('a token that is refused, an address, a zone or a name that cannot be: nothing is written', async () => {

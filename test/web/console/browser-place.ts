@@ -1,5 +1,6 @@
 // A console with something on each of its pages.
 
+import {clearUp} from '../../../src/commands/accounts/forget.ts';
 import {planFilledRule} from '../../../src/commands/health/alerts/filled-rule.ts';
 import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {plainConsole} from '../../support/plain-console.ts';
@@ -7,7 +8,7 @@ import {type ChangesPlace, openPlace} from './changes-place.ts';
 
 /** @param hostile - a text of the service that would be markup */
 export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
-  const place = await openPlace({
+  const place: ChangesPlace = await openPlace({
     doings: {
       ...plainConsole().doings,
       checkAccount: async (name) => `good ${name}: answers`,
@@ -28,6 +29,7 @@ export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
       planRule: async (rule) => planFilledRule({keys: [], allowsHttp: false}, rule),
       testRule: async (name) => `${name} took it: 250.`,
       sendLetter: async (hook, letterId) => `${hook} took dead letter ${letterId}: 200.`,
+      clearUpForgotten: async (forgotten) => await clearUp(place.databaseUrl, forgotten),
     },
   });
   const {accountId} = place.account;

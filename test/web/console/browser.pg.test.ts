@@ -31,6 +31,7 @@ const addresses: Readonly<Record<string, string>> = {
   '/changes/:changeId': '/changes/1',
   '/records': '/records?q=Acme',
   '/records/:stream/:number': '/records/jobs/11?account=acme',
+  '/records/customers/:number/forget': '/records/customers/1/forget?account=acme',
   '/fields': '/fields',
   '/accounts': '/accounts',
   '/alerts': '/alerts',

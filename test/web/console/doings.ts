@@ -85,6 +85,12 @@ export function listDoings(place: () => ChangesPlace): readonly Doing[] {
     },
     {action: 'records.fetch', path: '/records/jobs/11?account=acme', button: 'Fetch again'},
     {
+      action: 'customers.forget',
+      path: '/records/customers/1/forget?account=other',
+      fill: {'Its number, typed back': '1'},
+      button: 'Forget customer 1',
+    },
+    {
       action: 'fields.name',
       path: '/fields?table=jobs&field=custom_text1&account=acme',
       fill: {'Name in mart.jobs': 'gate_code'},

@@ -33,6 +33,15 @@ test('whoever has just written reads anew, and so do the others after that', asy
   expect(await read()).toBe(2);
 });
 
+test('where something must not be shown again, every story is read anew, also one that is kept longer', async () => {
+  const {read, readings} = open();
+  await read(60_000);
+  readings.forgetRecent();
+  expect(await read(60_000)).toBe(1);
+  readings.forgetAll();
+  expect(await read(60_000)).toBe(2);
+});
+
 test('a story that is kept longer is shown when it is older, and read anew behind the page', async () => {
   const {read, pass} = open();
   await read(60_000);

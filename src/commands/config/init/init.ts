@@ -8,6 +8,7 @@ import {callOf} from '../../terminal/next-steps.ts';
 import {print} from '../../terminal/report.ts';
 import {envFileOf, expectFile, readEnvFile, writeEnvFile} from '../env-file.ts';
 import {Asker} from './asker.ts';
+import {chooseKey, describeKey, type KeyChoice} from './choose-key.ts';
 import {findAccount, findZone} from './find-account.ts';
 import {keepAccount, settingsFile} from './keep-account.ts';
 
@@ -37,6 +38,7 @@ export async function init(config: Config, options: InitOptions): Promise<number
     const timeZone = await findZone(asker, found.page, options.timeZone);
     const account = {...found, timeZone};
     const kept = await keepAccount(asker, {...config, settings: []}, {account, embedded: options.embedded});
+    const key = chooseKey(config.keys, kept.sealedWith);
     writeEnvFile(envFile, {
       FIELDMIRROR_API_URL: account.apiUrl,
       FIELDMIRROR_API_TOKEN: account.token.reveal(),
@@ -44,13 +46,17 @@ export async function init(config: Config, options: InitOptions): Promise<number
       DATABASE_URL: kept.databaseUrl,
       DATABASE_DIRECT_URL: kept.directUrl,
       ...(config.allowsHttp ? {FIELDMIRROR_ALLOW_HTTP: '1'} : {}),
+      ...(key.made === null ? {} : {FIELDMIRROR_KEY: key.made.reveal()}),
     });
     const {name, apiUrl} = account;
     // The embedded Postgres has another port each time.
     const place = kept.place.replace(/, port \d+$/, '');
     print(options.json, {
-      json: {account: {name, apiUrl, timeZone}, place, files: [envFile, settingsFile]},
-      text: describe({name, apiUrl, timeZone, place, envFile}),
+      json: {
+        ...{account: {name, apiUrl, timeZone}, place, files: [envFile, settingsFile]},
+        key: {id: key.id, isNew: key.made !== null, missing: key.missing},
+      },
+      text: describe({name, apiUrl, timeZone, place, envFile, key}),
     });
     return 0;
   } finally {
@@ -80,6 +86,7 @@ function describe(done: {
   readonly timeZone: string;
   readonly place: string;
   readonly envFile: string;
+  readonly key: KeyChoice;
 }): string {
   const call = (verb: string) => callOf(verb, process.env);
   return [
@@ -87,6 +94,8 @@ function describe(done: {
     '',
     `  ${done.envFile}  has the token and the addresses, for you alone: keep it out of repositories`,
     `  ${settingsFile}  has the other settings: change it, then ${call('config apply')}`,
+    '',
+    ...describeKey(done.key, done.envFile),
     '',
     'What next:',
     `  ${call('start')}  # mirrors the account, stays, and prints a link to the console`,

@@ -6,6 +6,7 @@ import {allStreams} from '../../../streams/all.ts';
 import {beginAccount} from '../../../sync/accounts/begin-account.ts';
 import {applySettings} from '../../../sync/settings/apply-settings.ts';
 import {demoName} from '../../../views/demo-name.ts';
+import {listSealingKeys} from '../../../warehouse/accounts/access/seals.ts';
 import {listAccounts, placeOf, upsertAccount} from '../../../warehouse/accounts/accounts.ts';
 import {inTransaction, type Queryable} from '../../../warehouse/postgres/database.ts';
 import {withWarehouse} from '../../warehouse.ts';
@@ -24,6 +25,8 @@ export interface Kept {
   readonly databaseUrl: string | null;
   readonly directUrl: string | null;
   readonly place: string;
+  /** The keys with which something in it is sealed already, by their fingerprints. */
+  readonly sealedWith: readonly string[];
 }
 
 type Account = FoundAccount & {readonly timeZone: string};
@@ -76,7 +79,8 @@ async function keep(config: Config, account: Account): Promise<Kept> {
     const {patch, refuse} = await readSettingsFile(settingsFile);
     const environment = environmentOf({account: {apiUrl, token}, timeZone});
     refuse((await applySettings(pool, {patch, file: settingsFile}, environment)).problems);
-    return {databaseUrl: config.databaseUrl, directUrl: config.directUrl, place};
+    const sealedWith = await listSealingKeys(pool);
+    return {databaseUrl: config.databaseUrl, directUrl: config.directUrl, place, sealedWith};
   });
 }
 

@@ -51,6 +51,15 @@ export async function lockSeals(db: Queryable): Promise<HeldSeal[]> {
   return held;
 }
 
+/** The keys with which something in the warehouse is sealed, by their fingerprints. */
+export async function listSealingKeys(db: Queryable): Promise<string[]> {
+  const each = Object.entries(places).map(
+    ([table, {bytes, keyId}]) => `SELECT ${keyId} AS "keyId" FROM sync.${table} WHERE ${bytes} IS NOT NULL`,
+  );
+  const {rows} = await db.query<{keyId: string}>(`${each.join(' UNION ')} ORDER BY 1`);
+  return rows.map(({keyId}) => keyId);
+}
+
 /** Puts a seal in the place of the one that was read. Of an account the owner of the token stays known. */
 export async function replaceSeal(
   db: Queryable,

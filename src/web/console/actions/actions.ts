@@ -5,6 +5,7 @@ import {decideMany} from './changes/decide-many.ts';
 import {decideOne} from './changes/decide-one.ts';
 import {undoChanges} from './changes/undo-changes.ts';
 import {fetchRecord} from './fetch-record.ts';
+import {forgetCustomer} from './forget-customer.ts';
 import {dropLetter, passOver, sendAgain, sendLetter} from './hook-actions.ts';
 import {addKey, revokeKey} from './key-actions.ts';
 import {giveFieldName} from './name-field.ts';
@@ -16,6 +17,7 @@ export const actions: readonly Action[] = [
   sweepNow,
   approve,
   fetchRecord,
+  forgetCustomer,
   retryQuarantine,
   giveFieldName,
   ...decideOne,

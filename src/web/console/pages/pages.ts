@@ -13,6 +13,7 @@ import {health} from './health/health-page.ts';
 import {overview} from './overview/overview.ts';
 import {quarantinePage} from './quarantine/entry-page.ts';
 import {quarantineList} from './quarantine/list-page.ts';
+import {forgetPage} from './records/forget-page.ts';
 import {recordPage} from './records/record-page.ts';
 import {searchPage} from './records/search-page.ts';
 import {sweepList} from './sweeps/list.ts';
@@ -30,6 +31,7 @@ export const pages: readonly Page[] = [
   quarantinePage,
   searchPage,
   recordPage,
+  forgetPage,
   fieldsPage,
   changeList,
   changePreview,

@@ -44,6 +44,14 @@ export interface Doings {
    * @throws {RetryableError | UsageError | FatalError} it was not taken, or cannot be sent from here
    */
   readonly sendLetter: (hook: string, letterId: string) => Promise<string>;
+  /**
+   * Clears up behind a customer that was forgotten, which takes a connection without a limit for a statement, and the files of weekly reports.
+   * @returns a sentence: the reports that are gone, or cannot be read from here
+   */
+  readonly clearUpForgotten: (forgotten: {
+    readonly accountId: string;
+    readonly names: readonly string[];
+  }) => Promise<string>;
 }
 
 /** An account as it is filled into a form; one that is there keeps its address and zone where they are not given. */

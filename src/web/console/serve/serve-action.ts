@@ -15,6 +15,7 @@ import type {ConsoleDeps} from './console-deps.ts';
 import {ownPath} from './own-path.ts';
 import {keepSaid} from './said.ts';
 import {readSeen} from './serve-page.ts';
+import type {SharedReads} from './shared-reads.ts';
 
 /**
  * How the functions of the warehouse refuse a decision: none of that number, another state, not open to it; a name that
@@ -25,17 +26,23 @@ const refusals: ReadonlySet<string | undefined> = new Set([
   ...['42602', '42701', '2BP01'],
 ]);
 
+interface ActionDeps extends ConsoleDeps {
+  readonly readings: SharedReads;
+}
+
 /** Serves an action: checks who sends the form, does it, and notes it in the same transaction. */
-export function addAction(app: FastifyInstance, action: Action, deps: ConsoleDeps): void {
+export function addAction(app: FastifyInstance, action: Action, deps: ActionDeps): void {
   app.post(action.path, async (request, reply) => {
     const viewer = viewerOf(request);
     const {form: formToken, back, ...fields} = (request.body ?? {}) as Readonly<Record<string, unknown>>;
     checkForm(request, {viewer, formToken, known: deps.known});
     const from = ownPath(typeof back === 'string' ? back : undefined);
     checkRole(viewer, action.role, from);
-    const outcome = await carryOut(action, {request, viewer, fields, deps}).catch((error: unknown) => {
+    const done = await carryOut(action, {request, viewer, fields, deps}).catch((error: unknown) => {
       throw explain(error, from);
     });
+    if (done.dropsReadings === true) deps.readings.forgetAll();
+    const outcome = await finish(done, action, deps);
     if (outcome.once !== undefined) return await sendOnce(reply, outcome, outcome.once);
     keepSaid(reply, outcome.said);
     return await reply.redirect(outcome.to ?? from, 303);
@@ -75,6 +82,17 @@ async function carryOut(action: Action, {request, viewer, fields, deps}: Carried
     await writeAudit(client, {...who, action: action.name, accountId, subject, before, after});
     return outcome;
   });
+}
+
+/** The action is committed: an error of what follows is no reason to say that nothing was done. */
+async function finish(outcome: Outcome, {name}: Action, {log}: ConsoleDeps): Promise<Outcome> {
+  if (outcome.afterwards === undefined) return outcome;
+  const more = await outcome.afterwards().catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.error({action: name, reason}, 'console: what follows an action failed');
+    return `What follows it was not done: ${reason}.`;
+  });
+  return {...outcome, said: `${outcome.said} ${more}`};
 }
 
 /** A service that is away, or refuses, is told as it told us: it is not the warehouse that is away. */

@@ -47,6 +47,11 @@ export class SharedReads {
     for (const [key, {keptMs}] of this.#readings) if (keptMs <= usualMs) this.#readings.delete(key);
   }
 
+  /** Something must not be shown again, by any page. */
+  forgetAll(): void {
+    this.#readings.clear();
+  }
+
   #begin(key: string, read: () => Promise<unknown>, keptMs: number): Reading {
     const reading = {story: read(), at: this.#now(), keptMs, isRefreshing: false};
     // The one that was asked for longest ago goes first.

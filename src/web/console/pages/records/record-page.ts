@@ -4,17 +4,19 @@ import type {FieldStory} from '../../../../views/explain/explain-field.ts';
 import {readFieldStory} from '../../../../views/explain/explain-record.ts';
 import {hideField, hideRecord} from '../../../../views/explain/hide-personal.ts';
 import {type RecordStory, readRecordStory} from '../../../../views/explain/record-story.ts';
+import {listReceipts, type Receipt} from '../../../../warehouse/accounts/forget/forget-customer.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawMark, drawState} from '../../draw/mark.ts';
 import {drawFacts} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';
-import type {Look} from '../../look.ts';
+import {type Look, linkTo, may} from '../../look.ts';
 import {type Asked, definePage, hidden, type Page} from '../../page.ts';
 import {Refused} from '../../refused.ts';
 import {drawEvents} from './draw-events.ts';
 import {drawField} from './draw-field.ts';
 import {drawMoment, drawPast} from './draw-moment.ts';
 import {drawParts} from './draw-parts.ts';
+import {drawReceipts} from './draw-receipt.ts';
 import {drawValue} from './draw-value.ts';
 import {drawValues} from './draw-values.ts';
 import {findAsked, readMoment, sayElsewhere} from './find-asked.ts';
@@ -24,6 +26,8 @@ interface Story {
   readonly record: RecordStory;
   /** The field that is asked for; null: the whole record. */
   readonly field: FieldStory | null;
+  /** Of a customer that was forgotten, the newest first. */
+  readonly receipts: readonly Receipt[];
 }
 
 export const recordPage: Page = definePage<Story>({
@@ -36,9 +40,10 @@ export const recordPage: Page = definePage<Story>({
     const kind = `${item.slice(0, 1).toUpperCase()}${item.slice(1)}`;
     return number === null ? `${kind} without a number, row ${rowId}` : `${kind} ${number}`;
   },
-  draw: ({record: story, field}, look) =>
-    html`${drawHead(story, look)}${field === null ? drawRecord(story, look) : drawField(field, story, look)}`,
-  hide: ({record: story, field}) => ({
+  draw: ({record: story, field, receipts}, look) =>
+    html`${drawHead(story, receipts, look)}${field === null ? drawRecord(story, look) : drawField(field, story, look)}`,
+  hide: ({record: story, field, receipts}) => ({
+    receipts,
     record: hideRecord(story, hidden),
     field: field === null ? null : hideField(field, findStream(story.stream).table.name, hidden),
   }),
@@ -51,15 +56,18 @@ async function readStory(asked: Asked): Promise<Story> {
   const at = readMoment(query, found);
   const skipped = /^\d{1,6}$/.test(query.older ?? '') ? Number(query.older) : 0;
   const story = await readRecordStory(db, found, {at, skipped});
-  if (query.field === undefined) return {record: story, field: null};
+  const {number, account} = found;
+  const isNumbered = story.stream === 'customers' && number !== null;
+  const receipts = isNumbered ? await listReceipts(db, {accountId: account.accountId, number}) : [];
+  if (query.field === undefined) return {record: story, field: null, receipts};
   const field = await readFieldStory(db, found, query.field).catch((error: unknown) => {
     const ways = [{href: pathOfRecord(story), label: 'The whole record'}];
     throw new Refused(404, {title: 'No such field', text: (error as Error).message, ways}, {cause: error});
   });
-  return {record: story, field};
+  return {record: story, field, receipts};
 }
 
-function drawHead(story: RecordStory, look: Look): SafeHtml {
+function drawHead(story: RecordStory, receipts: readonly Receipt[], look: Look): SafeHtml {
   const {name, number, rowId, externalKey, pointedAt, account} = story;
   return html`${name === null ? '' : html`<p class="lead">${name}</p>`}
 ${drawStanding(story, look)}
@@ -77,7 +85,14 @@ ${drawFacts([
       ] as const,
   ),
 ])}
-${number === null ? '' : html`<div class="actions">${drawForm(look, {to: `${pathOfRecord(story)}/fetch`, role: 'operator', label: 'Fetch again', fixed: {account}})}</div>`}`;
+${number === null ? '' : html`<div class="actions">${drawForm(look, {to: `${pathOfRecord(story)}/fetch`, role: 'operator', label: 'Fetch again', fixed: {account}})}${receipts.length === 0 ? drawWayToForget(story, look) : ''}</div>`}
+${drawReceipts(receipts, look)}`;
+}
+
+function drawWayToForget(story: RecordStory, look: Look): SafeHtml | string {
+  if (story.stream !== 'customers' || !may(look, 'admin')) return '';
+  const account = look.seen.length > 1 ? {account: story.account} : {};
+  return html` <a href="${linkTo(look, `${pathOfRecord(story)}/forget`, account)}">Forget this customer</a>`;
 }
 
 function drawStanding({deletedSince, evidence, removedAt}: RecordStory, look: Look): SafeHtml | string {
