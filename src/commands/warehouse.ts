@@ -3,12 +3,11 @@
 
 import type pg from 'pg';
 import type {Config} from '../base/config.ts';
-import {FatalError} from '../base/errors.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
-import {hasEmbedded} from '../warehouse/embedded/remove-embedded.ts';
 import {openPool} from '../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
 import {checkDirect} from '../warehouse/postgres/sessions/check-direct.ts';
+import {requireEmbedded} from './servers/postgres/require-embedded.ts';
 import {tellStep} from './terminal/tell-step.ts';
 
 /** The warehouse, migrated unless told otherwise. */
@@ -82,15 +81,6 @@ export async function withWarehouse<T>(
   } finally {
     await closers.close();
   }
-}
-
-/** A verb that only looks makes no Postgres: it would be an empty one. */
-function requireEmbedded(home: string): void {
-  if (hasEmbedded(home)) return;
-  throw new FatalError(
-    `warehouse: expected a Postgres in ${home}/postgres, got none: nothing is mirrored yet; fieldmirror start makes it and fills it, fieldmirror init sets up an account of yours first`,
-    {kind: 'schema'},
-  );
 }
 
 async function openPostgres(

@@ -4,6 +4,8 @@ import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
+import {openService} from '../support/world.ts';
+import {typeInto} from './first-hours/warehouse-place.ts';
 
 let place: Place;
 
@@ -75,4 +77,25 @@ test('a setting that is none is named by every verb that reads settings, with th
   expect(ended.stderr).toMatch(
     /FIELDMIRROR_APIURL: there is no such setting \(did you mean FIELDMIRROR_API_URL\?\)/,
   );
+});
+
+test('a sweep that is asked for without the name of an account says of which it is, where there are several', async () => {
+  const env = {...place.env, FIELDMIRROR_KEY: key};
+  expect((await runCommand(['sync', 'employees'], env)).stderr).not.toContain('--account');
+  const south = await openService({basePath: '/south'});
+  try {
+    const added = await typeInto(
+      ['accounts', 'add', 'south', '--url', south.url, '--time-zone', 'America/New_York'],
+      south.token,
+      env,
+    );
+    expect(added, added.stderr).toMatchObject({code: 0});
+    const {stderr} = await runCommand(['sync', 'employees'], env);
+    expect(stderr).toMatch(/^of account \S+; --account NAME sweeps another one$/m);
+    expect((await runCommand(['sync', 'employees', '--account', 'south'], env)).stderr).not.toContain(
+      '--account',
+    );
+  } finally {
+    await south.close();
+  }
 });

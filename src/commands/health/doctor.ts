@@ -204,7 +204,9 @@ async function checkAlerts(pool: pg.Pool): Promise<Finding[]> {
   const failing = findFailingRules(rules, await readClock(pool));
   if (failing.length > 0) return failing.map(({text, next}) => warning('alerts', `${text}; ${next}`));
   if (rules.length === 0)
-    return [good('alerts', 'no rule: nobody is told what is wrong; fieldmirror alerts add')];
+    return [
+      good('alerts', 'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS'),
+    ];
   return [
     good('alerts', `${rules.length === 1 ? '1 rule' : `${rules.length} rules`}, no message is held up`),
   ];
