@@ -7,6 +7,7 @@ import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded
 import {openPool} from '../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
 import {checkDirect} from '../warehouse/postgres/sessions/check-direct.ts';
+import {requireEmbedded} from './servers/postgres/require-embedded.ts';
 import {tellStep} from './terminal/tell-step.ts';
 
 /** The warehouse, migrated unless told otherwise. */
@@ -49,18 +50,20 @@ export interface Opening {
 /**
  * Does something with the warehouse, and closes it whatever happens.
  * @param options.migrates - whether the schema is brought up to date first
+ * @param options.makes - whether an embedded Postgres is made where none is; a verb that migrates makes one
  * @param use - may open more, which is closed before the warehouse is
- * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses us
+ * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses us; or there is none yet
  * @throws {UsageError} no permission on the data folder
  */
 export async function withWarehouse<T>(
   config: Config,
-  options: {readonly migrates: boolean},
+  options: {readonly migrates: boolean; readonly makes?: boolean},
   use: (warehouse: Warehouse, opening: Opening) => Promise<T>,
 ): Promise<T> {
   const closers = new Closers();
   let joined: Promise<EmbeddedPostgres> | null = null;
   const join = async () => {
+    if (!(options.makes ?? options.migrates)) requireEmbedded(config.home);
     const embedded = await openEmbeddedPostgres(config.home, tellStep);
     embedded.keepUp();
     closers.add(() => embedded.leave());

@@ -41,7 +41,7 @@ export function buildProgram(signal: AbortSignal): Command {
     .version(readVersion(), '--version', 'print the version')
     .option('--json', 'print one JSON document instead of text')
     .showSuggestionAfterError()
-    .showHelpAfterError('(fieldmirror --help lists the verbs and their options)')
+    .showHelpAfterError('(fieldmirror --help lists the verbs)')
     .exitOverride()
     .configureOutput({writeOut: tell, writeErr: tellAside})
     .addHelpText('after', helpEnd);
@@ -49,8 +49,17 @@ export function buildProgram(signal: AbortSignal): Command {
   for (const add of groups) add(program, {json, signal});
   for (const command of program.commands)
     for (const verb of [command, ...command.commands])
-      verb.option('--json', 'print one JSON document instead of text');
+      verb
+        .option('--json', 'print one JSON document instead of text')
+        .showHelpAfterError(`(${tellHelp(verb)})`);
   return program;
+}
+
+/** `fieldmirror hooks add --help lists its options`: the call whose help has what was mistyped. */
+function tellHelp(verb: Command): string {
+  const above = verb.parent === null || verb.parent.parent === null ? [] : [verb.parent.name()];
+  const call = ['fieldmirror', ...above, verb.name(), '--help'].join(' ');
+  return `${call} lists its ${verb.commands.length > 0 ? 'verbs' : 'options'}`;
 }
 
 const helpEnd = `

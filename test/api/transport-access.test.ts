@@ -52,7 +52,7 @@ describe('a refused token', () => {
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(FatalError);
     expect(error.name).toBe('AccessError');
-    expect(error.message).toContain(transport.host);
+    expect(error.message).toContain(transport.place);
     expect(error.message).toContain('check the token and the base address');
     expect(error.message).not.toContain(CANARY);
   });

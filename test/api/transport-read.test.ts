@@ -90,7 +90,7 @@ describe('a status is an error typed by what to do next', () => {
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(AccessError);
     expect(error.message).toContain(
-      `GET /jobs.xml at ${transport.host}, attempt 1 of 4: expected access, got 401 (${words}); check the token`,
+      `GET /jobs.xml at ${transport.place}, attempt 1 of 4: expected access, got 401 (${words}); check the token`,
     );
     expect(server.seen).toHaveLength(1);
   });
@@ -137,7 +137,7 @@ describe('a status is an error typed by what to do next', () => {
     const {server, transport} = await always(status, '<html><body>secret page</body></html>');
     const error = await failureOf(transport.read({path: '/jobs.xml', query: {page: '3', name: 'Smith'}}));
     expect(error).toBeInstanceOf(RetryableError);
-    expect(error.message).toContain(`GET /jobs.xml?page=3 at ${transport.host}, attempt 4 of 4`);
+    expect(error.message).toContain(`GET /jobs.xml?page=3 at ${transport.place}, attempt 4 of 4`);
     expect(error.message).not.toContain('Smith');
     expect(error.message).not.toContain('secret page');
     expect(server.seen).toHaveLength(4);

@@ -4,6 +4,8 @@ import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
+import {openService} from '../support/world.ts';
+import {typeInto} from './first-hours/warehouse-place.ts';
 
 let place: Place;
 
@@ -41,7 +43,11 @@ describe("a zone that is not the account's", () => {
     expect(added.stderr).toMatch(/^accounts add: --time-zone: /);
     expect(await countAccounts()).toBe(0);
     const {stdout} = await runCommand(['doctor'], env);
-    expect(stdout).toMatch(new RegExp(`bad +time zone: FIELDMIRROR_TIME_ZONE: ${zone.source}`));
+    const findings = stdout.slice(stdout.indexOf('\ngood '));
+    for (const line of findings.split('\n')) expect(line.length).toBeLessThanOrEqual(110);
+    expect(findings.replaceAll(/\n {9}/g, ' ')).toMatch(
+      new RegExp(`bad +time zone: FIELDMIRROR_TIME_ZONE: ${zone.source}`),
+    );
     await runCommand([...add, 'America/New_York'], env);
     const client = new pg.Client(place.databaseUrl);
     await client.connect();
@@ -71,4 +77,25 @@ test('a setting that is none is named by every verb that reads settings, with th
   expect(ended.stderr).toMatch(
     /FIELDMIRROR_APIURL: there is no such setting \(did you mean FIELDMIRROR_API_URL\?\)/,
   );
+});
+
+test('a sweep that is asked for without the name of an account says of which it is, where there are several', async () => {
+  const env = {...place.env, FIELDMIRROR_KEY: key};
+  expect((await runCommand(['sync', 'employees'], env)).stderr).not.toContain('--account');
+  const south = await openService({basePath: '/south'});
+  try {
+    const added = await typeInto(
+      ['accounts', 'add', 'south', '--url', south.url, '--time-zone', 'America/New_York'],
+      south.token,
+      env,
+    );
+    expect(added, added.stderr).toMatchObject({code: 0});
+    const {stderr} = await runCommand(['sync', 'employees'], env);
+    expect(stderr).toMatch(/^of account \S+; --account NAME sweeps another one$/m);
+    expect((await runCommand(['sync', 'employees', '--account', 'south'], env)).stderr).not.toContain(
+      '--account',
+    );
+  } finally {
+    await south.close();
+  }
 });

@@ -81,7 +81,7 @@ export async function playUndo({service, world, jobs, pause}: Story): Promise<vo
     new RegExp(`^${pending} changes, not sent yet: are given up
 ${done} changes, done: are taken back by ${done} changes, held until released
 .*
-  fieldmirror changes release --batch 'undo of import 4711'
+  fieldmirror changes release --batch 'undo of import 4711'  # lets them go
 Left, and why:
   1  name: changed since \\(change \\d+\\)
 $`),

@@ -1,6 +1,6 @@
 // Bad input gets an exit code of its own and a clear error that names the problem, its place and the mend.
 
-import {mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -106,10 +106,41 @@ test('a data folder that may not be written is told with exit code 2', async () 
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-locked-'));
   // A file where the folder should be: even root cannot make a folder there.
   await writeFile(join(folder, 'home'), '');
-  const ended = await runCommand(['status'], {FIELDMIRROR_HOME: join(folder, 'home')});
+  const ended = await runCommand(['migrate'], {FIELDMIRROR_HOME: join(folder, 'home')});
   await rm(folder, {recursive: true});
   expect(ended).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/data folder .*home: expected.*FIELDMIRROR_HOME/),
   });
+});
+
+test.each([
+  ['status'],
+  ['ask', 'debtors'],
+  ['psql', '-c', 'SELECT 1'],
+  ['config', 'export'],
+  ['changes', 'list'],
+])('%s %s makes no empty Postgres where none is: it says what makes one', async (...args) => {
+  const home = await mkdtemp(join(tmpdir(), 'fieldmirror-new-'));
+  const ended = await runCommand(args, {FIELDMIRROR_HOME: home});
+  const made = await readdir(home);
+  await rm(home, {recursive: true});
+  expect(ended).toMatchObject({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^warehouse: expected a Postgres in .*, got none: nothing is mirrored yet; fieldmirror start .*fieldmirror init .*\nsee docs: E02\n$/,
+    ),
+  });
+  expect(made).toEqual([]);
+});
+
+test.each([
+  [['strat'], 'fieldmirror --help lists the verbs'],
+  [['hooks', 'add', 'erp'], 'fieldmirror hooks add --help lists its options'],
+  [['changes', 'undoo'], 'fieldmirror changes --help lists its verbs'],
+  [['start', '--onec'], 'fieldmirror start --help lists its options'],
+])('%j is answered with the help that has the right word', async (args, help) => {
+  const {stderr} = await runCommand(args, {});
+  expect(stderr).toMatch(new RegExp(`\\n\\(${help}\\)\\n$`));
 });

@@ -102,7 +102,9 @@ describe('a worker', () => {
     worker.kill('SIGINT');
     expect(await ended).toMatchObject({code: 0});
     expect(await readRows()).toEqual([]);
-    expect((await runCommand(['status'], env)).stdout).toContain('worker    none is alive');
+    expect((await runCommand(['status'], env)).stdout).toContain(
+      'worker    none is alive; fieldmirror start is one\n',
+    );
   });
 
   test('that was killed is missed, by the name of its machine and its number, until another one runs', async () => {

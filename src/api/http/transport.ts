@@ -91,8 +91,8 @@ export interface WriteRequest {
 }
 
 export interface Transport {
-  /** Host and port, as errors name them. */
-  readonly host: string;
+  /** Host, port and base path, as errors name them. */
+  readonly place: string;
   readonly limiter: Limiter;
   /**
    * Reads, in as many attempts as the policy allows.
@@ -123,7 +123,7 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 class HttpTransport implements Transport {
-  readonly host: string;
+  readonly place: string;
   readonly limiter: Limiter;
   readonly #base: URL;
   readonly #token: Secret;
@@ -143,7 +143,7 @@ class HttpTransport implements Transport {
     this.#now = options.now ?? Date.now;
     const isLocal = this.#base.protocol === 'http:' && options.allowHttp !== true;
     this.#agents = createAgents(isLocal ? {...options, lookup: onlyThisMachine(options.lookup)} : options);
-    this.host = this.#base.host;
+    this.place = `${this.#base.host}${joinPath(this.#base, '')}`;
     const limits = {...DEFAULT_TRANSPORT_LIMITS, ...options.limits};
     const learned = new LearnedConcurrency({...DEFAULT_CONCURRENCY, ...options.concurrency});
     const {concurrency} = learned;
@@ -154,7 +154,7 @@ class HttpTransport implements Transport {
 
   async read(request: ReadRequest): Promise<Answer | Gone> {
     const page = request.query?.page;
-    const name = `GET ${request.path}${page === undefined ? '' : `?page=${page}`} at ${this.host}`;
+    const name = `GET ${request.path}${page === undefined ? '' : `?page=${page}`} at ${this.place}`;
     const run = (attempt: number) => {
       const thing = `${name}, attempt ${attempt} of ${this.#retry.attempts}`;
       return this.limiter.run(() => this.#readOnce(request, thing), request);
@@ -163,7 +163,7 @@ class HttpTransport implements Transport {
   }
 
   async write({leave, ...request}: WriteRequest): Promise<WriteOutcome> {
-    const thing = `${request.method} ${request.path} at ${this.host}`;
+    const thing = `${request.method} ${request.path} at ${this.place}`;
     let isStarted = false;
     const run = async () => {
       isStarted = true;
@@ -190,7 +190,7 @@ class HttpTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.limiter.stop(new RetryableError(`${this.host}: the way to it was closed by us; open it again`));
+    this.limiter.stop(new RetryableError(`${this.place}: the way to it was closed by us; open it again`));
     await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
   }
 

@@ -60,7 +60,7 @@ export async function showRecord(transport: Transport, target: Target): Promise<
 /** The error for a list that cannot be missing. */
 export function refuseMissing(transport: Transport, path: string, {status, words}: Gone): FatalError {
   return new FatalError(
-    `GET ${path} at ${transport.host}: expected a list, got ${status} (${words}); check the base address of the account`,
+    `GET ${path} at ${transport.place}: expected a list, got ${status} (${words}); check the base address of the account`,
     {kind: 'address'},
   );
 }
@@ -95,7 +95,7 @@ function readWritten(answer: Answer, write: Written, transport: Transport): Writ
 
 // A delete may answer with the record, a message or nothing, and only an error says that it failed.
 function readWrittenRecord(answer: Answer, write: Written, transport: Transport): FieldRecord | null {
-  const thing = `${write.method} ${write.path} at ${transport.host}`;
+  const thing = `${write.method} ${write.path} at ${transport.place}`;
   if (/^\s*$/.test(answer.body.toString('latin1', 0, 64))) return null;
   const words = transport.readWords(answer, write.hidden);
   if (words.isReadable)
@@ -123,5 +123,5 @@ export function toPathPart(number: string): string {
 }
 
 function metaOf(transport: Transport, {path}: Target, {contentType}: Answer) {
-  return {thing: `GET ${path} at ${transport.host}`, contentType};
+  return {thing: `GET ${path} at ${transport.place}`, contentType};
 }

@@ -122,7 +122,9 @@ function completed(
     );
   }
   if (wanted.timeZone === undefined)
-    throw new UsageError("accounts add: --time-zone: expected the account's IANA zone, got nothing");
+    throw new UsageError(
+      "accounts add: --time-zone: expected the account's IANA zone, such as America/New_York, got nothing",
+    );
   if (!isTimeZone(wanted.timeZone)) {
     throw new UsageError(
       `accounts add: --time-zone: ${expectTimeZone(wanted.timeZone)}, got "${wanted.timeZone}"`,

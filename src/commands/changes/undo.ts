@@ -76,19 +76,27 @@ function draw(undo: Undo | UndoPreview, count: number): string {
 }
 
 function tellDone({cancelledCount, undoneCount, made, batch}: Undo, isPreview: boolean): string[] {
-  const will = isPreview ? 'would be' : 'are';
+  const will = (count: number) => (isPreview ? 'would be' : count === 1 ? 'is' : 'are');
   const were = (count: number) => (count === 1 ? '1 change' : `${formatNumber(count)} changes`);
   const lines = [];
-  if (cancelledCount > 0) lines.push(`${were(cancelledCount)}, not sent yet: ${will} given up`);
+  if (cancelledCount > 0)
+    lines.push(`${were(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`);
   if (undoneCount > 0)
-    lines.push(`${were(undoneCount)}, done: ${will} taken back by ${were(made.length)}, held until released`);
-  if (undoneCount > 0 && !isPreview)
     lines.push(
-      '  fieldmirror push --dry-run                   shows the requests',
-      `  fieldmirror changes release --batch ${quote(batch)}`,
+      `${were(undoneCount)}, done: ${will(undoneCount)} taken back by ${were(made.length)}, held until released`,
     );
+  if (undoneCount > 0 && !isPreview) lines.push(...tellNext(batch));
   if (lines.length === 0) lines.push(`nothing ${isPreview ? 'would be' : 'was'} taken back`);
   return lines;
+}
+
+/** The lines can be copied whole: a shell leaves out what follows the mark. */
+function tellNext(batch: string): string[] {
+  const release = `fieldmirror changes release --batch ${quote(batch)}`;
+  return [
+    `  ${'fieldmirror push --dry-run'.padEnd(release.length)}  # shows the requests, and sends none`,
+    `  ${release}  # lets them go`,
+  ];
 }
 
 /** A name as a shell takes it. */

@@ -61,7 +61,12 @@ function isOurs(name: string): boolean {
 export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
   const file = envFileOf(env);
   const isNamed = (env.FIELDMIRROR_ENV_FILE ?? '').trim() !== '';
-  if (!existsSync(file) && (isAnew || !isNamed)) return {};
+  if (!existsSync(file)) {
+    if (isAnew || !isNamed) return {};
+    throw new UsageError(
+      `${file}: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE, or unset it for .env`,
+    );
+  }
   try {
     const held = parseEnv(readFileSync(file, 'utf8'));
     if (!Object.keys(held).some((name) => name.startsWith('FIELDMIRROR_'))) return {};

@@ -7,11 +7,12 @@ import {withWarehouse} from '../warehouse.ts';
 
 /** Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres; nothing else. */
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
-  return await withWarehouse(config, {migrates: false}, async ({direct, directUrl, place}) => {
+  return await withWarehouse(config, {migrates: false, makes: true}, async ({direct, directUrl, place}) => {
     const {applied} = await runMigrations(direct, definitions, true);
     // A worker may not make the tables of the queue: a login that may, makes them here.
     if (config.redisUrl === null) await migrateQueue(directUrl);
-    const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${applied} migrations applied`;
+    const done = applied === 1 ? '1 migration' : `${applied} migrations`;
+    const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${done} applied`;
     print(options.json, {json: {applied}, text});
     return 0;
   });

@@ -38,7 +38,11 @@ export async function readSettingsFile(file: string): Promise<SettingsFile> {
   const name = file === '-' ? 'standard input' : file;
   const source = await (file === '-' ? readText(process.stdin) : readFile(file, 'utf8')).catch(
     (error: Error) => {
-      throw new UsageError(`${name}: expected a file that can be read, got ${error.message}`, {cause: error});
+      const isMissing = 'code' in error && error.code === 'ENOENT';
+      const told = isMissing
+        ? `expected a file of settings, got none of that name; fieldmirror config export ${name} writes one`
+        : `expected a file that can be read, got ${error.message}`;
+      throw new UsageError(`${name}: ${told}`, {cause: error});
     },
   );
   return parseSettings(source, name);

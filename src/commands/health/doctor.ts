@@ -31,6 +31,7 @@ import {findZoneMismatch} from '../accounts/account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-account.ts';
 import {environmentOf} from '../config/environment.ts';
 import {print} from '../terminal/report.ts';
+import {wrap} from '../terminal/wrap.ts';
 import {drawSettings} from './draw-settings.ts';
 
 /** One thing looked at. The words of a flaw say how to mend it. */
@@ -54,7 +55,7 @@ const bad = (what: string, found: string): Finding => ({what, state: 'bad', foun
 export async function doctor(config: Config, options: {readonly json: boolean}): Promise<number> {
   const settings: SettingInForce[] = [];
   const findings = await examine(config, (inForce) => settings.push(...inForce));
-  const lines = findings.map(({what, state, found}) => `${state.padEnd(8)} ${what}: ${found}`);
+  const lines = findings.map(({what, state, found}) => wrap(`${state.padEnd(8)} ${what}: ${found}`, 9));
   print(options.json, {
     json: {findings, settings: [...config.settings, ...settings]},
     text: [drawSettings(config.settings, settings), '', ...lines].join('\n'),
@@ -203,7 +204,9 @@ async function checkAlerts(pool: pg.Pool): Promise<Finding[]> {
   const failing = findFailingRules(rules, await readClock(pool));
   if (failing.length > 0) return failing.map(({text, next}) => warning('alerts', `${text}; ${next}`));
   if (rules.length === 0)
-    return [good('alerts', 'no rule: nobody is told what is wrong; fieldmirror alerts add')];
+    return [
+      good('alerts', 'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS'),
+    ];
   return [
     good('alerts', `${rules.length === 1 ? '1 rule' : `${rules.length} rules`}, no message is held up`),
   ];

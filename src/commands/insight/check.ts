@@ -6,27 +6,16 @@ import {tieOuts} from '../../insight/check/tie-outs.ts';
 import {formatNumber} from '../../views/format.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {refreshStar} from '../../warehouse/star/refresh-star.ts';
-import {drawTable, print} from '../terminal/report.ts';
+import {print} from '../terminal/report.ts';
+import {tellStep} from '../terminal/tell-step.ts';
 import {withWarehouse} from '../warehouse.ts';
+import {drawChecked, type Found, type Tie} from './draw-checked.ts';
 
 /** Of each finding so many are named. */
 const named = 3;
 
 /** A star that is behind is refreshed so often before it is checked as it is. */
 const mostRefreshes = 3;
-
-interface Tie {
-  readonly name: string;
-  readonly claim: string;
-  readonly broken: number;
-}
-
-interface Found {
-  readonly name: string;
-  readonly words: string;
-  readonly count: number;
-  readonly first: readonly string[];
-}
 
 /**
  * Checks that the star ties out with the warehouse, and counts what a person may want to look at.
@@ -37,6 +26,7 @@ export async function check(config: Config, options: {readonly json: boolean}): 
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    if (!options.json) tellStep(`checking ${tieOuts.length} tie-outs and ${findings.length} findings`);
     const client = await pool.connect();
     try {
       const waiting = await beginUpToDate(pool, client);
@@ -48,7 +38,7 @@ export async function check(config: Config, options: {readonly json: boolean}): 
           : `\nBeware: ${formatNumber(waiting)} changes wait to be written into the star, as during a sweep; until then a tie-out may not hold.`;
       print(options.json, {
         json: {waiting, tieOuts: ties, findings: found},
-        text: `${draw(ties, found)}${note}`,
+        text: `${drawChecked(ties, found)}${note}`,
       });
       if (ties.every(({broken}) => broken === 0)) return 0;
       return waiting > 0 ? 3 : 1;
@@ -110,16 +100,4 @@ async function readFindings(client: pg.ClientBase): Promise<Found[]> {
     found.push({name, words, count: rows[0]?.count ?? 0, first: rows[0]?.first ?? []});
   }
   return found;
-}
-
-function draw(ties: readonly Tie[], found: readonly Found[]): string {
-  const claims = drawTable(
-    ['tie-out', 'holds', 'claim'],
-    ties.map(({name, claim, broken}) => [name, broken === 0 ? 'yes' : `no, ${broken} times`, claim]),
-  );
-  const looked = drawTable(
-    ['finding', 'times', 'what it is', 'as in'],
-    found.map(({name, words, count, first}) => [name, count, words, first.join('; ')]),
-  );
-  return `${claims}\n${looked}`;
 }

@@ -1,6 +1,7 @@
 import {run as runSweep} from '../../../jobs/sweep.ts';
 import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
+import {tellAside} from '../../base/terminal.ts';
 import {allStreams, findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {nameWindow} from '../../streams/windows.ts';
@@ -41,6 +42,9 @@ export async function sync(
     const account = requireActive(await chooseAccount(world, run.account));
     await requireOpened(world, account);
     const {accountId} = account;
+    // Without a name the environment's account is meant, which a person who has several may not think of.
+    if (run.account === undefined && !run.json && (await world.listKnown()).length > 1)
+      tellAside(`of account ${account.name}; --account NAME sweeps another one\n`);
     const progress = watchProgress(run.json);
     const runOne = runHere({...world, onProgress: progress.advance}, run.signal);
     const sweeps: Sweep[] = [];

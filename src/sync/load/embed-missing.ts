@@ -77,7 +77,7 @@ async function findBelow(
   if (isGone(list)) return;
   const {records, bad} = list;
   if (bad[0] !== undefined)
-    throw new RecordError(`GET ${path} at ${account.api.transport.host}: ${bad[0].reason}`);
+    throw new RecordError(`GET ${path} at ${account.api.transport.place}: ${bad[0].reason}`);
   found.set(name, {names: records.map(() => item), values: records, isArray: true} satisfies Element);
 }
 

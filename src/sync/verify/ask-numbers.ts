@@ -114,7 +114,7 @@ async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer
 async function askOne(run: SweepRun, number: string): Promise<Answer> {
   const {stream, account, tally} = run;
   const path = pathOf(stream, number);
-  const thing = `GET ${path} at ${account.api.transport.host}`;
+  const thing = `GET ${path} at ${account.api.transport.place}`;
   const answer = await account.api.transport.read({path, query: includeOf(stream), ...callOf(run)});
   if (isGone(answer)) {
     const {status, words} = answer;

@@ -123,7 +123,7 @@ class LightPass {
   /** @returns how many numbers the page brought that this pass had not seen */
   #take({page, body, contentType}: Page): number {
     const {stream, account, tally} = this.#run;
-    const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.host}`;
+    const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.place}`;
     const {records, bad} = readListApart(body, stream, {thing, contentType});
     const numbers = records.flatMap((record) => numberOf(stream, record) ?? []);
     const unread = records.length + bad.length - numbers.length;

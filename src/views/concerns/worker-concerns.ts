@@ -50,7 +50,7 @@ export function drawWorkers(workers: readonly Worker[], now: string): string {
     return `worker    ${host}, pid ${pid}, version ${version}, for ${since}: ${count}`;
   });
   if (alive.length > lines.length) lines.push(`          and ${alive.length - lines.length} more`);
-  return lines.length === 0 ? 'worker    none is alive' : lines.join('\n');
+  return lines.length === 0 ? 'worker    none is alive; fieldmirror start is one' : lines.join('\n');
 }
 
 function describeAbsence(

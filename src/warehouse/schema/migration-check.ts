@@ -31,7 +31,7 @@ export async function checkMigrations(db: Queryable, folder = migrationsFolder):
   const applied = await readApplied(db);
   const missing = brought.flatMap((hash, at) => (applied.includes(hash) ? [] : at + 1));
   const unknown = applied.filter((hash) => !brought.includes(hash));
-  return {missing, unknown, problem: describeProblem(missing, unknown)};
+  return {missing, unknown, problem: describeProblem(missing, unknown, applied.length === 0)};
 }
 
 /** An entry of the journal that drizzle-kit keeps; `tag` names the file of SQL. */
@@ -73,14 +73,21 @@ async function readApplied(db: Queryable): Promise<string[]> {
   }
 }
 
-function describeProblem(missing: readonly number[], unknown: readonly string[]): string | null {
+function describeProblem(
+  missing: readonly number[],
+  unknown: readonly string[],
+  isEmpty: boolean,
+): string | null {
   if (unknown.length > 0 && missing.includes(1)) {
     return 'this database was made by a state of fieldmirror from before its first release, and cannot be upgraded: export what you need of it, and start with an empty database';
   }
   if (unknown.length > 0) {
     return `${count(unknown)} that this version does not know: a newer version has migrated this database, or a migration was edited; update fieldmirror`;
   }
-  return missing.length === 0 ? null : `${count(missing)} missing: run \`fieldmirror migrate\``;
+  if (missing.length === 0) return null;
+  return isEmpty
+    ? 'it holds nothing of Fieldmirror yet: `fieldmirror start` makes the schema and fills it, `fieldmirror init` sets up an account of yours first, `fieldmirror migrate` makes the schema alone'
+    : `${count(missing)} missing: run \`fieldmirror migrate\``;
 }
 
 function count(items: readonly unknown[]): string {

@@ -52,13 +52,12 @@ describe('url', () => {
     const home = await mkdtemp(join(tmpdir(), 'fieldmirror-url-'));
     try {
       const own = {FIELDMIRROR_HOME: home};
-      expect(await runCommand(['url'], own)).toMatchObject({
-        code: 3,
-        stdout: '',
-        stderr: expect.stringMatching(
-          /but it rests: it runs for as long as npm start does; fieldmirror psql/,
-        ),
-      });
+      const refused = async (words: RegExp) =>
+        expect(await runCommand(['url'], own)).toMatchObject({
+          ...{code: 3, stdout: ''},
+          stderr: expect.stringMatching(words),
+        });
+      await refused(/got none: nothing is mirrored yet; fieldmirror start/);
       const embedded = await openEmbeddedPostgres(home);
       const whole = await embedded.url('warehouse');
       expect(await runCommand(['url', '--password'], own)).toMatchObject({code: 0, stdout: `${whole}\n`});
@@ -69,6 +68,7 @@ describe('url', () => {
         stderr: expect.stringContaining(`${join(home, 'postgres.password')} has it`),
       });
       await embedded.leave();
+      await refused(/but it rests: it runs for as long as npm start does; fieldmirror psql/);
     } finally {
       await rm(home, {recursive: true, force: true});
     }

@@ -49,7 +49,7 @@ test("another program's file is left alone, and one of ours that others may read
   await hold('DATABASE_URL=postgres://ours\nFIELDMIRROR_API_TOKEN=t\n', 0o644);
   expect(() => read()).toThrow(/expected a file that only its owner can read, got mode 0644 .*chmod 600/);
   expect(() => withEnvFile({FIELDMIRROR_ENV_FILE: join(folder, 'none')})).toThrow(
-    /none: expected a file that can be read, got ENOENT/,
+    /none: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE/,
   );
 });
 

@@ -18,7 +18,7 @@ import type {Account} from '../../../warehouse/accounts/accounts.ts';
 import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {refreshStar} from '../../../warehouse/star/refresh-star.ts';
 import {requestSweep} from '../../../warehouse/sweeps/sweeps.ts';
-import {tellStep} from '../../terminal/tell-step.ts';
+import {type Counter, countSteps} from '../../terminal/count-steps.ts';
 import {sweptAt} from './latest-night.ts';
 import {type Night, setBack} from './set-back.ts';
 
@@ -58,18 +58,23 @@ export interface Past {
 
 /** Lives through the nights, up to the last; what was seen until then is kept where it is cut off. */
 export async function livePast(deps: PastDeps, past: Past): Promise<void> {
-  tellStep(`living through ${past.nights} days, with a sweep each night`);
+  const counter = countSteps(`living through ${past.nights} days, with a sweep each night`, past.nights);
   const world = await openPast(deps, past);
   try {
-    await liveNights(deps, past, world);
+    await liveNights(deps, past, {...world, counter});
     if (deps.signal?.aborted !== true) await sweep(world.sweeper, past.account, hourly);
   } finally {
+    counter.end();
     await world.close();
     await refreshStar(deps.pool);
   }
 }
 
-async function liveNights(deps: PastDeps, past: Past, {sweeper, playUntil}: World): Promise<void> {
+async function liveNights(
+  deps: PastDeps,
+  past: Past,
+  {sweeper, playUntil, counter}: World & {readonly counter: Counter},
+): Promise<void> {
   const lived: Night[] = [];
   try {
     for (let night = 0; night <= past.nights && deps.signal?.aborted !== true; night++) {
@@ -78,6 +83,7 @@ async function liveNights(deps: PastDeps, past: Past, {sweeper, playUntil}: Worl
       const isFull = night % fullEveryNights === 0 || night > past.nights - lastNights;
       await sweep(sweeper, past.account, isFull ? everything : likely);
       if (isReportRead(past, night)) await readReport(deps.pool, past, night);
+      counter.at(night);
     }
   } finally {
     await setBack(deps.pool, lived);

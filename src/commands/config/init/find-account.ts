@@ -28,7 +28,7 @@ interface Given {
 /** @throws the errors of `init` */
 export async function findAccount(asker: Asker | null, config: Config, given: Given): Promise<FoundAccount> {
   let apiUrl = await findAddress(asker, config, given.url);
-  const name = await findName(asker, apiUrl, given.name);
+  let name = await findName(asker, apiUrl, given.name);
   for (;;) {
     const token = await findToken(asker, config, {name, apiUrl});
     try {
@@ -39,8 +39,11 @@ export async function findAccount(asker: Asker | null, config: Config, given: Gi
       if (asker === null || !isTold(error)) throw error;
       asker.tell(error.message);
       // A token that was refused is asked for again; else the address is in question.
-      if (!(error instanceof AccessError))
-        apiUrl = await asker.ask("The account's base address", apiUrl, checkAddress(config));
+      if (error instanceof AccessError) continue;
+      const wrong = apiUrl;
+      apiUrl = await asker.ask("The account's base address", wrong, checkAddress(config));
+      // A name that a wrong address gave is asked for again, too.
+      if (apiUrl !== wrong && name === usualName(wrong)) name = await findName(asker, apiUrl, given.name);
     }
   }
 }
@@ -99,14 +102,18 @@ async function findAddress(asker: Asker | null, config: Config, given: string | 
 }
 
 /** The last word of its path is what people call an account: acme, of https://app.example.com/acme. */
+function usualName(apiUrl: string): string {
+  const {hostname, pathname} = new URL(apiUrl);
+  return pathname.split('/').findLast((word) => /^[A-Za-z0-9][\w.-]*$/.test(word)) ?? hostname;
+}
+
 async function findName(asker: Asker | null, apiUrl: string, given: string | undefined): Promise<string> {
   const take = (name: string) => {
     checkName(name, 'init: --name');
     return name;
   };
-  const {hostname, pathname} = new URL(apiUrl);
-  const usual = pathname.split('/').findLast((word) => /^[A-Za-z0-9][\w.-]*$/.test(word)) ?? hostname;
   if (given !== undefined) return take(given);
+  const usual = usualName(apiUrl);
   return asker === null ? take(usual) : await asker.ask('A name for it here', usual, take);
 }
 

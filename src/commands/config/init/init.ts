@@ -11,6 +11,7 @@ import {Asker} from './asker.ts';
 import {chooseKey, describeKey, type KeyChoice} from './choose-key.ts';
 import {findAccount, findZone} from './find-account.ts';
 import {keepAccount, settingsFile} from './keep-account.ts';
+import {refuseMadeUpHome} from './refuse-made-up.ts';
 
 export interface InitOptions {
   readonly name?: string;
@@ -34,6 +35,7 @@ export async function init(config: Config, options: InitOptions): Promise<number
   try {
     const envFile = envFileOf(process.env);
     await refuseFiles(asker, envFile, options.force);
+    await refuseMadeUpHome(config, options.embedded);
     const found = await findAccount(asker, config, options);
     const timeZone = await findZone(asker, found.page, options.timeZone);
     const account = {...found, timeZone};

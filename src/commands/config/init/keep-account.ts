@@ -5,7 +5,6 @@ import {FatalError, RetryableError, UsageError} from '../../../base/errors.ts';
 import {allStreams} from '../../../streams/all.ts';
 import {beginAccount} from '../../../sync/accounts/begin-account.ts';
 import {applySettings} from '../../../sync/settings/apply-settings.ts';
-import {demoName} from '../../../views/demo-name.ts';
 import {listSealingKeys} from '../../../warehouse/accounts/access/seals.ts';
 import {listAccounts, placeOf, upsertAccount} from '../../../warehouse/accounts/accounts.ts';
 import {inTransaction, type Queryable} from '../../../warehouse/postgres/database.ts';
@@ -15,6 +14,7 @@ import {readSettingsFile} from '../read-file.ts';
 import {writeInForce} from '../write-in-force.ts';
 import type {Asker} from './asker.ts';
 import type {FoundAccount} from './find-account.ts';
+import {refuseMadeUp} from './refuse-made-up.ts';
 
 /** The file of settings, which stands where `config apply` looks for it. */
 export const settingsFile = 'fieldmirror.yaml';
@@ -87,10 +87,7 @@ async function keep(config: Config, account: Account): Promise<Kept> {
 /** @throws {FatalError} the warehouse has the made-up business, or this account under another name */
 async function refuseOthers(db: Queryable, {name, apiUrl}: Account): Promise<void> {
   const held = await listAccounts(db);
-  if (held.some((each) => each.name === demoName))
-    throw new FatalError(
-      'init: expected a warehouse without the made-up business, which would stay beside yours, got one with it; fieldmirror reset removes it; or set FIELDMIRROR_HOME to another folder, or DATABASE_URL to a Postgres of yours',
-    );
+  refuseMadeUp(held.map((each) => each.name));
   const twin = held.find((each) => placeOf(each.apiUrl) === placeOf(apiUrl) && each.name !== name);
   if (twin !== undefined)
     throw new FatalError(

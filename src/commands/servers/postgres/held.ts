@@ -38,6 +38,10 @@ export function drawHeld({schemas, accounts, openChanges}: Held): string {
     `accounts: ${accounts.length === 0 ? 'none' : accounts.join(', ')}`,
     ...(openChanges === 0
       ? []
-      : [`${formatNumber(openChanges)} changes are not settled: what was not sent is never sent`]),
+      : [`${tellChanges(openChanges)} not settled: what was not sent is never sent`]),
   ].join('\n');
+}
+
+function tellChanges(count: number): string {
+  return count === 1 ? '1 change is' : `${formatNumber(count)} changes are`;
 }

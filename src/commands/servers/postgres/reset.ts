@@ -85,7 +85,7 @@ function tellNothing(json: boolean, reason: string): number {
 async function askFor(pool: pg.Pool, name: string, goes: string): Promise<Held> {
   const held = await readHeld(pool);
   tellAside(
-    `${drawHeld(held)}\nFor good go ${goes}. The service keeps what it has, and hears nothing of it.\n`,
+    `${drawHeld(held)}\nRemoved for good: ${goes}.\nThe service keeps what it has, and hears nothing of it.\n`,
   );
   await typeBack('to remove it', name);
   // A person thinks for a while; meanwhile work may have begun.

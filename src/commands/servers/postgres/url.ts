@@ -6,6 +6,7 @@ import {FatalError} from '../../../base/errors.ts';
 import {tellAside} from '../../../base/terminal.ts';
 import {findEmbedded} from '../../../warehouse/embedded/find-embedded.ts';
 import {print} from '../../terminal/report.ts';
+import {requireEmbedded} from './require-embedded.ts';
 
 export interface UrlOptions {
   /** Whether the password is part of what is printed. */
@@ -15,9 +16,10 @@ export interface UrlOptions {
 
 /**
  * Prints the address of the warehouse, without its password unless that is asked for: screens are shared, and output is kept in logs.
- * @throws {FatalError} the embedded Postgres rests: its port is another one each time
+ * @throws {FatalError} there is no embedded Postgres, or it rests: its port is another one each time
  */
 export async function url(config: Config, {password, json}: UrlOptions): Promise<number> {
+  if (config.databaseUrl === null) requireEmbedded(config.home);
   const whole = config.databaseUrl ?? (await findEmbedded(config.home));
   if (whole === null) throw new FatalError(describeRest(config.home));
   const bare = withoutPassword(whole);

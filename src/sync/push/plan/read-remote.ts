@@ -22,7 +22,7 @@ export async function readRemote(run: ChangeContext, number: string): Promise<Re
   const call = {signal, urgency: 'write-back'} as const;
   const answer = await account.api.transport.read({path, query: includeOf(stream), ...call});
   if (isGone(answer)) return answer;
-  const thing = `GET ${path} at ${account.api.transport.host}`;
+  const thing = `GET ${path} at ${account.api.transport.place}`;
   const shown = readOne(answer.body, stream, {thing, contentType: answer.contentType});
   const {accountId} = change;
   const hanging = elementOf(run);
