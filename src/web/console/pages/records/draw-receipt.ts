@@ -19,7 +19,7 @@ ${drawRemoved(removed)}`,
 export function drawRemoved(removed: readonly Removed[]): SafeHtml {
   return drawTable({
     caption: 'Rows that are emptied or go, by table',
-    columns: ['table', {head: 'rows that are emptied or go', kind: 'number'}],
+    columns: ['table', {head: 'rows', kind: 'number'}],
     rows: removed.map(({table, rows}) => [table, rows]),
     none: 'Nothing personal of it is here.',
   });
