@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {findFailingHooks} from '../../../src/views/concerns/receiver-concerns.ts';
+import {listSealingKeys} from '../../../src/warehouse/accounts/access/seals.ts';
 import {skipBatch} from '../../../src/warehouse/history/feed/hooks/dead-letters.ts';
 import {listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
 import {runCommand} from '../../support/command.ts';
@@ -46,6 +47,7 @@ describe('a subscriber that a file has made', () => {
     expect((await run('hooks', 'list')).stdout).toMatch(
       /│ erp +│ erp\.example\.com │ tasks +│ never +│ 1 +│ has no address │[\s\S]*^erp waits for its address: fieldmirror hooks add erp --url URL$/m,
     );
+    expect(await listSealingKeys(place.pool)).toEqual([]);
     expect(await run('installation', 'reseal')).toMatchObject({code: 0});
     // An hour passes, and back again: an entry is found by its moment.
     const pass = (by: string) =>

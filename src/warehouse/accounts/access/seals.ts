@@ -38,13 +38,16 @@ const places = {
   },
 } as const;
 
+/** A subscriber that waits for its address has an empty seal. */
+const isSealed = (bytes: string) => `octet_length(${bytes}) > 0`;
+
 /** Reads every seal and locks its row until the transaction ends. */
 export async function lockSeals(db: Queryable): Promise<HeldSeal[]> {
   const held: HeldSeal[] = [];
   for (const [table, {id, bytes, keyId, name, what}] of Object.entries(places)) {
     const {rows} = await db.query<HeldSeal>(
       `SELECT '${table}' AS table, ${id}::text AS id, '${what} ' || ${name} AS what, ${keyId} AS "keyId", ${bytes} AS bytes
-         FROM sync.${table} WHERE octet_length(${bytes}) > 0 ORDER BY ${id} FOR UPDATE`,
+         FROM sync.${table} WHERE ${isSealed(bytes)} ORDER BY ${id} FOR UPDATE`,
     );
     held.push(...rows);
   }
@@ -54,7 +57,7 @@ export async function lockSeals(db: Queryable): Promise<HeldSeal[]> {
 /** The keys with which something in the warehouse is sealed, by their fingerprints. */
 export async function listSealingKeys(db: Queryable): Promise<string[]> {
   const each = Object.entries(places).map(
-    ([table, {bytes, keyId}]) => `SELECT ${keyId} AS "keyId" FROM sync.${table} WHERE ${bytes} IS NOT NULL`,
+    ([table, {bytes, keyId}]) => `SELECT ${keyId} AS "keyId" FROM sync.${table} WHERE ${isSealed(bytes)}`,
   );
   const {rows} = await db.query<{keyId: string}>(`${each.join(' UNION ')} ORDER BY 1`);
   return rows.map(({keyId}) => keyId);
