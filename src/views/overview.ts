@@ -9,7 +9,7 @@ import type {Schedule} from '../warehouse/sweeps/schedules.ts';
 import {type AccountFacts, readAccountFacts} from './account-status.ts';
 import type {Concern} from './concerns/concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from './concerns/every-concern.ts';
-import {tellPromise} from './sweeps/freshness.ts';
+import {closestPromise, tellPromise} from './sweeps/freshness.ts';
 import {readUnderWay, type UnderWay} from './work/under-way.ts';
 
 /** How old what we know of a stream can be at worst, against how old it may become. */
@@ -21,7 +21,7 @@ export interface Freshness {
   /** Two intervals of its full sweep: one night may fail. Null where no schedule sweeps it. */
   readonly targetMs: number | null;
   readonly isFresh: boolean;
-  /** What was promised of it during the day, and whether that is kept; null where nothing was. */
+  /** The freshness that is promised of it during the day, and whether that is kept; null where none is. */
   readonly promise: string | null;
   /** When it is swept in full again; null where that is not planned. */
   readonly nextDueAt: string | null;
@@ -87,9 +87,7 @@ function tellFreshness({account, streams, schedules, promises}: AccountFacts, no
     const schedule = schedules.find(({stream, mode}) => stream === name && mode === 'full');
     if (held === undefined || (held.provenAt === null && schedule === undefined)) return [];
     const targetMs = schedule === undefined ? null : 2 * schedule.everyMs;
-    const [promise] = promises
-      .filter(({stream}) => stream === name)
-      .toSorted((one, other) => one.everyMs - other.everyMs);
+    const promise = closestPromise(promises.filter(({stream}) => stream === name));
     const ageMs = held.provenAt === null ? null : Date.parse(now) - Date.parse(held.provenAt);
     const latest = held.sweeps.find(({mode}) => mode === 'full');
     return {

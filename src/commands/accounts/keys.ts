@@ -4,7 +4,7 @@ import type {Config} from '../../base/config.ts';
 import {UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/spelling/nearest.ts';
 import {formatAgo} from '../../views/format.ts';
-import {checkKeyName} from '../../views/key-name.ts';
+import {checkShortName} from '../../views/short-name.ts';
 import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../warehouse/accounts/access/api-keys.ts';
 import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import {drawTable, print} from '../terminal/report.ts';
@@ -31,7 +31,7 @@ export interface AddOptions extends Output {
  */
 export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
   const {role, account, mask: masks = false, json} = options;
-  checkKeyName(name, 'keys add');
+  checkShortName(name, 'keys add');
   const isOfAll = options.allAccounts === true || role === 'admin';
   if (isOfAll && account !== undefined)
     throw new UsageError(

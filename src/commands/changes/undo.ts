@@ -5,6 +5,7 @@ import {UsageError} from '../../base/errors.ts';
 import {maskChange, nameChange} from '../../views/changes/change-words.ts';
 import {tellGroup} from '../../views/changes/decisions/decided-words.ts';
 import {previewUndo, type Undo, type UndoPreview, undoMany} from '../../views/changes/decisions/undo-many.ts';
+import {countChanges} from '../../views/changes/decisions/undo-words.ts';
 import {formatNumber} from '../../views/format.ts';
 import {mostDecided} from '../../warehouse/changes/decisions/decide-many.ts';
 import {nameUndo} from '../../warehouse/changes/decisions/undo-changes.ts';
@@ -77,13 +78,12 @@ function draw(undo: Undo | UndoPreview, count: number): string {
 
 function tellDone({cancelledCount, undoneCount, made, batch}: Undo, isPreview: boolean): string[] {
   const will = (count: number) => (isPreview ? 'would be' : count === 1 ? 'is' : 'are');
-  const were = (count: number) => (count === 1 ? '1 change' : `${formatNumber(count)} changes`);
   const lines = [];
   if (cancelledCount > 0)
-    lines.push(`${were(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`);
+    lines.push(`${countChanges(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`);
   if (undoneCount > 0)
     lines.push(
-      `${were(undoneCount)}, done: ${will(undoneCount)} taken back by ${were(made.length)}, held until released`,
+      `${countChanges(undoneCount)}, done: ${will(undoneCount)} taken back by ${countChanges(made.length)}, held until released`,
     );
   if (undoneCount > 0 && !isPreview) lines.push(...tellNext(batch));
   if (lines.length === 0) lines.push(`nothing ${isPreview ? 'would be' : 'was'} taken back`);

@@ -8,7 +8,7 @@ export interface Counter {
   end(): void;
 }
 
-/** What a counter is drawn on. */
+/** The place on which a counter is drawn. */
 export interface Screen {
   readonly isTerminal: boolean;
   draw(chunk: Uint8Array): void;

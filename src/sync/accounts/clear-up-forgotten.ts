@@ -1,4 +1,4 @@
-// What no transaction can hold of forgetting a customer: files of reports, and dead rows.
+// The part of forgetting a customer that no transaction can hold: files of reports, and dead rows.
 
 import {readFile, rm} from 'node:fs/promises';
 import type pg from 'pg';

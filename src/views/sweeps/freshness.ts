@@ -9,6 +9,11 @@ const leastGraceMs = 300_000;
 
 type Kept = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' | 'askedAt'>;
 
+/** The closest of several promises of one stream; undefined where there is none. */
+export function closestPromise(promises: readonly PromisedFreshness[]): PromisedFreshness | undefined {
+  return promises.toSorted((one, other) => one.everyMs - other.everyMs)[0];
+}
+
 /** From when on the promise counts: the last look at the whole list, or the moment at which one was first asked for. ISO 8601; null before. */
 export function countsSince({lookedAt, askedAt}: Pick<Kept, 'lookedAt' | 'askedAt'>): string | null {
   if (askedAt === null) return null;

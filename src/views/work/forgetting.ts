@@ -1,7 +1,8 @@
-// What forgetting a customer would do and has done, as the verb and the console tell it.
+// Forgetting a customer, before and after it is done, as the verb and the console tell it.
 
 import type pg from 'pg';
 import {FatalError, RetryableError} from '../../base/errors.ts';
+import type {ClearedFiles} from '../../sync/accounts/clear-up-forgotten.ts';
 import {
   type CustomerKey,
   countForgotten,
@@ -17,7 +18,7 @@ import {formatNumber} from '../format.ts';
 export interface ForgettingStory extends Pick<HeldCustomer, 'name' | 'isLive'> {
   readonly number: string;
   readonly account: string;
-  /** What would go; empty where it was forgotten, or cannot be. */
+  /** The rows that would go; none where it was forgotten, or cannot be. */
   readonly removed: readonly Removed[];
   /** Why it cannot be forgotten now; null where it can. */
   readonly refusal: string | null;
@@ -56,7 +57,7 @@ async function count(
   }
 }
 
-/** What goes, what stays, and what is not reached: a sentence or two each. */
+/** A sentence or two each on the data that go, those that stay, and those that are not reached. */
 export function describeEnd(label: string, {name, isLive}: Pick<HeldCustomer, 'name' | 'isLive'>): string[] {
   return [
     `The personal data of ${label}${name === null ? '' : `, ${name},`} go for good, from every version. Numbers, amounts and times stay.`,
@@ -67,19 +68,14 @@ export function describeEnd(label: string, {name, isLive}: Pick<HeldCustomer, 'n
   ];
 }
 
-/** What went, added up, with the weekly reports that could be cleared up. */
+/** Rows that went, added up: `12 rows in 3 tables`. */
 export function sumRemoved(removed: readonly Removed[]): string {
   const rows = removed.reduce((sum, each) => sum + each.rows, 0);
   return `${formatNumber(rows)} rows in ${formatNumber(removed.length)} tables`;
 }
 
-export function describeFiles({
-  removed,
-  unseen,
-}: {
-  readonly removed: readonly string[];
-  readonly unseen: readonly string[];
-}): string[] {
+/** The weekly reports that were cleared up, and those that could not be; none where none named the customer. */
+export function describeFiles({removed, unseen}: ClearedFiles): string[] {
   return [
     ...(removed.length === 0 ? [] : [`removed weekly reports ${removed.join(', ')}`]),
     ...(unseen.length === 0 ? [] : [`weekly reports that cannot be read from here: ${unseen.join(', ')}`]),

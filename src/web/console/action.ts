@@ -31,7 +31,7 @@ export interface Outcome {
   readonly once?: string;
   /** True where no page may show again what was read before, to anybody. */
   readonly dropsReadings?: boolean;
-  /** What no transaction can hold, begun once it is committed. @returns a sentence more; an error of it is told and logged */
+  /** Work that no transaction can hold, begun once it is committed. @returns a sentence more; an error of it is told and logged */
   readonly afterwards?: () => Promise<string>;
 }
 

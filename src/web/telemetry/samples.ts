@@ -1,5 +1,5 @@
 import type {HealthFigures} from '../../views/concerns/health-figures.ts';
-import {countsSince} from '../../views/sweeps/freshness.ts';
+import {closestPromise, countsSince} from '../../views/sweeps/freshness.ts';
 import type {AccountState} from '../../warehouse/accounts/accounts.ts';
 import {openStates} from '../../warehouse/changes/change-states.ts';
 import type {Lateness} from '../../warehouse/changes/reads/change-health.ts';
@@ -122,9 +122,8 @@ function samplesOfStream(figures: StreamFigures, own: HealthFigures, ofAccount: 
   ];
 }
 
-/** Of several schedules that read the whole list, the closest promises. */
 function samplesOfPromise(promises: HealthFigures['promises'], own: HealthFigures, labels: Labels): Sample[] {
-  const [promise] = promises.toSorted((one, other) => one.everyMs - other.everyMs);
+  const promise = closestPromise(promises);
   if (promise === undefined) return [];
   const since = countsSince(promise);
   return [

@@ -10,6 +10,7 @@ import type {Secret} from '../../../base/secret.ts';
 import {tellAside} from '../../../base/terminal.ts';
 import {type ComparedBusiness, compareBusiness} from '../../../sync/accounts/compare-business.ts';
 import {openToken} from '../../../sync/accounts/open-token.ts';
+import {countChanges} from '../../../views/changes/decisions/undo-words.ts';
 import {demoName} from '../../../views/demo-name.ts';
 import {formatNumber} from '../../../views/format.ts';
 import {writeAudit} from '../../../warehouse/accounts/access/audit.ts';
@@ -62,7 +63,7 @@ export async function move(config: Config, name: string, {url, json}: Options): 
     const open = await countOpenChanges(pool, account.accountId);
     if (open > 0)
       await typeBack(
-        `to send ${describeOpen(open)} on ${open === 1 ? 'its' : 'their'} way to ${placeOf(url)}`,
+        `to send ${countChanges(open)} on ${open === 1 ? 'its' : 'their'} way to ${placeOf(url)}`,
         name,
       );
     await inTransaction(pool, (client) => keep(client, account, {url, compared, sealed: found.sealed}));
@@ -198,8 +199,4 @@ function describeEnd(config: Config, account: Account, url: string): string {
     ? `; the environment names its old address: set FIELDMIRROR_API_URL to ${url}, and start each worker anew`
     : '';
   return `account ${name} is at ${placeOf(url)} now, and paused as before${environment}; a file of settings that names its address needs the new one, too; fieldmirror accounts resume ${name}`;
-}
-
-function describeOpen(open: number): string {
-  return open === 1 ? '1 change' : `${formatNumber(open)} changes`;
 }

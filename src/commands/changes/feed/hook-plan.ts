@@ -7,8 +7,9 @@ import {allTables} from '../../../streams/all-tables.ts';
 import {sealAccess} from '../../../sync/alerts/access.ts';
 import {parseTarget} from '../../../sync/alerts/target.ts';
 import {makeWebhookSecret} from '../../../sync/alerts/webhook.ts';
+import {checkShortName} from '../../../views/short-name.ts';
 import {type HookPlan, spellWriter} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
-import {hookName, mostEntries} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
+import {mostEntries} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
 
 export interface HookOptions {
   readonly url: string;
@@ -38,10 +39,7 @@ export function planHook(
   {url, table, leaveOut, after, limit, mask}: HookOptions,
 ): PlannedHook {
   const [key] = keys;
-  if (!hookName.test(name))
-    throw new UsageError(
-      `hooks add: expected a name of up to 50 letters, digits, dots, underscores and hyphens, got ${JSON.stringify(name)}`,
-    );
+  checkShortName(name, 'hooks add');
   for (const typed of table)
     if (!tables.includes(typed))
       throw new UsageError(

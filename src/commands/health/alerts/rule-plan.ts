@@ -6,6 +6,7 @@ import {nearest} from '../../../base/spelling/nearest.ts';
 import {type Access, sealAccess} from '../../../sync/alerts/access.ts';
 import {parseSmtp, parseTarget} from '../../../sync/alerts/target.ts';
 import {makeWebhookSecret} from '../../../sync/alerts/webhook.ts';
+import {checkShortName} from '../../../views/short-name.ts';
 import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
 import {type Cause, causes} from '../../../warehouse/alerts/causes.ts';
 
@@ -41,7 +42,7 @@ export function planRule(
   options: RuleOptions,
 ): PlannedRule {
   const [key] = keys;
-  checkName(name);
+  checkShortName(name, 'alerts add');
   const {receiver, address} = chooseReceiver(options);
   const access = readAccess(receiver, address, {smtp: options.smtp, allowsHttp});
   if (access !== null && key === undefined)
@@ -60,13 +61,6 @@ export function planRule(
     everyMs: receiver === 'ping' ? (options.everyMs ?? defaultEveryMs) : null,
   };
   return {plan, secret: access?.secret ?? null};
-}
-
-function checkName(name: string): void {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/.test(name))
-    throw new UsageError(
-      `alerts add: expected a name of up to 50 letters, digits, dots, underscores and hyphens, got ${JSON.stringify(name)}`,
-    );
 }
 
 function chooseReceiver(options: RuleOptions): {readonly receiver: Receiver; readonly address: string} {

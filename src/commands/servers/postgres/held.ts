@@ -1,6 +1,6 @@
 // The contents of a warehouse, as they are shown before it goes.
 
-import {formatNumber} from '../../../views/format.ts';
+import {countChanges} from '../../../views/changes/decisions/undo-words.ts';
 import {listOwnSchemas, type OwnSchema} from '../../../warehouse/health/installation/own-schemas.ts';
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {drawTable} from '../../terminal/report.ts';
@@ -38,10 +38,8 @@ export function drawHeld({schemas, accounts, openChanges}: Held): string {
     `accounts: ${accounts.length === 0 ? 'none' : accounts.join(', ')}`,
     ...(openChanges === 0
       ? []
-      : [`${tellChanges(openChanges)} not settled: what was not sent is never sent`]),
+      : [
+          `${countChanges(openChanges)} ${openChanges === 1 ? 'is' : 'are'} not settled: what was not sent is never sent`,
+        ]),
   ].join('\n');
-}
-
-function tellChanges(count: number): string {
-  return count === 1 ? '1 change is' : `${formatNumber(count)} changes are`;
 }

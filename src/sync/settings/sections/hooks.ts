@@ -1,5 +1,6 @@
 import {z} from 'zod';
 import {nearest} from '../../../base/spelling/nearest.ts';
+import {shortName, shortNameText} from '../../../base/spelling/short-name.ts';
 import {allTables} from '../../../streams/all-tables.ts';
 import {deleteHook, listWriters, spellWriter} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {
@@ -8,7 +9,7 @@ import {
   listHookSettings,
   writeHookSetting,
 } from '../../../warehouse/history/feed/hooks/hook-settings.ts';
-import {hookName, mostEntries, usualMost} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
+import {mostEntries, usualMost} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
 import {type Entry, listChanged} from '../entries.ts';
 import type {Problem, Section} from '../section.ts';
 import {isSame, type Leaf, type Path, type Tree, toTree} from '../tree.ts';
@@ -76,10 +77,7 @@ export const hooksSection: Section = {
     'Subscribers that are sent the feed over HTTP, by name. Neither address nor secret is in this file:',
     'a new one waits for its address, and fieldmirror hooks add NAME --url - asks for it. A subscriber of null goes.',
   ],
-  schema: z.record(
-    z.string().regex(hookName, 'expected a name of up to 50 letters, digits, dots, underscores and hyphens'),
-    hook.nullable(),
-  ),
+  schema: z.record(z.string().regex(shortName, shortNameText), hook.nullable()),
   isByAccount: false,
   advice: {url: secret, address: secret, secret},
   read: async (db) => toTree((await listHookSettings(db)).flatMap(toLeaves)),

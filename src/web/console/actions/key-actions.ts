@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {UsageError} from '../../../base/errors.ts';
-import {checkKeyName} from '../../../views/key-name.ts';
+import {checkShortName} from '../../../views/short-name.ts';
 import {addApiKey, revokeApiKey} from '../../../warehouse/accounts/access/api-keys.ts';
 import {roles} from '../../../warehouse/accounts/access/roles.ts';
 import {defineAction} from '../action.ts';
@@ -18,7 +18,7 @@ export const addKey = defineAction({
     masks: z.enum(['', 'yes']).default(''),
   }),
   act: async (db, {seen, given: {name, role, account, masks}}) => {
-    checkKeyName(name, 'name');
+    checkShortName(name, 'name');
     const accountId = account === '' || role === 'admin' ? null : findSeen(seen, account).accountId;
     const key = await addApiKey(db, {name, role, accountId, masks: masks === 'yes'});
     if (key === null) throw new UsageError(`there is a key ${name} already, in use or revoked`);

@@ -1,4 +1,4 @@
-// What a person chooses of a subscriber, but for its address: the columns of sync.feed_hooks that a file of settings names.
+// The choices of a person for a subscriber, but for its address: the columns of sync.feed_hooks that a file of settings names.
 
 import type {Queryable} from '../../../postgres/database.ts';
 

@@ -10,9 +10,6 @@ export const mostEntries = 1_000;
 /** The most entries of one request, where nothing else was asked for. */
 export const usualMost = 100;
 
-/** What a subscriber may be called. */
-export const hookName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/;
-
 export const feedHooks = sync.table(
   'feed_hooks',
   {

@@ -9,7 +9,7 @@ import {drawReceipts, drawRemoved} from './draw-receipt.ts';
 import {findAsked} from './find-asked.ts';
 import {linkToRecord} from './record-link.ts';
 
-/** What would go, before an admin types the number back. Counting does it and takes it back, so that none but admins may open it. */
+/** The rows that would go, before an admin types the number back. Counting does it and takes it back, so that none but admins may open it. */
 export const forgetPage = definePage<ForgettingStory>({
   path: '/records/customers/:number/forget',
   section: '/records',

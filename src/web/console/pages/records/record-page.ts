@@ -26,7 +26,7 @@ interface Story {
   readonly record: RecordStory;
   /** The field that is asked for; null: the whole record. */
   readonly field: FieldStory | null;
-  /** Of a customer that was forgotten, the newest first. */
+  /** Those of a customer that was forgotten, the newest first. */
   readonly receipts: readonly Receipt[];
 }
 
