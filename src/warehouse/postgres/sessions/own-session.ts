@@ -4,7 +4,7 @@
 import pg from 'pg';
 import {FatalError} from '../../../base/errors.ts';
 import {describeDatabase} from '../database-errors.ts';
-import {makeSettings, type SessionLimits} from './session-settings.ts';
+import {type SessionLimits, setForSession} from './session-settings.ts';
 
 /** A pooler that picks sessions in turn or at random may show two of its clients different ones for a while. */
 const looks = 8;
@@ -16,7 +16,7 @@ const probeTimeoutMs = 10_000;
  * @returns rejects with a FatalError where the sessions behind the address are shared; then no session has our settings
  */
 export function makeOwnSession(url: string, limits: SessionLimits): (client: pg.ClientBase) => Promise<void> {
-  const settings = makeSettings(limits, 'session');
+  const settings = setForSession(limits);
   let check: Promise<void> | null = null;
   return async (client) => {
     const {rowCount} = await client.query(`${settings} WHERE pg_backend_pid() = ${processIdOf(client)}`);

@@ -24,23 +24,32 @@ const goneClient = {
 } as const;
 
 /** An author who had the session before us may have left these in it. */
-const marksOfAuthors = {'fieldmirror.writer': '', 'fieldmirror.mode': ''} as const;
+const marksOfAuthors = {'fieldmirror.writer': "''", 'fieldmirror.mode': "''"} as const;
 
 /**
- * A query that makes our settings. They are never sent at the start of a connection: a pooler refuses some of them
- * there, and drops others without a word.
- * @param scope - a session that is handed to others afterwards must not keep them
+ * A query that makes our settings for the session. They are never sent at the start of a connection: a pooler refuses some of
+ * them there, and drops others without a word.
  */
-export function makeSettings(limits: SessionLimits, scope: 'session' | 'transaction'): string {
-  const wanted = {
-    ...settings,
+export function setForSession(limits: SessionLimits): string {
+  const wanted = {...settings, ...inServerWords(limits), ...goneClient};
+  return `SELECT ${Object.entries(wanted).map(([name, value]) => `set_config('${name}', '${value}', false)`)}`;
+}
+
+/**
+ * Statements that make our settings for the transaction, and take them with it. None of them reads, so that the transaction may
+ * still choose its isolation, and its snapshot.
+ */
+export function setForTransaction(limits: SessionLimits): string {
+  const wanted = {...settings, ...inServerWords(limits), ...marksOfAuthors};
+  return Object.entries(wanted)
+    .map(([name, value]) => `SET LOCAL ${name} TO ${value}`)
+    .join('; ');
+}
+
+function inServerWords(limits: SessionLimits) {
+  return {
     statement_timeout: limits.statementTimeoutMs,
     lock_timeout: limits.lockTimeoutMs,
     idle_in_transaction_session_timeout: limits.idleInTransactionTimeoutMs,
-    ...(scope === 'transaction' ? marksOfAuthors : goneClient),
   };
-  const calls = Object.entries(wanted).map(
-    ([name, value]) => `set_config('${name}', '${value}', ${scope === 'transaction'})`,
-  );
-  return `SELECT ${calls.join(', ')}`;
 }

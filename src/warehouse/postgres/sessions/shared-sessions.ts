@@ -3,7 +3,7 @@
 // behind one everything happens in a transaction that makes its settings itself, and takes them with it.
 
 import type pg from 'pg';
-import {makeSettings, type SessionLimits} from './session-settings.ts';
+import {type SessionLimits, setForTransaction} from './session-settings.ts';
 import {runTransaction} from './transaction.ts';
 
 const beginnings = new WeakMap<pg.Pool, string>();
@@ -13,7 +13,7 @@ const beginnings = new WeakMap<pg.Pool, string>();
  * the pool itself gets a transaction of its own, at the price of two more round trips.
  */
 export function shareSessions(pool: pg.Pool, limits: SessionLimits): void {
-  const beginning = `BEGIN; ${makeSettings(limits, 'transaction')}`;
+  const beginning = `BEGIN; ${setForTransaction(limits)}`;
   beginnings.set(pool, beginning);
   const query = async (text: string | pg.QueryConfig, values?: unknown[]) =>
     await runTransaction(pool, beginning, (client) => client.query(text, values));
