@@ -1,34 +1,79 @@
-// Postgres gathers statistics by itself within a minute or so; the first questions come earlier.
+// The refresh that follows a first load: two sessions fill the empty star, and Postgres gathers its statistics.
 
-import {expect, inject, test} from 'vitest';
+import type pg from 'pg';
+import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
-import {createDatabase} from '../support/postgres.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
-test('after the refresh that follows a first load Postgres knows how many jobs there are', async () => {
-  const database = await createDatabase(inject('warehouseTemplate'));
-  const pool = openPool(database.url, {max: 1, applicationName: 'test'});
-  try {
-    const account = {name: 'made up', apiUrl: 'https://example.com', timeZone: 'America/New_York'};
-    const {accountId} = await upsertAccount(pool, account);
-    await inSweepTransaction(pool, async (client) => {
+let database: TestDatabase;
+let pool: pg.Pool;
+
+beforeEach(async () => {
+  database = await createDatabase(inject('warehouseTemplate'));
+  pool = openPool(database.url, {max: 4, applicationName: 'test'});
+  const account = {name: 'made up', apiUrl: 'https://example.com', timeZone: 'America/New_York'};
+  const {accountId} = await upsertAccount(pool, account);
+  await inSweepTransaction(pool, async (client) => {
+    for (const [table, columns] of [
+      ['jobs', 'created_at, updated_at, status'],
+      ['time_entries', 'started_on, ended_on'],
+    ] as const)
       await client.query(
-        `INSERT INTO warehouse.jobs (account_id, id, job_number, created_at, updated_at, status, _hash, _sweep_id)
-         SELECT $1, id, id, '2026-07-15', '2026-07-15', 'scheduled', '\\x00', 1 FROM generate_series(1, 2000) AS id`,
+        `INSERT INTO warehouse.${table} (account_id, id, job_number, ${columns}, _hash, _sweep_id)
+         SELECT $1, id, id, ${table === 'jobs' ? "'2026-07-15', '2026-07-15', 'scheduled'" : "'2026-07-15T10:00Z', '2026-07-15T11:00Z'"}, '\\x00', 1
+           FROM generate_series(1, 2000) AS id`,
         [accountId],
       );
-    });
-    await refreshStar(pool);
-    const {rows} = await pool.query(
-      `SELECT oid::regclass::text AS place, reltuples FROM pg_class WHERE oid IN ('warehouse.jobs'::regclass, 'mart.fct_job'::regclass) ORDER BY 1`,
-    );
-    expect(rows).toEqual([
-      {place: 'mart.fct_job', reltuples: 2000},
-      {place: 'warehouse.jobs', reltuples: 2000},
-    ]);
+  });
+});
+
+afterEach(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+async function countFilled() {
+  const {rows} = await pool.query(
+    `SELECT (SELECT count(*)::int FROM mart.fct_job) AS jobs, (SELECT count(*)::int FROM mart.fct_time_entry) AS "timeEntries",
+            (SELECT count(*) > 0 FROM sync.stale_jobs) AS "isStale"`,
+  );
+  return rows[0];
+}
+
+const whole = {jobs: 2000, timeEntries: 2000, isStale: false};
+
+test('Postgres knows afterwards how many jobs there are', async () => {
+  await refreshStar(pool);
+  const {rows} = await pool.query(
+    `SELECT oid::regclass::text AS place, reltuples FROM pg_class WHERE oid IN ('warehouse.jobs'::regclass, 'mart.fct_job'::regclass) ORDER BY 1`,
+  );
+  expect(rows).toEqual([
+    {place: 'mart.fct_job', reltuples: 2000},
+    {place: 'warehouse.jobs', reltuples: 2000},
+  ]);
+});
+
+test.each([
+  ['of the jobs', 'fct_job', {jobs: 0, timeEntries: 2000, isStale: true}],
+  ['of the parts', 'fct_time_entry', {jobs: 0, timeEntries: 0, isStale: true}],
+])('where the session %s fails, the next refresh fills all', async (_session, table, left) => {
+  await pool.query(`ALTER TABLE mart.${table} ADD CONSTRAINT broken CHECK (job_key IS NULL)`);
+  await expect(refreshStar(pool)).rejects.toThrow('broken');
+  expect(await countFilled()).toEqual(left);
+  await pool.query(`ALTER TABLE mart.${table} DROP CONSTRAINT broken`);
+  expect(await refreshStar(pool)).toBe(2000);
+  expect(await countFilled()).toEqual(whole);
+});
+
+test.each([1, 2, 4])('two refreshes at once over a pool of %i fill it once', async (max) => {
+  const few = openPool(database.url, {max, applicationName: 'test'});
+  try {
+    const written = await Promise.all([refreshStar(few), refreshStar(few)]);
+    expect(written.toSorted()).toEqual([0, 2000]);
   } finally {
-    await pool.end();
-    await database.drop();
+    await few.end();
   }
+  expect(await countFilled()).toEqual(whole);
 });

@@ -26,16 +26,32 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.widen_stale IS 'The keys of the jobs that notes concern, with all other jobs of their customers.';
 
--- Writes what is stale into the kept tables of the star, in one transaction: readers see them before or after. The caller has
--- locked the notes and reads from one snapshot (src/warehouse/star/refresh-star.ts): a note is in it if and only if what was
--- written is.
-CREATE OR REPLACE FUNCTION sync.refresh_star() RETURNS bigint
+-- Fills tables of the star, whole.
+CREATE OR REPLACE FUNCTION sync.fill_star(members text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
+  member text;
+BEGIN
+  FOREACH member IN ARRAY members LOOP
+    EXECUTE format('DELETE FROM mart.%I', member);
+    EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I', member, 'all_' || member);
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION sync.fill_star IS 'Fills tables of the star, whole, by their names.';
+
+-- The present one takes names: a call without any would fit both.
+DROP FUNCTION IF EXISTS sync.refresh_star();
+
+-- Writes what is stale into the kept tables of the star, in one transaction: readers see them before or after. The caller has
+-- locked the notes and reads from one snapshot (src/warehouse/star/refresh-star.ts): a note is in it if and only if what was
+-- written is. Tables that another session fills from the same snapshot are left to it: only an empty star is filled by two.
+CREATE OR REPLACE FUNCTION sync.refresh_star(filled_aside text[] DEFAULT '{}') RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+DECLARE
+  members text[] := ARRAY['fct_job', 'fct_job_charge', 'fct_time_entry', 'fct_assignment'];
   noted sync.stale_jobs[];
   keys bigint[];
   member text;
-  written bigint := 0;
 BEGIN
   WITH taken AS (DELETE FROM sync.stale_jobs RETURNING stale_jobs) SELECT array_agg(stale_jobs) INTO noted FROM taken;
   IF noted IS NULL THEN
@@ -47,18 +63,13 @@ BEGIN
   END IF;
   -- Above a quarter of all, everything is cheaper.
   IF keys IS NULL OR cardinality(keys) * 4 > (SELECT count(*) FROM warehouse.jobs) THEN
-    FOREACH member IN ARRAY ARRAY['fct_job', 'fct_job_charge', 'fct_time_entry', 'fct_assignment'] LOOP
-      EXECUTE format('DELETE FROM mart.%I', member);
-      EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I', member, 'all_' || member);
-    END LOOP;
-    SELECT count(*) INTO written FROM mart.fct_job;
-  ELSE
-    FOREACH member IN ARRAY ARRAY['fct_job', 'fct_job_charge', 'fct_time_entry', 'fct_assignment'] LOOP
-      EXECUTE format('DELETE FROM mart.%I WHERE job_key = ANY ($1)', member) USING keys;
-      EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I($1)', member, 'some_' || member) USING keys;
-    END LOOP;
-    written := cardinality(keys);
+    PERFORM sync.fill_star(ARRAY(SELECT name FROM unnest(members) AS name WHERE name <> ALL (filled_aside)));
+    RETURN (SELECT count(*) FROM mart.fct_job);
   END IF;
-  RETURN written;
+  FOREACH member IN ARRAY members LOOP
+    EXECUTE format('DELETE FROM mart.%I WHERE job_key = ANY ($1)', member) USING keys;
+    EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I($1)', member, 'some_' || member) USING keys;
+  END LOOP;
+  RETURN cardinality(keys);
 END $$;
-COMMENT ON FUNCTION sync.refresh_star IS 'Writes the jobs that changed since the last refresh into the kept tables of the star; returns how many.';
+COMMENT ON FUNCTION sync.refresh_star IS 'Writes the jobs that changed since the last refresh into the kept tables of the star, but for those that another session fills; returns how many.';
