@@ -10,6 +10,7 @@ import {findFailingRules} from '../../views/concerns/receiver-concerns.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
+import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
 import {
@@ -202,7 +203,15 @@ async function checkWorkers({keys}: Config, pool: pg.Pool): Promise<Finding[]> {
 async function checkAlerts(pool: pg.Pool): Promise<Finding[]> {
   const rules = await listRuleHealth(pool);
   const failing = findFailingRules(rules, await readClock(pool));
-  if (failing.length > 0) return failing.map(({text, next}) => warning('alerts', `${text}; ${next}`));
+  // Somebody who has just applied a file wants to see it before it is a concern.
+  const waiting = rules
+    .filter(({hasAddress, failingSince}) => !hasAddress && failingSince === null)
+    .map(({rule, receiver}) => ({
+      text: `alert rule ${rule} waits for its address`,
+      next: tellAddressStep(rule, receiver),
+    }));
+  const flawed = [...failing, ...waiting];
+  if (flawed.length > 0) return flawed.map(({text, next}) => warning('alerts', `${text}; ${next}`));
   if (rules.length === 0)
     return [
       good('alerts', 'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS'),
