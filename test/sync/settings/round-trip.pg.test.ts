@@ -47,7 +47,9 @@ const rule = fc.constantFrom('service', 'warehouse', 'newest', 'ask');
 const every = fc
   .tuple(fc.integer({min: 1, max: 90}), fc.constantFrom('ms', 's', 'm', 'h'))
   .map((each) => each.join(''));
-const time = fc.integer({min: 0, max: 86_399}).map((at) => new Date(at * 1000).toISOString().slice(11, 19));
+const time = fc
+  .integer({min: 0, max: 86_399})
+  .map((at) => `${new Date(at * 1000).toISOString().slice(11, 19)}${at % 2 === 0 ? '' : 'Z'}`);
 const schedule = fc.oneof(
   fc.record({
     stream: fc.constantFrom('jobs', 'tasks', 'customers'),
