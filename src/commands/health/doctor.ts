@@ -53,13 +53,16 @@ const bad = (what: string, found: string): Finding => ({what, state: 'bad', foun
  * Checks every dependency, each by itself: one that is down does not hide the flaws of the next.
  * @returns the exit code: 3 when something is bad, 1 when something is risky
  */
-export async function doctor(config: Config, options: {readonly json: boolean}): Promise<number> {
+export async function doctor(
+  config: Config,
+  options: {readonly json: boolean; readonly all: boolean},
+): Promise<number> {
   const settings: SettingInForce[] = [];
   const findings = await examine(config, (inForce) => settings.push(...inForce));
   const lines = findings.map(({what, state, found}) => wrap(`${state.padEnd(8)} ${what}: ${found}`, 9));
   print(options.json, {
     json: {findings, settings: [...config.settings, ...settings]},
-    text: [drawSettings(config.settings, settings), '', ...lines].join('\n'),
+    text: [drawSettings({settings: config.settings, inForce: settings}, options), '', ...lines].join('\n'),
   });
   if (findings.some(({state}) => state === 'bad')) return 3;
   return findings.some(({state}) => state === 'warning') ? 1 : 0;
