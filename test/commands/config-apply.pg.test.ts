@@ -25,6 +25,7 @@ insight:
       await query(`SELECT to_char(next_due_at, 'HH24:MI:SS') AS at, next_due_at > now() AND next_due_at < now() + interval '1 day' AS soon
                           FROM sync.schedules WHERE every_ms > 60000`),
     ).toEqual([{at: '04:30:00', soon: true}]);
+    expect((await config('plan --check', 'schedules: {south: {jobs fast: {at: 04:30:00Z}}}')).code).toBe(0);
     expect(
       await query('SELECT currency FROM mart.settings JOIN sync.accounts ON account_id = account_key'),
     ).toEqual([{currency: 'EUR'}]);

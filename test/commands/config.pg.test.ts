@@ -96,7 +96,7 @@ test('config schema names every section and every table, for editors', async () 
 
 test('doctor tells where each value in force came from', async () => {
   await apply(
-    `${accounts}schedules: {south: {one: {stream: jobs, every: 1h}}}\nwrite_rules: {customers: {fax: service}}`,
+    `${accounts.replace('America/Chicago}', 'America/Chicago, paused: false}')}schedules: {south: {one: {stream: jobs, every: 1h}}}\nwrite_rules: {customers: {fax: service}}`,
   );
   await client.query(`UPDATE sync.write_rules SET rule = 'newest' WHERE table_name = 'customers' AND field = 'name';
     UPDATE sync.schedules SET every_ms = 60000`);
@@ -121,7 +121,16 @@ test('doctor tells where each value in force came from', async () => {
   expect(sourceOf('DATABASE_URL')).toMatchObject({source: 'environment'});
   const {stdout} = await runCommand(['doctor'], given);
   expect(stdout).toMatch(new RegExp(`write_rules / customers / fax +│ service +│ ${file}`));
-  expect(stdout).toMatch(/\d+ settings of the warehouse are at their defaults/);
+  expect(stdout).not.toMatch(/phone_number|│ REDIS_URL/);
+  expect(stdout).toMatch(
+    /\d+ settings are at their defaults, \d+ of them as .* says: doctor --all shows them/,
+  );
+  const all = (await runCommand(['doctor', '--all'], given)).stdout;
+  expect(all).toMatch(/write_rules \/ customers \/ phone_number +│ ask +│ default/);
+  expect(all).toMatch(/REDIS_URL +│ \(the queue is in Postgres\) +│ default/);
+  expect(all).toMatch(new RegExp(`accounts / north / paused +│ false +│ ${file}`));
+  expect(all).not.toContain('doctor --all');
+  expect(all.split('\n').filter((line) => line.includes(' │ '))).toHaveLength(settings.length + 1);
 });
 
 describe.each(['reader', 'author', 'worker'])('a login of fieldmirror_%s', (role) => {

@@ -35,7 +35,7 @@ CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE OF state, stage, nex
   FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE OF state ON sync.accounts FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE ON sync.alerts FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
-CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.alert_rules FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
+CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE OR DELETE ON sync.alert_rules FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
 -- A claim alone tells a person nothing: workers make one every ten seconds, mostly of no delivery.
 CREATE OR REPLACE TRIGGER tell_pages AFTER UPDATE OF sent_at, last_error ON sync.alert_deliveries FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.feed_hooks FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();

@@ -10,6 +10,7 @@ import {findFailingRules} from '../../views/concerns/receiver-concerns.ts';
 import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
+import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
 import {
@@ -52,13 +53,16 @@ const bad = (what: string, found: string): Finding => ({what, state: 'bad', foun
  * Checks every dependency, each by itself: one that is down does not hide the flaws of the next.
  * @returns the exit code: 3 when something is bad, 1 when something is risky
  */
-export async function doctor(config: Config, options: {readonly json: boolean}): Promise<number> {
+export async function doctor(
+  config: Config,
+  options: {readonly json: boolean; readonly all: boolean},
+): Promise<number> {
   const settings: SettingInForce[] = [];
   const findings = await examine(config, (inForce) => settings.push(...inForce));
   const lines = findings.map(({what, state, found}) => wrap(`${state.padEnd(8)} ${what}: ${found}`, 9));
   print(options.json, {
     json: {findings, settings: [...config.settings, ...settings]},
-    text: [drawSettings(config.settings, settings), '', ...lines].join('\n'),
+    text: [drawSettings({settings: config.settings, inForce: settings}, options), '', ...lines].join('\n'),
   });
   if (findings.some(({state}) => state === 'bad')) return 3;
   return findings.some(({state}) => state === 'warning') ? 1 : 0;
@@ -202,7 +206,15 @@ async function checkWorkers({keys}: Config, pool: pg.Pool): Promise<Finding[]> {
 async function checkAlerts(pool: pg.Pool): Promise<Finding[]> {
   const rules = await listRuleHealth(pool);
   const failing = findFailingRules(rules, await readClock(pool));
-  if (failing.length > 0) return failing.map(({text, next}) => warning('alerts', `${text}; ${next}`));
+  // Somebody who has just applied a file wants to see it before it is a concern.
+  const waiting = rules
+    .filter(({hasAddress, failingSince}) => !hasAddress && failingSince === null)
+    .map(({rule, receiver}) => ({
+      text: `alert rule ${rule} waits for its address`,
+      next: tellAddressStep(rule, receiver),
+    }));
+  const flawed = [...failing, ...waiting];
+  if (flawed.length > 0) return flawed.map(({text, next}) => warning('alerts', `${text}; ${next}`));
   if (rules.length === 0)
     return [
       good('alerts', 'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS'),

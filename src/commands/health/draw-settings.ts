@@ -4,22 +4,46 @@ import {envFileOf} from '../config/env-file.ts';
 import {drawTable} from '../terminal/report.ts';
 import {showValue} from './list-settings.ts';
 
-/** More rows than these are for a program to read. */
+/** More rows than these are asked for. */
 const mostRows = 60;
 
-/** The settings of the environment, and those of the warehouse that are not at their defaults. */
-export function drawSettings(settings: readonly Setting[], inForce: readonly SettingInForce[]): string {
-  const set = inForce.filter(({source}) => source !== 'default');
+interface Shown {
+  readonly settings: readonly Setting[];
+  readonly inForce: readonly SettingInForce[];
+}
+
+/**
+ * The settings of the environment and of the warehouse, each with where it came from.
+ * @param all - those at their defaults, too, however many there are
+ */
+export function drawSettings({settings, inForce}: Shown, {all}: {readonly all: boolean}): string {
   const envFile = envFileOf(process.env);
-  const rows = [
-    ...settings.map(({name, value, source}) => [name, value, source === 'file' ? envFile : source]),
-    ...set.slice(0, mostRows).map(({name, value, source, file}) => [name, showValue(value), file ?? source]),
+  const told = [
+    ...settings.map((each) => ({
+      ...each,
+      ...{isDefault: each.source === 'default', file: each.source === 'file' ? envFile : null},
+    })),
+    ...inForce.map((each) => ({...each, value: showValue(each.value)})),
   ];
-  const table = drawTable(['setting', 'value', 'from'], rows);
-  const atDefault = inForce.length - set.length;
+  // After init a file gives most values as they are by default: those are no news.
+  const set = all ? told : told.filter(({isDefault}) => !isDefault);
+  const shown = all ? set : set.slice(0, mostRows);
+  const rows = shown.map(({name, value, source, file}) => [name, value, file ?? source]);
+  const table = set.length === 0 ? 'no setting was set' : drawTable(['setting', 'value', 'from'], rows);
+  const given = told.filter(({source, isDefault}) => isDefault && source !== 'default');
   const notes = [
-    ...(set.length > mostRows ? [`${set.length - mostRows} more are set in the warehouse`] : []),
-    ...(atDefault > 0 ? [`${atDefault} settings of the warehouse are at their defaults`] : []),
+    ...(set.length > shown.length ? [`${set.length - shown.length} more are set`] : []),
+    ...(told.length > set.length ? [tellDefaults(told.length - set.length, given)] : []),
   ];
-  return notes.length === 0 ? table : `${table}\n${notes.join('; ')}: doctor --json lists all`;
+  return notes.length === 0 ? table : `${table}\n${notes.join('; ')}: doctor --all shows them`;
+}
+
+/** @param given - those of them that something has given, though it is the default */
+function tellDefaults(
+  count: number,
+  given: readonly {readonly source: string; readonly file: string | null}[],
+): string {
+  const by = [...new Set(given.map(({source, file}) => file ?? source))];
+  const told = by.length === 0 ? '' : `, ${given.length} of them as ${by.join(', ')} says`;
+  return `${count} settings are at their defaults${told}`;
 }

@@ -85,7 +85,7 @@ function addSchedules(program: Command, {json}: Surroundings): void {
     )
     .option('--yes', 'with --fresh: the cost was seen; set it')
     .option('--every <span>', 'how often: 30s, 5m, 1h, 1d', readSpan)
-    .option('--at <time>', 'with whole days: time of day in UTC, HH:MM:SS')
+    .option('--at <time>', 'with whole days: time of day in UTC, HH:MM:SSZ')
     .option('--stream <name>', 'customers, jobs, employees, tasks')
     .option('--window <name>', 'the part of its list that is read, as in sync --window; without it all')
     .action((name, {fresh, yes = false, every, ...given}) =>

@@ -97,8 +97,11 @@ function addDoctor(program: Command, {json}: Surroundings): void {
   program
     .command('doctor')
     .description('check every dependency, and say how to mend what is wrong')
-    .action(() =>
-      finish(async () => (await import('../../commands/health/doctor.ts')).doctor(await config(), json())),
+    .option('--all', 'show the settings at their defaults, too')
+    .action(({all = false}) =>
+      finish(async () =>
+        (await import('../../commands/health/doctor.ts')).doctor(await config(), {...json(), all}),
+      ),
     );
 }
 

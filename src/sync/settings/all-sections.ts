@@ -1,5 +1,6 @@
 import type {Section} from './section.ts';
 import {accountsSection} from './sections/accounts.ts';
+import {alertsSection} from './sections/alerts.ts';
 import {capacitySection} from './sections/capacity.ts';
 import {closedDaysSection} from './sections/closed-days.ts';
 import {freshnessSection} from './sections/freshness.ts';
@@ -24,4 +25,5 @@ export const allSections: readonly Section[] = [
   labelsSection,
   retentionSection,
   hooksSection,
+  alertsSection,
 ];

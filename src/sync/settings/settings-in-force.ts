@@ -16,6 +16,8 @@ export interface SettingInForce {
    * since a file was applied or without one.
    */
   readonly source: 'environment' | 'file' | 'default' | 'warehouse';
+  /** Whether it is that of the default, whatever gave it. */
+  readonly isDefault: boolean;
   /** Name of the file that gave it. */
   readonly file: string | null;
 }
@@ -51,12 +53,12 @@ function tellOrigin(path: Path, value: Value, {section, given, fixed, defaults}:
   const name = [section.name, ...path].join(' / ');
   const fromFile = given.get(keyOf(section.name, path));
   const fromEnvironment = find(fixed, path);
-  if (fromEnvironment !== undefined && !isTree<Tree>(fromEnvironment) && isSame(fromEnvironment, value))
-    return {name, value, source: 'environment', file: null};
-  if (fromFile !== undefined && isSame(fromFile.value, value))
-    return {name, value, source: 'file', file: fromFile.file};
   const isDefault = isSame(find(defaults, path), value);
-  return {name, value, source: isDefault ? 'default' : 'warehouse', file: null};
+  if (fromEnvironment !== undefined && !isTree<Tree>(fromEnvironment) && isSame(fromEnvironment, value))
+    return {name, value, isDefault, source: 'environment', file: null};
+  if (fromFile !== undefined && isSame(fromFile.value, value))
+    return {name, value, isDefault, source: 'file', file: fromFile.file};
+  return {name, value, isDefault, source: isDefault ? 'default' : 'warehouse', file: null};
 }
 
 function keyOf(section: string, path: Path): string {

@@ -1,5 +1,6 @@
 // Receivers that do not take what they are sent: of alerts, and of the feed.
 
+import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import type {RuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import type {FeedHook} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {formatDuration, formatNumber} from '../format.ts';
@@ -10,14 +11,24 @@ import type {Concern} from './concerns.ts';
  * @param now - ISO 8601, by the database's clock
  */
 export function findFailingRules(rules: readonly RuleHealth[], now: string): Concern[] {
-  return rules.flatMap(({rule, failingSince, lastError, givenUp}) => {
+  return rules.flatMap((each) => {
+    const {rule, receiver, failingSince, lastError, givenUp, hasAddress} = each;
     if (failingSince === null) return [];
+    const place = {account: null, stream: null, kind: 'alerts-failing' as const, subject: rule};
+    if (!hasAddress)
+      return [
+        {
+          ...{...place, since: failingSince},
+          text: `alert rule ${rule} tells nothing: it waits for its address, which no file of settings has`,
+          next: tellAddressStep(rule, receiver),
+        },
+      ];
     const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
     const why = lastError ?? 'no worker has what it takes to send them, a key or FIELDMIRROR_SMTP_URL';
     const lost = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
     return [
       {
-        ...{account: null, stream: null, kind: 'alerts-failing' as const, subject: rule, since: failingSince},
+        ...{...place, since: failingSince},
         text: `messages of the alert rule ${rule} do not arrive${lost}, for ${age}: ${why}`,
         next: `fieldmirror alerts test ${rule}`,
       },

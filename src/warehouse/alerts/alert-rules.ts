@@ -27,6 +27,8 @@ export interface AlertRule
   readonly everyMs: number | null;
   /** Name of the account; null where the rule is for everything. */
   readonly account: string | null;
+  /** Whether its address is known; one that a file of settings made waits for it. */
+  readonly hasAddress: boolean;
 }
 
 export type Receiver = AlertRule['receiver'];
@@ -51,7 +53,7 @@ export const ruleColumns = [
     columns.filter((column) => column !== numbers[0] && column !== numbers[1]),
     'rule',
   ),
-  `rule.quiet_ms::double precision AS "quietMs", rule.every_ms::double precision AS "everyMs", account.name AS account`,
+  `rule.quiet_ms::double precision AS "quietMs", rule.every_ms::double precision AS "everyMs", account.name AS account, rule.key_id IS DISTINCT FROM '' AS "hasAddress"`,
 ].join(', ');
 
 /**

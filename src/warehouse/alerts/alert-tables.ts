@@ -63,8 +63,8 @@ export const alertRulesTable = commentTable(alertRules, 'Who is told what is wro
   receiver: 'webhook, slack, email, or ping: a call that comes for as long as nothing is wrong.',
   target: 'Where it goes, as far as a person may see it: a host, or an address of e-mail.',
   sealed_access:
-    'The whole address and what signs or opens it, sealed with a key that is not in this database; null where the environment gives it.',
-  key_id: 'Which key sealed it.',
+    'The whole address and what signs or opens it, sealed with a key that is not in this database; null where the environment gives it, empty while a rule of a file of settings waits for it.',
+  key_id: 'Which key sealed it; empty while the rule waits for its address.',
   account_id: 'The only account that is told of; null for everything.',
   causes: 'What is told; null for everything.',
   quiet_ms: 'For so long after a thing was told it is not told again, should it be mended and break anew.',

@@ -1,16 +1,23 @@
 import type {Queryable} from '../postgres/database.ts';
 import {isWithheld} from './alert-deliveries.ts';
+import type {Receiver} from './alert-rules.ts';
 
 /** How the messages of one rule fare. Instants are ISO 8601 in UTC. */
 export interface RuleHealth {
   readonly rule: string;
+  readonly receiver: Receiver;
+  /** Whether its address is known; one that a file of settings made waits for it. */
+  readonly hasAddress: boolean;
   /** When a receiver last took one. */
   readonly lastSentAt: string | null;
   /** Messages that are still to be sent. */
   readonly waiting: number;
   /** Messages that were given up within the last week, and not followed by one that was taken. */
   readonly givenUp: number;
-  /** Since when messages do not arrive; null while nothing is wrong with the rule. */
+  /**
+   * Since when messages do not arrive; null while nothing is wrong with the rule. A rule that waits for its address fails ten minutes
+   * after it was made, though nothing is to be sent: otherwise its first message would be late.
+   */
   readonly failingSince: string | null;
   /** Why the last try failed; null also where no worker has tried. */
   readonly lastError: string | null;
@@ -34,11 +41,12 @@ const isFailing = `(
 /** How each rule fares, by name. What was sent is not counted: of it the last alone matters. */
 export async function listRuleHealth(db: Queryable): Promise<RuleHealth[]> {
   const {rows} = await db.query<RuleHealth>(
-    `SELECT rule.name AS rule,
+    `SELECT rule.name AS rule, rule.receiver, rule.key_id IS DISTINCT FROM '' AS "hasAddress",
             (SELECT max(sent_at) FROM sync.alert_deliveries AS sent WHERE sent.rule_id = rule.rule_id) AS "lastSentAt",
             count(*) FILTER (WHERE due.state IN ('due', 'sending') AND due.kind <> 'ping')::integer AS waiting,
             count(*) FILTER (WHERE ${isGivenUp})::integer AS "givenUp",
-            min(CASE WHEN due.kind = 'ping' THEN coalesce(due.sent_at, due.created_at) ELSE due.created_at END) FILTER (WHERE ${isFailing}) AS "failingSince",
+            CASE rule.key_id WHEN '' THEN CASE WHEN rule.created_at < now() - ${untakenAfter} THEN rule.created_at END
+                 ELSE min(CASE WHEN due.kind = 'ping' THEN coalesce(due.sent_at, due.created_at) ELSE due.created_at END) FILTER (WHERE ${isFailing}) END AS "failingSince",
             (array_agg(due.last_error ORDER BY due.due_at DESC) FILTER (WHERE due.last_error IS NOT NULL AND ${isFailing}))[1] AS "lastError"
        FROM sync.alert_rules AS rule
        LEFT JOIN sync.alert_deliveries AS due ON due.rule_id = rule.rule_id AND due.state IN ('due', 'sending', 'failed')

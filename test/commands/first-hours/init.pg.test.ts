@@ -61,7 +61,11 @@ test('without a terminal: options, the token on standard input, a zone that is f
   const swept = await run(['start', '--once'], '');
   expect(swept, swept.stderr).toMatchObject({code: 0});
   expect(swept.stdout).toMatch(/\nWhat next:\n {2}fieldmirror status +# .*\n {2}fieldmirror start +# /);
-  expect((await run(['doctor'], '')).stdout).toMatch(/FIELDMIRROR_API_TOKEN +│ \[secret\] +│ \.env/);
+  const examined = (await run(['doctor'], '')).stdout;
+  expect(examined).toMatch(/FIELDMIRROR_API_TOKEN +│ \[secret\] +│ \.env/);
+  expect(examined).toMatch(/jobs nightly \/ at +│ \d\d:\d\d:\d\dZ +│ fieldmirror\.yaml/);
+  expect(examined).toMatch(/settings are at their defaults, \d+ of them as fieldmirror\.yaml says/);
+  expect(examined.split('\n').filter((line) => line.includes(' │ ')).length).toBeLessThan(16);
 });
 
 /** The line of `.env` with the sealing key. */

@@ -47,7 +47,9 @@ const rule = fc.constantFrom('service', 'warehouse', 'newest', 'ask');
 const every = fc
   .tuple(fc.integer({min: 1, max: 90}), fc.constantFrom('ms', 's', 'm', 'h'))
   .map((each) => each.join(''));
-const time = fc.integer({min: 0, max: 86_399}).map((at) => new Date(at * 1000).toISOString().slice(11, 19));
+const time = fc
+  .integer({min: 0, max: 86_399})
+  .map((at) => `${new Date(at * 1000).toISOString().slice(11, 19)}${at % 2 === 0 ? '' : 'Z'}`);
 const schedule = fc.oneof(
   fc.record({
     stream: fc.constantFrom('jobs', 'tasks', 'customers'),
@@ -83,6 +85,32 @@ const hook = (accounts: readonly string[]) =>
     },
     {requiredKeys: ['host']},
   );
+
+const causes = fc.uniqueArray(fc.constantFrom('failed', 'drift', 'no-room'), {minLength: 1});
+const rulesOf = (accounts: readonly string[]) => {
+  const scope = {account: fc.constantFrom(...accounts), causes};
+  const host = fc.constantFrom('hooks.example.com', '127.0.0.1:8080');
+  return fc.oneof(
+    fc.record(
+      {receiver: fc.constantFrom('webhook', 'slack'), host, quiet: every.filter(isOfSeconds), ...scope},
+      {requiredKeys: ['receiver', 'host']},
+    ),
+    fc.record(
+      {receiver: fc.constant('ping'), host, every: every.filter(isOfSeconds), ...scope},
+      {requiredKeys: ['receiver', 'host']},
+    ),
+    fc.record(
+      {
+        receiver: fc.constant('email'),
+        to: fc.constant('ops@example.com'),
+        own_server: fc.boolean(),
+        ...scope,
+      },
+      {requiredKeys: ['receiver', 'to']},
+    ),
+  );
+};
+const isOfSeconds = (text: string) => !text.endsWith('ms');
 
 const settings = names.chain((accounts) => {
   const by = <T>(arbitrary: fc.Arbitrary<T>) =>
@@ -140,6 +168,7 @@ const settings = names.chain((accounts) => {
       {requiredKeys: []},
     ),
     hooks: fc.dictionary(fc.constantFrom('erp', 'bi.2', '7'), hook(accounts), {maxKeys: 2}),
+    alerts: fc.dictionary(fc.constantFrom('ops', 'desk.2', '7'), rulesOf(accounts), {maxKeys: 3}),
   });
 });
 
@@ -186,6 +215,9 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
     'SELECT keep_days FROM sync.feed_state',
     `SELECT hook.name, target, account.name AS account, tables, leaves_out, masks, most, hook.key_id, sealed_access
        FROM sync.feed_hooks AS hook LEFT JOIN sync.accounts AS account USING (account_id) ORDER BY hook.name`,
+    `SELECT rule.name, receiver, target, account.name AS account, causes, quiet_ms, every_ms, rule.key_id, sealed_access, kind
+       FROM sync.alert_rules AS rule LEFT JOIN sync.accounts AS account USING (account_id)
+       LEFT JOIN sync.alert_deliveries USING (rule_id) ORDER BY rule.name`,
     'SELECT a.name, table_name, field, types, promoted_as FROM sync.fields JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2, 3',
     ...['settings', 'closed_days', 'labels'].map(
       (table) =>

@@ -49,6 +49,22 @@ test('each setting in force is told with where it came from; never a secret', as
   expect(text + JSON.stringify(settings)).not.toContain('hush');
 });
 
+// A story is shown to others for a second; one with another address is read anew.
+const fresh = '/health?of=mail';
+
+test('an address of e-mail that an alert goes to is hidden from somebody who is not to see personal data', async () => {
+  await place.pool.query(
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 1000)`,
+  );
+  const masked = await place.person({role: 'viewer', masks: true, isOfAll: true});
+  for (const told of [(await masked.get(fresh)).text, JSON.stringify(await masked.json(fresh))]) {
+    expect(told).toContain('alerts / desk / to');
+    expect(told).not.toContain('ops@example.com');
+  }
+  const admin = await place.person({role: 'admin', isOfAll: true});
+  expect((await admin.get(fresh)).text).toContain('ops@example.com');
+});
+
 test('somebody who is bound to an account is not told the settings of all', async () => {
   const person = await place.person();
   expect((await person.json('/health')).settings).toBeNull();

@@ -6,6 +6,7 @@ import {UsageError} from '../../../base/errors.ts';
 import {nearest} from '../../../base/spelling/nearest.ts';
 import {send} from '../../../sync/alerts/send.ts';
 import {readAlertOverview} from '../../../views/concerns/alert-overview.ts';
+import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';
 import {
   type AlertRule,
   deleteRule,
@@ -13,11 +14,13 @@ import {
   listRules,
   readSealedAccess,
 } from '../../../warehouse/alerts/alert-rules.ts';
+import {giveRuleAccess} from '../../../warehouse/alerts/rule-settings.ts';
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {readSecret} from '../../accounts/read-secret.ts';
 import {print} from '../../terminal/report.ts';
 import {withWarehouse} from '../../warehouse.ts';
+import {completeRule} from './complete-rule.ts';
 import {drawAlerts} from './draw-alerts.ts';
 import {planRule, type RuleOptions} from './rule-plan.ts';
 
@@ -26,7 +29,7 @@ interface Output {
 }
 
 /**
- * Makes a rule. A worker tells it within a minute what is wrong already.
+ * Makes a rule, or gives the one that a file of settings has made its address. A worker tells it within a minute what is wrong already.
  * @throws {UsageError} a receiver, cause or account that cannot be, no key to seal with, a name that is taken
  */
 export async function add(
@@ -37,7 +40,12 @@ export async function add(
   const {plan, secret} = planRule(config, name, await withAddress(name, options));
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = account === undefined ? null : await chooseAccount({pool}, account);
-    if (!(await insertRule(pool, {...plan, accountId: chosen?.accountId ?? null})))
+    const held = (await listRules(pool)).find((each) => each.name === name);
+    const isMade =
+      held?.hasAddress === false
+        ? await giveRuleAccess(pool, completeRule(held, plan, {...options, account}))
+        : await insertRule(pool, {...plan, accountId: chosen?.accountId ?? null});
+    if (!isMade)
       throw new UsageError(`alerts add: there is a rule ${name} already; fieldmirror alerts remove ${name}`);
     const {receiver, target} = plan;
     const lines = [
@@ -50,7 +58,7 @@ export async function add(
         : []),
     ];
     print(json, {
-      json: {name, receiver, target, account: chosen?.name ?? null, secret},
+      json: {name, receiver, target, account: chosen?.name ?? held?.account ?? null, secret},
       text: lines.join('\n'),
     });
     return 0;
@@ -108,6 +116,10 @@ export async function testRule(
   {name, signal}: {readonly name: string; readonly signal?: AbortSignal},
 ): Promise<TestedRule> {
   const rule = await findRule(db, name, 'test');
+  if (!rule.hasAddress)
+    throw new UsageError(
+      `alerts test: expected a rule with an address, got ${name}, which waits for it: ${tellAddressStep(name, rule.receiver)}`,
+    );
   const sealed = await readSealedAccess(db, rule.ruleId);
   const begun = performance.now();
   const answer = await send(

@@ -1,5 +1,6 @@
 import type {AlertOverview, RuleStatus} from '../../../views/concerns/alert-overview.ts';
 import {formatAgo, formatDuration} from '../../../views/format.ts';
+import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';
 import type {Alert} from '../../../warehouse/alerts/alerts.ts';
 import {seeDocs} from '../../../warehouse/alerts/causes.ts';
 import {drawTable} from '../../terminal/report.ts';
@@ -10,12 +11,15 @@ export function drawAlerts({rules, open}: AlertOverview): string {
   if (rules.length === 0)
     return 'nobody is told what is wrong: fieldmirror alerts add NAME --email ADDRESS, or --webhook, --slack, --ping';
   const head = ['rule', 'tells', 'by', 'of', 'last sent', 'waiting', 'quiet'];
-  const failing = rules.flatMap(({name, failingSince, lastError}) =>
-    failingSince === null
+  const failing = rules.flatMap(({name, hasAddress, failingSince, lastError}) =>
+    failingSince === null || !hasAddress
       ? []
       : [wrap(`${name} does not arrive, ${formatAgo(failingSince)}: ${lastError ?? 'no worker sends it'}`)],
   );
-  return [drawTable(head, rules.map(describeRule)), ...failing, '', drawOpen(open)].join('\n');
+  const waiting = rules.flatMap(({name, receiver, hasAddress}) =>
+    hasAddress ? [] : [wrap(`${name} waits for its address: ${tellAddressStep(name, receiver)}`)],
+  );
+  return [drawTable(head, rules.map(describeRule)), ...failing, ...waiting, '', drawOpen(open)].join('\n');
 }
 
 function describeRule({name, target, receiver, account, causes, ...rule}: RuleStatus): (string | number)[] {

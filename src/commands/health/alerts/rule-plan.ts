@@ -2,6 +2,7 @@
 
 import type {Config} from '../../../base/config.ts';
 import {UsageError} from '../../../base/errors.ts';
+import {isMailbox} from '../../../base/spelling/mailbox.ts';
 import {nearest} from '../../../base/spelling/nearest.ts';
 import {type Access, sealAccess} from '../../../sync/alerts/access.ts';
 import {parseSmtp, parseTarget} from '../../../sync/alerts/target.ts';
@@ -9,6 +10,7 @@ import {makeWebhookSecret} from '../../../sync/alerts/webhook.ts';
 import {checkShortName} from '../../../views/short-name.ts';
 import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
 import {type Cause, causes} from '../../../warehouse/alerts/causes.ts';
+import {usualEveryMs, usualQuietMs} from '../../../warehouse/alerts/rule-settings.ts';
 
 export interface RuleOptions {
   readonly webhook?: string;
@@ -29,8 +31,6 @@ export interface PlannedRule {
 }
 
 const receivers = ['webhook', 'slack', 'email', 'ping'] as const satisfies readonly Receiver[];
-const defaultEveryMs = 300_000;
-const defaultQuietMs = 14_400_000;
 
 /**
  * Makes a rule of what was typed.
@@ -57,8 +57,8 @@ export function planRule(
     sealed:
       access === null || key === undefined ? null : sealAccess(access, key, {kind: 'alert_rules', name}),
     causes: readCauses(options.cause ?? []),
-    quietMs: options.quietMs ?? defaultQuietMs,
-    everyMs: receiver === 'ping' ? (options.everyMs ?? defaultEveryMs) : null,
+    quietMs: options.quietMs ?? usualQuietMs,
+    everyMs: receiver === 'ping' ? (options.everyMs ?? usualEveryMs) : null,
   };
   return {plan, secret: access?.secret ?? null};
 }
@@ -83,8 +83,7 @@ function readAccess(
   {smtp, allowsHttp}: {readonly smtp: string | undefined; readonly allowsHttp: boolean},
 ): Access | null {
   if (receiver === 'email') {
-    // One mailbox: a comma would be several, an end of line a header.
-    if (!/^[^\s@,;<>"()\p{Cc}]+@[^\s@,;<>"()\p{Cc}]+$/u.test(address))
+    if (!isMailbox(address))
       throw new UsageError(
         `alerts add: --email: expected an address such as ops@example.com, got ${JSON.stringify(address)}`,
       );

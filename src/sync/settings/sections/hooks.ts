@@ -1,4 +1,5 @@
 import {z} from 'zod';
+import {isHost} from '../../../base/spelling/host.ts';
 import {nearest} from '../../../base/spelling/nearest.ts';
 import {shortName, shortNameText} from '../../../base/spelling/short-name.ts';
 import {allTables} from '../../../streams/all-tables.ts';
@@ -106,14 +107,6 @@ export const hooksSection: Section = {
     }
   },
 };
-
-/** An address has its port beside its host, but for that of its scheme. */
-function isHost(text: string): boolean {
-  return ['https', 'http'].some((scheme) => {
-    const address = `${scheme}://${text}`;
-    return URL.canParse(address) && new URL(address).host === text;
-  });
-}
 
 function toLeaves({name, target, account, tables, leavesOut, masks, most}: HookSetting): Leaf[] {
   return [

@@ -26,7 +26,7 @@ interface Schedule extends Tree {
 }
 
 const streamNames = allStreams.map(({name}) => name);
-const time = 'expected a time of day in UTC as HH:MM:SS, such as 03:00:00';
+const time = 'expected a time of day in UTC as HH:MM:SSZ, such as 03:00:00Z';
 
 const schedule = z.strictObject({
   stream: z
@@ -41,15 +41,18 @@ const schedule = z.strictObject({
   every: intervalShape.exactOptional().describe('How often, such as 5m, 1h or 1d.'),
   at: z
     .string(time)
-    .regex(/^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/, time)
+    .regex(/^([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ?$/, time)
+    // It says its zone wherever it is told.
+    .overwrite((text) => (text.endsWith('Z') ? text : `${text}Z`))
     .exactOptional()
-    .describe('Time of day in UTC, of a schedule that comes round in whole days.'),
+    .describe('Time of day in UTC, such as 03:00:00Z, of a schedule that comes round in whole days.'),
 });
 
 export const schedulesSection: Section = {
   name: 'schedules',
   about: [
     'Sweeps that come round by themselves, by account and name. A schedule of null goes.',
+    'at is a time of day in UTC, which the Z says: in summer it is another hour of the account than in winter.',
     'An account without any gets those that every account begins with at its next start.',
   ],
   schema: z.record(accountName, z.record(label, schedule.nullable())),
@@ -83,14 +86,21 @@ function toLeaves({account, name, stream, windowName, everyMs, at}: ScheduleSett
     {path: [...place, 'stream'], value: stream},
     ...(windowName === null ? [] : [{path: [...place, 'window'], value: windowName}]),
     {path: [...place, 'every'], value: formatInterval(everyMs)},
-    ...(at === null ? [] : [{path: [...place, 'at'], value: at}]),
+    ...(at === null ? [] : [{path: [...place, 'at'], value: `${at}Z`}]),
   ];
 }
 
 function toSetting(account: string, name: string, {stream, window, every, at}: Schedule): ScheduleSetting {
   const everyMs = intervalMs(every);
   const isDaily = isWholeDays(everyMs);
-  return {account, name, stream, windowName: window ?? null, everyMs, at: isDaily ? (at ?? null) : null};
+  return {
+    account,
+    name,
+    stream,
+    windowName: window ?? null,
+    everyMs,
+    at: isDaily ? (at?.replace('Z', '') ?? null) : null,
+  };
 }
 
 /** The time of day has no default: each account has its own. */

@@ -38,7 +38,7 @@ const places = {
   },
 } as const;
 
-/** A subscriber that waits for its address has an empty seal. */
+/** A subscriber or a rule that waits for its address has an empty seal. */
 const isSealed = (bytes: string) => `octet_length(${bytes}) > 0`;
 
 /** Reads every seal and locks its row until the transaction ends. */

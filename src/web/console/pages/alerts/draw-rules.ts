@@ -1,6 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {RuleStatus} from '../../../../views/concerns/alert-overview.ts';
 import {formatDuration, formatNumber} from '../../../../views/format.ts';
+import {tellAddressStep} from '../../../../warehouse/alerts/address-step.ts';
 import {causes} from '../../../../warehouse/alerts/causes.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawMark} from '../../draw/mark.ts';
@@ -45,7 +46,10 @@ function tellScope({account, causes: told}: RuleStatus): string {
   return of === '' ? 'everything' : of;
 }
 
-function drawArrival({failingSince, lastError, givenUp, lastSentAt}: RuleStatus, look: Look): SafeHtml {
+function drawArrival(rule: RuleStatus, look: Look): SafeHtml {
+  const {name, receiver, hasAddress, failingSince, lastError, givenUp, lastSentAt} = rule;
+  if (!hasAddress)
+    return html`${drawMark('warning', 'no address')}<small>It waits for it: ${tellAddressStep(name, receiver)}</small>`;
   if (failingSince === null)
     return lastSentAt === null ? drawMark('quiet', 'none was sent') : drawMark('good', 'arrive');
   const lost = givenUp === 0 ? '' : ` ${formatNumber(givenUp)} given up.`;
