@@ -54,6 +54,17 @@ describe('a path that no client could write as it is meant', () => {
   });
 });
 
+test('the lines to mirror it say how its account is kept apart from the made-up business', async () => {
+  const always = ['service', '--port', '0', '--customers', '3', '--database', database.url];
+  const running = startCommand(always, {});
+  const told = await running.prints(/To mirror it[\s\S]*Ctrl-C stops/);
+  running.process.kill('SIGTERM');
+  await running.ended;
+  expect(told).toMatch(
+    /\(account demo\),\nboth would be in it\. [\s\S]*DATABASE_URL:\n\n {2}export FIELDMIRROR_HOME=/,
+  );
+});
+
 test('a business that is held already is not shown in place of another one that is asked for', async () => {
   await ask([], ['/jobs.xml']);
   const always = ['service', '--port', '0', '--database', database.url];

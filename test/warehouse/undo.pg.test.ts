@@ -157,9 +157,9 @@ describe('an update', () => {
     await set(`name = 'b'`);
     await finish();
     const [id] = await ids();
-    await undo([id ?? '']);
+    const [{undo_id: first} = {undo_id: null}] = await undo([id ?? '']);
     expect(await undo([id ?? ''])).toMatchObject([
-      {outcome: null, refusal: `change ${id}: another change takes it back already`},
+      {outcome: null, refusal: `change ${id}: change ${first} takes it back already`},
     ]);
     expect(await undo(['999999'])).toMatchObject([{refusal: 'change 999999: there is none of that number'}]);
   });

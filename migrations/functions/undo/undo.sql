@@ -54,10 +54,12 @@ SET search_path = pg_catalog, pg_temp AS $$
     WHEN change.state = 'cancelled' THEN format('change %s: it was given up, so that nothing is to be taken back', asked)
     WHEN change.state <> 'done' AND change.operation = 'create' AND EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = asked AND waiting.is_open)
       THEN format('change %s: another change waits for its record', asked)
-    WHEN EXISTS (SELECT FROM sync.changes AS undo WHERE undo.table_name = change.table_name AND undo.row_id = change.row_id AND asked = ANY (undo.undoes)
-                    AND undo.state NOT IN ('cancelled', 'rejected')) THEN format('change %s: another change takes it back already', asked)
+    WHEN undoing.change_id IS NOT NULL THEN format('change %s: change %s takes it back already', asked, undoing.change_id)
     WHEN change.state = 'done' AND change.operation = 'delete'
       THEN format('change %s: a record that was deleted does not come back; INSERT it anew, history.%s has what it held', asked, change.table_name) END
+    FROM (SELECT min(undo.change_id) AS change_id FROM sync.changes AS undo
+           WHERE undo.table_name = change.table_name AND undo.row_id = change.row_id AND asked = ANY (undo.undoes)
+             AND undo.state NOT IN ('cancelled', 'rejected')) AS undoing
 $$;
 COMMENT ON FUNCTION sync.why_not_undone IS 'Why a change cannot be taken back by its state; null where it can.';
 

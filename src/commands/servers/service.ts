@@ -4,6 +4,7 @@ import {UsageError} from '../../base/errors.ts';
 import {createLogger} from '../../base/log.ts';
 import {type Business, seedBusiness} from '../../service/business.ts';
 import {startService} from '../../service/server.ts';
+import {demoName} from '../../views/demo-name.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
 import {tellMaking} from '../accounts/demo/demo.ts';
 import {print} from '../terminal/report.ts';
@@ -117,6 +118,11 @@ function describe(account: {
     `  export FIELDMIRROR_API_TOKEN=${account.token}`,
     `  export FIELDMIRROR_TIME_ZONE=${account.timeZone}`,
     '  npm start -- --once',
+    '',
+    `Where the warehouse has the made-up business of a start without these lines (account ${demoName}),`,
+    'both would be in it. To keep them apart, give this one a folder of its own before, or another DATABASE_URL:',
+    '',
+    '  export FIELDMIRROR_HOME=$(mktemp -d)',
     '',
     'Ctrl-C stops.',
   ].join('\n');

@@ -60,6 +60,16 @@ describe('a subscriber that a file has made', () => {
     ]);
     await pass('-1 hour');
 
+    const waiting = await place.hook('erp');
+    for (const after of [[], ['--after', 'end'], ['--letter', '1']])
+      expect(await run('hooks', 'retry', 'erp', ...after)).toMatchObject({
+        ...{code: 2, stdout: ''},
+        stderr: expect.stringMatching(
+          /^subscriber erp waits for its address, .*: fieldmirror hooks add erp --url URL\n/,
+        ),
+      });
+    expect(await place.hook('erp')).toEqual(waiting);
+
     const both = await run('hooks', 'add', 'erp', '--url', `${place.http.url}/s3cret`, '--table', 'jobs');
     expect(both).toMatchObject({
       code: 2,

@@ -195,6 +195,8 @@ test('a subscriber that a file of settings has made says that it waits for its a
   });
   const {text} = await (await place.person({role: 'admin'})).get('/alerts?of=office');
   expect(text).toMatch(/office\.example\.com[\s\S]*no address[\s\S]*fieldmirror hooks add office --url URL/);
+  const early = await (await place.person({role: 'admin', isOfAll: true})).post('/alerts/hooks/office/retry');
+  expect([early.status, early.text]).toEqual([422, expect.stringContaining('office waits for its address')]);
   const stop = new AbortController();
   await new Promise<void>((heard, failed) => {
     void listen(place.databaseUrl, 'fieldmirror_pages', {

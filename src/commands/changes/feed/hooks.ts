@@ -12,6 +12,7 @@ import {
   deleteDeadLetter,
   listDeadLetters,
   readDeadLetter,
+  refuseWaiting,
   retryHook,
   skipBatch,
 } from '../../../warehouse/history/feed/hooks/dead-letters.ts';
@@ -130,7 +131,7 @@ interface RetryOptions extends Output {
 
 /**
  * Lets a worker send to a subscriber again at once; or sends one of its dead letters now, out of order.
- * @throws {UsageError} there is no such subscriber or dead letter, or the cursor cannot be read from
+ * @throws {UsageError} there is no such subscriber or dead letter, it waits for its address, or the cursor cannot be read from
  * @throws {RetryableError} it does not take the dead letter
  */
 export async function retry(config: Config, name: string, options: RetryOptions): Promise<number> {
@@ -140,6 +141,7 @@ export async function retry(config: Config, name: string, options: RetryOptions)
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
     const hook = await findHook(pool, name, 'retry');
+    refuseWaiting(hook);
     if (letter !== undefined) return await sendLetter(config, warehouse, {...options, hook, letter});
     const cursor = after === 'end' ? await readEnd(pool) : (after ?? null);
     await retryHook(pool, name, cursor).catch(refuseCursor);

@@ -5,6 +5,7 @@ import {UsageError} from '../../../base/errors.ts';
 import {
   deleteDeadLetter,
   readDeadLetter,
+  refuseWaiting,
   retryHook,
   skipBatch,
 } from '../../../warehouse/history/feed/hooks/dead-letters.ts';
@@ -23,6 +24,7 @@ export const sendAgain = defineAction({
   form: nothing,
   act: async (db, {params}) => {
     const hook = await findHook(db, params);
+    refuseWaiting(hook);
     await retryHook(db, hook.name, null);
     return {
       ...describe(hook),

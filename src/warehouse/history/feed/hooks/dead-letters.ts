@@ -1,7 +1,9 @@
 // A batch that a subscriber does not take, as a person decides on it: sent again, skipped, and of the skipped ones sent again late
 // or dropped.
 
+import {UsageError} from '../../../../base/errors.ts';
 import type {Queryable} from '../../../postgres/database.ts';
+import type {FeedHook} from './feed-hooks.ts';
 import type {ClaimedHook} from './hook-claims.ts';
 import {mostEntries} from './hook-tables.ts';
 
@@ -15,6 +17,17 @@ export interface DeadLetter {
   readonly reason: string;
   readonly skippedAt: string;
   readonly skippedBy: string;
+}
+
+/**
+ * Nothing can be sent to a subscriber of a file of settings before it has its address.
+ * @throws {UsageError}
+ */
+export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAddress'>): void {
+  if (hasAddress) return;
+  throw new UsageError(
+    `subscriber ${name} waits for its address, so that nothing can be sent to it: fieldmirror hooks add ${name} --url URL`,
+  );
 }
 
 /**
