@@ -8,6 +8,8 @@ import type {Carried, PushCounts} from '../src/sync/push/push-deps.ts';
 import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import {formatDuration, formatNumber} from '../src/views/format.ts';
 import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/views/work/log-words.ts';
+import {causeNumbers} from '../src/warehouse/alerts/causes.ts';
+import {pageOfSweep} from '../src/warehouse/alerts/pages-of-states.ts';
 import type {ClaimedSweep} from '../src/warehouse/sweeps/sweep.ts';
 
 type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;
@@ -46,8 +48,14 @@ type Line = [facts: object, message: string];
 
 function describeEnded({sweep, state, reasons, counts, durationMs}: Outcome<'ended'>): Line {
   const next = state === 'stopped' ? `; fieldmirror sweeps show ${sweep.sweepId}` : '';
+  const docs = pageOfSweep(state);
   return [
-    {event: 'sweep.ended', ...factsOf(sweep), state, durationMs, ...counts, reasons},
+    {
+      event: 'sweep.ended',
+      ...factsOf(sweep),
+      ...{state, durationMs, ...counts, reasons},
+      ...(docs === null ? {} : {docs}),
+    },
     `${tellSweepEnd(sweep, {state, counts, durationMs})}${next}`,
   ];
 }
@@ -96,7 +104,13 @@ export function reportPush(log: Logger, account: string, {rejected, conflict}: P
     ...(conflict === 0 ? [] : [`${formatNumber(conflict)} in conflict`]),
   ];
   log.warn(
-    {event: 'push.needs_person', account, rejected, conflict},
+    {
+      event: 'push.needs_person',
+      account,
+      rejected,
+      conflict,
+      ...(conflict === 0 ? {docs: causeNumbers['change-rejected']} : {}),
+    },
     `changes of ${account} need a person: ${parts.join(', ')}; fieldmirror changes list`,
   );
 }

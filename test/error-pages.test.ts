@@ -3,8 +3,14 @@
 import {execFileSync} from 'node:child_process';
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {describe, expect, test} from 'vitest';
+import {describe, expect, test, vi} from 'vitest';
 import {AccessError, errorNumbers, FatalError, NoRoomError, seePage, UsageError} from '../src/base/errors.ts';
+import {createLogger, eventPages} from '../src/base/log.ts';
+import {reportError} from '../src/commands/process/exit.ts';
+import {causeNumbers} from '../src/warehouse/alerts/causes.ts';
+import {pageOfChange, pageOfSweep} from '../src/warehouse/alerts/pages-of-states.ts';
+import {pageOfStatus} from '../src/web/answer-pages.ts';
+import {Problem, problemSchema} from '../src/web/api/problems/problem.ts';
 import {runCommand} from './support/command.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -27,7 +33,10 @@ test('each kind is that of an error somewhere', () => {
   const files = execFileSync('git', ['ls-files', 'src', 'jobs'], {cwd: root, encoding: 'utf8'}).split('\n');
   const code = files.filter((path) => path.endsWith('.ts')).map(read);
   const unused = kinds.filter(([kind]) => {
-    const word = new RegExp(`\\bkind(?:: ErrorKind)?(?: =|:) [^\\n]*'${kind}'`);
+    const thrown = `\\bkind(?:: ErrorKind)?(?: =|:) [^\\n]*'${kind}'`;
+    const told = `\\b(?:seeKind\\('${kind}'\\)|errorNumbers(?:\\.${kind}\\b|\\['${kind}'\\]))`;
+    const answered = `^  (?:'?[\\w-]+'?|\\d{3}): '${kind}',$`;
+    const word = new RegExp([thrown, told, answered].join('|'), 'm');
     return !code.some((text) => word.test(text));
   });
   expect(unused).toEqual([]);
@@ -46,7 +55,9 @@ test('an error leads to the page of its kind, else of its cause, else to none', 
   expect(seePage(new FatalError('no', {kind: 'port'}))).toBe('see docs: E12');
   expect(seePage(new FatalError('no', {cause: new NoRoomError('full')}))).toBe('see docs: E13');
   expect(seePage(new AccessError('no'))).toBe('see docs: E05');
-  expect(seePage(new UsageError('no'))).toBeNull();
+  expect(seePage(new UsageError('no'))).toBe('see docs: E17');
+  expect(seePage(new UsageError('no', {cause: new AccessError('no')}))).toBe('see docs: E05');
+  expect(seePage(new FatalError('no'))).toBeNull();
   expect(seePage('no')).toBeNull();
 });
 
@@ -58,6 +69,70 @@ test('a command ends with the number of the page, in the last line', async () =>
   });
   const away = await runCommand(['status'], {DATABASE_URL: 'postgres://a:b@127.0.0.1:1/c'});
   expect(away).toMatchObject({code: 3, stderr: expect.stringMatching(/^Postgres at .+\nsee docs: E01\n$/)});
+  const mistyped = await runCommand(['status', '--acount', 'x'], {});
+  expect(mistyped).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/unknown option '--acount'(?:.|\n)*\nsee docs: E17\n$/),
+  });
+});
+
+test('a bug and a package that is missing have their page, too', async () => {
+  const said: string[] = [];
+  const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  expect(reportError(new TypeError('no'))).toBe(70);
+  expect(
+    reportError(Object.assign(new Error("Cannot find package 'pg'"), {code: 'ERR_MODULE_NOT_FOUND'})),
+  ).toBe(2);
+  write.mockRestore();
+  expect(said.map((text) => text.trimEnd().split('\n').at(-1))).toEqual(['see docs: E19', 'see docs: E18']);
+});
+
+test('a problem of the HTTP API bears the number of its type, a refusal of the console that of its status', () => {
+  expect(new Problem(422, 'refused').body).toMatchObject({docs: 'E24'});
+  expect(new Problem(422, 'key-reused').body).toMatchObject({docs: 'E25'});
+  expect(new Problem(503, 'locked').body).toMatchObject({docs: 'E28'});
+  expect(problemSchema.safeParse({...new Problem(401, 'unauthorized').body, docs: undefined}).success).toBe(
+    false,
+  );
+  const statuses = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503];
+  expect(statuses.map(pageOfStatus).join(' ')).toBe('E20 E21 E22 E23 E31 E20 E20 E30 E20 E27 E19 E29');
+});
+
+test('each event that docs/watching.md has at warn or error leads to a page that is there, and no other event does', () => {
+  const rows = [...read('docs/watching.md').matchAll(/^\| `([a-z_]+\.[a-z_]+)` +\| ([^|]+) \|/gm)];
+  const loud = rows.flatMap(([, event = '', level = '']) => (/warn|error/.test(level) ? [event] : []));
+  expect(Object.keys(eventPages).toSorted()).toEqual(loud.toSorted());
+  const there = [...pages.map(({number}) => number), ...Object.values<string>(causeNumbers)];
+  expect(Object.entries(eventPages).filter(([, page]) => !there.includes(page))).toEqual([]);
+});
+
+test('a line at warn or error bears the number of its event, unless it brings one; a line at info bears none', () => {
+  const lines: {docs?: string}[] = [];
+  const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
+  const log = createLogger({level: 'debug', secrets: [], destination});
+  log.warn({event: 'queue.unsafe'}, 'no');
+  log.child({worker: '1'}).error({event: 'sweep.ended'}, 'no');
+  log.warn({event: 'sweep.ended', docs: 'A08'}, 'no');
+  log.info({event: 'sweep.ended'}, 'no');
+  log.error({route: '/'}, 'no');
+  expect(lines.map(({docs = null}) => docs)).toEqual(['E38', 'A07', 'A08', null, null]);
+});
+
+test('a change, a sweep that stand still lead to the page of the alert that would tell of them', () => {
+  const altered = {altered: {fax: {sent: '1', got: '2'}}};
+  const numbers = [
+    pageOfChange({state: 'conflict', result: null}),
+    pageOfChange({state: 'rejected', result: null}),
+    pageOfChange({state: 'in_doubt', result: null}),
+    pageOfChange({state: 'done', result: altered}),
+    pageOfChange({state: 'held', result: null, heldFor: 'dates'}),
+    pageOfChange({state: 'pending', result: null, failures: 2}),
+  ];
+  expect(numbers.join(' ')).toBe('A11 A13 A14 A12 A12 A15');
+  for (const state of ['done', 'held', 'pending', 'sending', 'cancelled'] as const)
+    expect(pageOfChange({state, result: null}), state).toBeNull();
+  const sweeps = ['uncertified', 'stopped', 'failed', 'certified', 'refreshed', 'running'] as const;
+  expect(sweeps.map(pageOfSweep)).toEqual(['A06', 'A08', 'A07', null, null, null]);
 });
 
 test('docs/operating.md leads to each page', () => {

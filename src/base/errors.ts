@@ -22,6 +22,31 @@ export const errorNumbers = {
   clock: 'E14',
   sequences: 'E15',
   queue: 'E16',
+  usage: 'E17',
+  package: 'E18',
+  bug: 'E19',
+  request: 'E20',
+  'sign-in': 'E21',
+  role: 'E22',
+  'not-found': 'E23',
+  refused: 'E24',
+  'key-reused': 'E25',
+  cursor: 'E26',
+  'too-many': 'E27',
+  locked: 'E28',
+  unavailable: 'E29',
+  'host-name': 'E30',
+  outdated: 'E31',
+  repaired: 'E32',
+  feed: 'E33',
+  report: 'E34',
+  prune: 'E35',
+  supervisor: 'E36',
+  sandbox: 'E37',
+  'queue-settings': 'E38',
+  outage: 'E39',
+  'in-use': 'E40',
+  dependents: 'E41',
 } as const;
 
 export type ErrorKind = keyof typeof errorNumbers;
@@ -110,11 +135,23 @@ export class UsageError extends Error {
   }
 }
 
-/** The words that lead to the page of an error, or of its cause: `see docs: E04`; null where there is none. */
+/**
+ * The words that lead to the page of an error, or of its cause: `see docs: E04`; null where there is none. Wrong usage of no
+ * further kind has a page for all its messages.
+ */
 export function seePage(error: unknown): string | null {
-  if (!(error instanceof Error)) return null;
+  const kind = findKind(error) ?? (error instanceof UsageError ? 'usage' : undefined);
+  return kind === undefined ? null : seeKind(kind);
+}
+
+/** The same words for a kind. */
+export function seeKind(kind: ErrorKind): string {
+  return `see docs: ${errorNumbers[kind]}`;
+}
+
+function findKind(error: unknown): ErrorKind | undefined {
+  if (!(error instanceof Error)) return undefined;
   const hasKind =
     error instanceof FatalError || error instanceof RetryableError || error instanceof UsageError;
-  const kind = hasKind ? error.kind : undefined;
-  return kind === undefined ? seePage(error.cause) : `see docs: ${errorNumbers[kind]}`;
+  return (hasKind ? error.kind : undefined) ?? findKind(error.cause);
 }

@@ -3,10 +3,48 @@
 
 import {type DestinationStream, type Logger, pino} from 'pino';
 import pretty from 'pino-pretty';
+import {errorNumbers} from './errors.ts';
 import type {Secret} from './secret.ts';
 import {toPrintable} from './terminal.ts';
 
 export type {Logger} from 'pino';
+
+/**
+ * The page with cause and mend for each event that is logged at `warn` or `error`: of an alert where one tells the same, else of a
+ * kind of error.
+ */
+export const eventPages: Readonly<Record<string, string>> = {
+  'account.stopped': 'A02',
+  'account.unreachable': errorNumbers.service,
+  'account.unserved': 'A03',
+  'alert.given_up': 'A21',
+  'alert.postponed': 'A21',
+  'alert.unlooked': errorNumbers.warehouse,
+  'copy.suspected': 'A01',
+  'feed.late': errorNumbers.feed,
+  'feed.unheard': errorNumbers.feed,
+  'hook.postponed': 'A22',
+  'hook.stopped': 'A22',
+  'hook.unnoted': 'A22',
+  'outage.began': errorNumbers.outage,
+  'outage.ended': errorNumbers.outage,
+  'outage.lasts': errorNumbers.outage,
+  'passwords.no_key': errorNumbers.key,
+  'push.needs_person': 'A11',
+  'queue.unsafe': errorNumbers['queue-settings'],
+  'report.failed': errorNumbers.report,
+  'rows.repaired': errorNumbers.repaired,
+  'schedule.overdue': 'A05',
+  'service.connection_broke': errorNumbers.sandbox,
+  'service.failed': errorNumbers.sandbox,
+  'service.notices_lost': errorNumbers.sandbox,
+  'service.stands_still': errorNumbers.sandbox,
+  'star.not_refreshed': 'A19',
+  'supervisor.not_told': errorNumbers.supervisor,
+  'sweep.ended': 'A07',
+  'sweep.postponed': errorNumbers.service,
+  'warehouse.not_pruned': errorNumbers.prune,
+};
 
 export interface LogOptions {
   readonly level: string;
@@ -35,7 +73,16 @@ export function createLogger(options: LogOptions): Logger {
     write: (line: string) =>
       destination.write(print(listForms().reduce((text, form) => text.replaceAll(form, '[secret]'), line))),
   };
-  return pino({level: options.level, base: null}, scrubbed);
+  return pino({level: options.level, base: null, mixin: addPage}, scrubbed);
+}
+
+const warnLevel = 40;
+
+/** Events of trouble alone have a page; a line may bring a number of its own. */
+function addPage(facts: object, level: number): {readonly docs?: string} {
+  if (level < warnLevel || !('event' in facts)) return {};
+  const docs = eventPages[String(facts.event)];
+  return docs === undefined ? {} : {docs};
 }
 
 function chooseDestination(isPretty: boolean): DestinationStream {

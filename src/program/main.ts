@@ -15,6 +15,7 @@ try {
   // Without the reader of the command line nothing else of the program can be loaded.
   const missing = describeMissingPackage(error);
   if (missing === null) throw error;
-  (await import('../base/terminal.ts')).tellAside(`${missing}\n`);
+  const [{tellAside}, {seeKind}] = [await import('../base/terminal.ts'), await import('../base/errors.ts')];
+  tellAside(`${missing}\n${seeKind('package')}\n`);
   process.exitCode = 2;
 }

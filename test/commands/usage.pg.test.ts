@@ -142,5 +142,5 @@ test.each([
   [['start', '--onec'], 'fieldmirror start --help lists its options'],
 ])('%j is answered with the help that has the right word', async (args, help) => {
   const {stderr} = await runCommand(args, {});
-  expect(stderr).toMatch(new RegExp(`\\n\\(${help}\\)\\n$`));
+  expect(stderr).toMatch(new RegExp(`\\n\\(${help}\\)\\nsee docs: E17\\n$`));
 });

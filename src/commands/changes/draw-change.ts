@@ -18,7 +18,7 @@ import {wrap} from '../terminal/wrap.ts';
 const labelWidth = 11;
 
 export function drawChange(story: ChangeStory): string {
-  const {change, account, now, blocker, next, request} = story;
+  const {change, account, now, blocker, next, request, docs} = story;
   const {changeId, externalKey, requestedAt, requestedBy, application} = change;
   const from = application === null ? '' : `, from ${application}`;
   const key = externalKey === null ? '' : `, external key ${externalKey}`;
@@ -47,6 +47,7 @@ export function drawChange(story: ChangeStory): string {
     ...part('may be', drawCandidates(change)),
     ...part('next', next === null ? [] : [next.text, ...drawCommands(next.commands)]),
     ...(request === null ? [] : drawRequest(request, change)),
+    ...(docs === null ? [] : [`see docs: ${docs}`]),
   ].join('\n');
 }
 

@@ -2,7 +2,7 @@
 // process ends.
 
 import {CommanderError} from 'commander';
-import {FatalError, RetryableError, seePage, UsageError} from '../../base/errors.ts';
+import {FatalError, RetryableError, seeKind, seePage, UsageError} from '../../base/errors.ts';
 import {tellAside} from '../../base/terminal.ts';
 import {describeMissingPackage} from './missing-package.ts';
 
@@ -14,8 +14,9 @@ const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
  */
 export function reportError(error: unknown): number {
   const exitCode = exitCodeOf(error);
-  // Commander has reported its own errors already.
+  // Commander has reported its own errors already, but for their page.
   if (!(error instanceof CommanderError)) tellAside(`${describe(error, exitCode)}\n`);
+  else if (exitCode === exitCodes.usage) tellAside(`${seeKind('usage')}\n`);
   return exitCode;
 }
 
@@ -29,14 +30,14 @@ export function exitCodeOf(error: unknown): number {
 
 function describe(error: unknown, exitCode: number): string {
   const missing = describeMissingPackage(error);
-  if (missing !== null) return missing;
+  if (missing !== null) return `${missing}\n${seeKind('package')}`;
   if (exitCode !== exitCodes.bug) {
     const page = seePage(error);
     const message = error instanceof Error ? error.message : String(error);
     return page === null ? message : `${message}\n${page}`;
   }
   const told = error instanceof Error ? error.stack : String(error);
-  return `This is a bug in Fieldmirror; please report it.\n${told}`;
+  return `This is a bug in Fieldmirror; please report it.\n${told}\n${seeKind('bug')}`;
 }
 
 /** An unhandled error is a bug, and ends the process as one. */

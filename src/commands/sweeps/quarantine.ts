@@ -5,6 +5,7 @@ import {UsageError} from '../../base/errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {formatAgo} from '../../views/format.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {quarantinePage} from '../../warehouse/alerts/pages-of-states.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../../warehouse/sweeps/quarantine.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
@@ -34,7 +35,10 @@ export async function list(config: Config, options: ListOptions): Promise<number
       limit,
     });
     const hasSeveral = (await listAccounts(pool)).length > 1;
-    print(options.json, {json: {quarantine: entries}, text: drawEntries(entries, hasSeveral)});
+    print(options.json, {
+      json: {quarantine: entries, docs: entries.length === 0 ? null : quarantinePage},
+      text: drawEntries(entries, hasSeveral),
+    });
     return 0;
   });
 }
@@ -43,7 +47,10 @@ export async function list(config: Config, options: ListOptions): Promise<number
 export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const entry = await findEntry(pool, id);
-    print(options.json, {json: {entry}, text: drawEntry(entry)});
+    print(options.json, {
+      json: {entry, docs: entry.resolvedAt === null ? quarantinePage : null},
+      text: drawEntry(entry),
+    });
     return 0;
   });
 }
@@ -68,7 +75,7 @@ function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): 
     formatAgo(entry.lastSeenAt),
     entry.reason.length > reasonWidth ? `${entry.reason.slice(0, reasonWidth)}…` : entry.reason,
   ]);
-  return `${drawTable(head, rows)}\nfieldmirror quarantine show ENTRY shows what the service sent`;
+  return `${drawTable(head, rows)}\nfieldmirror quarantine show ENTRY shows what the service sent; see docs: ${quarantinePage}`;
 }
 
 function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral: boolean): string {
@@ -87,7 +94,7 @@ function drawEntry(entry: Entry): string {
     `quarantine ${quarantineId}: ${nameRecord(entry, true)}`,
     wrap(`  because ${reason}`),
     `first met ${firstSeenAt}, last met ${lastSeenAt}${sweepId === null ? '' : ` by sweep ${sweepId}`}`,
-    resolvedAt === null ? next : `it has left quarantine ${resolvedAt}`,
+    resolvedAt === null ? `${next}; see docs: ${quarantinePage}` : `it has left quarantine ${resolvedAt}`,
     '',
     entry.xml,
   ].join('\n');

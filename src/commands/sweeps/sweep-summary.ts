@@ -2,6 +2,7 @@
 
 import {findStream} from '../../streams/all.ts';
 import {formatNumber} from '../../views/format.ts';
+import {pageOfSweep} from '../../warehouse/alerts/pages-of-states.ts';
 import {countRows} from '../../warehouse/health/status.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {drawTable} from '../terminal/report.ts';
@@ -24,6 +25,8 @@ export interface StreamSummary {
   /** For one record that was asked for: the evidence that the service has none of that number. */
   readonly absent: string | null;
   readonly error: string | null;
+  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  readonly docs: string | null;
 }
 
 /** One line on how a sweep ended. */
@@ -70,6 +73,7 @@ export async function summarise(
         reasons: sweep.reasons,
         absent: describeAbsent(sweep),
         error: sweep.error,
+        docs: pageOfSweep(sweep.state),
       };
     }),
   );
@@ -86,7 +90,9 @@ export function drawSummary(summaries: readonly StreamSummary[]): string {
     line.recordsPerSecond,
   ]);
   const remarks = summaries.flatMap((line) =>
-    [...line.reasons, line.absent ?? [], line.error ?? []].flat().map((why) => `${line.stream}: ${why}`),
+    [...line.reasons, line.absent ?? [], line.error ?? []]
+      .flat()
+      .map((why) => `${line.stream}: ${why}${line.docs === null ? '' : ` (see docs: ${line.docs})`}`),
   );
   return [drawTable(head, rows), ...remarks].join('\n');
 }

@@ -101,7 +101,7 @@ function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): str
 
 const listedTombstones = 50;
 function drawSweep(story: SweepStory): string {
-  const {sweep, tombstones} = story;
+  const {sweep, tombstones, docs} = story;
   return [
     `sweep ${sweep.sweepId} of ${describeTarget(sweep)}: ${sweep.state}`,
     ...sweep.reasons.map((reason) => `  because ${reason}`),
@@ -113,6 +113,7 @@ function drawSweep(story: SweepStory): string {
     ...tellEvidence(sweep),
     ...tellCounts(sweep),
     ...drawTombstones(tombstones),
+    ...(docs === null ? [] : [`see docs: ${docs}`]),
   ].join('\n');
 }
 

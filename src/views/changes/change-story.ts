@@ -1,5 +1,6 @@
 import {UsageError} from '../../base/errors.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {pageOfChange} from '../../warehouse/alerts/pages-of-states.ts';
 import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {
@@ -34,6 +35,8 @@ export interface ChangeStory {
   readonly next: NextStep | null;
   /** The request that would be sent; null where none is to be sent any more, or one was already. */
   readonly request: PlannedRequest | Unplannable | null;
+  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  readonly docs: string | null;
 }
 
 /** @throws {UsageError} there is no change of that number */
@@ -54,6 +57,7 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
     alterations,
     next: tellNext(change, around),
     request: await planRequest(db, change, accounts),
+    docs: pageOfChange(change),
   };
 }
 

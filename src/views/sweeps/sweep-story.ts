@@ -1,3 +1,4 @@
+import {pageOfSweep} from '../../warehouse/alerts/pages-of-states.ts';
 import {readUsual, type UsualSweep} from '../../warehouse/health/past-sweeps.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
@@ -11,13 +12,20 @@ export interface SweepStory {
   readonly tombstones: readonly Tombstone[];
   /** What sweeps like it usually take; null where it is the first. */
   readonly usual: UsualSweep | null;
+  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  readonly docs: string | null;
 }
 
 /** @returns null when there is none of that number */
 export async function readSweepStory(db: Queryable, sweepId: string): Promise<SweepStory | null> {
   const sweep = /^[1-9]\d{0,17}$/.test(sweepId) ? await readSweep(db, sweepId) : null;
   if (sweep === null) return null;
-  return {sweep, tombstones: await listTombstones(db, sweepId), usual: await readUsual(db, sweep)};
+  return {
+    sweep,
+    tombstones: await listTombstones(db, sweepId),
+    usual: await readUsual(db, sweep),
+    docs: pageOfSweep(sweep.state),
+  };
 }
 
 /** How long a sweep took, or has taken so far, in milliseconds; null before it began. */

@@ -20,6 +20,7 @@ export async function removeEmbedded(home: string): Promise<void> {
   if (port !== null)
     throw new FatalError(
       `reset: expected the embedded Postgres in ${dataFolder} to rest, but another process has begun to use it; nothing was removed: stop what runs, and reset again`,
+      {kind: 'in-use'},
     );
   // Moved aside in one step: a reset that is killed leaves no half data folder, and the next initdb removes what it left.
   const aside = `${dataFolder}-new-gone-${randomBytes(3).toString('hex')}`;

@@ -125,7 +125,7 @@ async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): 
       const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
       throw new FatalError(
         `mart.${name}: this version gives the star other columns, but others stand on it: ${others}; drop them first, and make them again afterwards`,
-        {cause: error},
+        {cause: error, kind: 'dependents'},
       );
     }
   }

@@ -38,7 +38,7 @@ async function drop(client: pg.ClientBase, query: string, values: unknown[] = []
       const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
       throw new FatalError(
         `${leftover}: this version has it no more, but others stand on it: ${others}; drop them first, and make them again afterwards`,
-        {cause: error},
+        {cause: error, kind: 'dependents'},
       );
     }
   }

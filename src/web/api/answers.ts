@@ -64,6 +64,12 @@ export const resultsSchema = z
 /** A change with its attempts and its conflicts. */
 export const storySchema = z.object({
   ...changeShape,
+  docs: z
+    .string()
+    .nullable()
+    .describe(
+      'The number of the page with cause and mend, A13 is docs/alerts/A13.md; null where nothing has to be mended.',
+    ),
   attempts: z.array(
     z.object({
       method: z.string(),

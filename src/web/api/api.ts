@@ -2,6 +2,7 @@
 
 import type {FastifyInstance, FastifyReply} from 'fastify';
 import type {z} from 'zod';
+import {errorNumbers} from '../../base/errors.ts';
 import type {Logger} from '../../base/log.ts';
 import {FeedWatch} from '../../warehouse/history/feed/feed-watch.ts';
 import {NoticeWatch} from '../../warehouse/postgres/sessions/notice-watch.ts';
@@ -31,13 +32,17 @@ interface ApiOptions {
 
 /** Adds every address under /v1. Nothing there is told without a key, not even whether an address exists. */
 export async function addApi(app: FastifyInstance, {pools, log, directUrl}: ApiOptions): Promise<void> {
-  const onTrouble = (reason: string) => log.warn({reason}, 'the feed is late');
+  const onTrouble = (reason: string) => log.warn({reason, docs: errorNumbers.feed}, 'the feed is late');
   const watches = {
     feed: new FeedWatch({directUrl, pool: pools.writes, onTrouble}),
     changes: new NoticeWatch({
       directUrl,
       channel: 'fieldmirror_changes',
-      onFailure: (error) => log.warn({reason: String(error)}, 'nothing tells of changes that are settled'),
+      onFailure: (error) =>
+        log.warn(
+          {reason: String(error), docs: errorNumbers.feed},
+          'nothing tells of changes that are settled',
+        ),
     }),
   };
   const databaseUrl = pools.reads.options.connectionString ?? '';

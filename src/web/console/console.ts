@@ -7,6 +7,7 @@ import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {UsageError} from '../../base/errors.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
+import {pageOfStatus} from '../answer-pages.ts';
 import {checkHost, checkTexts} from './access/guard.ts';
 import {addSignIn} from './access/sign-in.ts';
 import {requireViewer, viewerOf} from './access/viewers.ts';
@@ -91,7 +92,12 @@ function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
   void reply
     .code(status)
     .type('text/html; charset=utf-8')
-    .send(drawPlain(title, html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}`));
+    .send(
+      drawPlain(
+        title,
+        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">see docs: ${pageOfStatus(status)}</p>`,
+      ),
+    );
 }
 
 function refusalOf({error, request, deps: {log, pools}}: Failure): Refused {
@@ -103,7 +109,8 @@ function refusalOf({error, request, deps: {log, pools}}: Failure): Refused {
   const explained = explainDatabaseError(error, pools.reads.options.connectionString ?? '');
   const {method, routeOptions} = request;
   const reason = explained === error ? `${error.name} ${error.stack ?? ''}` : explained.message;
-  log.error({method, route: routeOptions.url, reason}, 'console: a request failed');
+  const docs = pageOfStatus(explained === error ? 500 : 503);
+  log.error({method, route: routeOptions.url, reason, docs}, 'console: a request failed');
   if (explained !== error)
     return new Refused(503, {
       title: 'The warehouse cannot be reached',

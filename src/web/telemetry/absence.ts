@@ -1,3 +1,4 @@
+import {errorNumbers} from '../../base/errors.ts';
 import type {Logger} from '../../base/log.ts';
 
 /** Logs that something went, once, and once that it is back: it is asked for many times a minute. */
@@ -18,7 +19,7 @@ export class Absence {
   }
 
   noteAway(reason: string): void {
-    if (!this.#isAway) this.#log.warn({reason}, `${this.#thing} does not answer`);
+    if (!this.#isAway) this.#log.warn({reason, docs: errorNumbers.outage}, `${this.#thing} does not answer`);
     this.#isAway = true;
   }
 }

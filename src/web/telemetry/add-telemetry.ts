@@ -2,6 +2,7 @@
 // a supervisor and Prometheus have no key, so it tells of nobody: names of accounts and counts, no record and no address.
 
 import type {FastifyInstance} from 'fastify';
+import {pageOfStatus} from '../answer-pages.ts';
 import type {KnownNames} from '../known-names.ts';
 import {Exporter, type ExporterDeps} from './exporter.ts';
 import {type ReadinessDeps, ReadinessProbe} from './readiness.ts';
@@ -15,7 +16,10 @@ export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps)
   await server.register(async (app) => {
     app.addHook('onRequest', async ({hostname}, reply) => {
       if (deps.known.areOwn && !deps.known.has(hostname))
-        await reply.code(421).send({status: 'misdirected', reason: 'this server does not go by that name'});
+        await reply.code(421).send({
+          ...{status: 'misdirected', reason: 'this server does not go by that name'},
+          docs: pageOfStatus(421),
+        });
     });
     // The event loop runs, or there would be no answer: a database that is away is no reason to end the process.
     app.get('/livez', async () => ({status: 'ok'}));

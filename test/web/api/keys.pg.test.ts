@@ -31,6 +31,7 @@ describe('without a key that opens', () => {
       expect(body).toEqual({
         type: 'urn:fieldmirror:problem:unauthorized',
         title: 'Unauthorized',
+        docs: 'E21',
         status: 401,
       });
     }

@@ -64,9 +64,10 @@ describe('GET /v1/changes/ID?wait=', () => {
     const answer = place.get(`/v1/changes/${fought}?wait=60`);
     await untilListening();
     await settle(fought, `state = 'conflict', reason = 'changed on both sides: name'`);
-    expect((await answer).body.state).toBe('conflict');
+    expect((await answer).body).toMatchObject({state: 'conflict', docs: 'A11'});
     await settle(over, `state = 'cancelled', settled_at = now(), reason = 'no more'`);
-    expect((await place.get(`/v1/changes/${over}?wait=60`)).body.state).toBe('cancelled');
+    const {body} = await place.get(`/v1/changes/${over}?wait=60`);
+    expect(body).toMatchObject({state: 'cancelled', docs: null});
     expect((await place.get(`/v1/changes/${slow}?wait=1`)).body.state).toBe('pending');
   });
 

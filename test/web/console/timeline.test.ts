@@ -16,7 +16,7 @@ function tell(given: Partial<Sweep>, more: Partial<SweepStory> = {}): SweepStory
     ...{evidence: {}, approvedAt: null, counts},
     ...given,
   };
-  return {sweep, tombstones: [], usual: null, ...more};
+  return {sweep, tombstones: [], usual: null, docs: null, ...more};
 }
 
 const usual = {seconds: 15, readSeconds: 8, requests: 9, records: 100, changed: 0};

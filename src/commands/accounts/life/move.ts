@@ -100,6 +100,7 @@ function refuseWork(name: string, reason: string | null): void {
   if (reason === null) return;
   throw new FatalError(
     `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, and move it when nothing of it is under way`,
+    {kind: 'in-use'},
   );
 }
 

@@ -82,6 +82,7 @@ function refuse(name: string, reason: string | null): void {
   if (reason === null) return;
   throw new FatalError(
     `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, and remove it when nothing of it is under way`,
+    {kind: 'in-use'},
   );
 }
 

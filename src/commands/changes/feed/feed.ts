@@ -85,7 +85,10 @@ async function read({pool}: Warehouse, query: FeedQuery): Promise<FeedPage> {
     const next = cause.isGone
       ? 'begin again: keep the cursor of `fieldmirror feed --after end`, read the tables, then go on from that cursor'
       : 'leave --after out to read from the oldest entry';
-    throw new UsageError(`feed: ${cause.message}; ${next}`, {cause});
+    throw new UsageError(`feed: ${cause.message}; ${next}`, {
+      cause,
+      kind: cause.isGone ? 'cursor' : undefined,
+    });
   });
 }
 

@@ -101,6 +101,7 @@ async function refuseWorkers(pool: pg.Pool, place: string): Promise<void> {
   const names = alive.map(({host, pid}) => `process ${pid} on ${host}`).join(', ');
   throw new FatalError(
     `reset: ${place}: expected no worker to run, got ${names}; stop it with Ctrl-C where it runs (one that was killed counts for a minute), and reset again`,
+    {kind: 'in-use'},
   );
 }
 
@@ -108,6 +109,7 @@ function refuseDependents(place: string, names: readonly string[]): void {
   if (names.length === 0) return;
   throw new FatalError(
     `reset: ${place}: expected nothing of yours to stand on the schemas that go, got ${names.join(', ')}; drop it, or keep it as a table of its own, and reset again`,
+    {kind: 'dependents'},
   );
 }
 
@@ -125,6 +127,7 @@ function refuseSessions(place: string, names: readonly string[]): void {
   if (names.length === 0) return;
   throw new FatalError(
     `reset: ${place}: expected nothing to use it, got sessions of ${names.join(', ')}; stop npm start, the reference service and other clients, and reset again`,
+    {kind: 'in-use'},
   );
 }
 

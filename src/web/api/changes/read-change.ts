@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type {z} from 'zod';
+import {pageOfChange} from '../../../warehouse/alerts/pages-of-states.ts';
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {type Change, changeSchema, type Story, storySchema} from '../answers.ts';
 
@@ -36,7 +37,7 @@ export async function readStory(db: Queryable, accountId: string, changeId: stri
        FROM sync.conflicts WHERE change_id = $1 ORDER BY conflict_id`,
     [changeId],
   );
-  return {...change, attempts: attempts.rows, conflicts: conflicts.rows};
+  return {...change, docs: pageOfChange(change), attempts: attempts.rows, conflicts: conflicts.rows};
 }
 
 /** The change that a statement of this transaction made or went into, since it was last forgotten. */

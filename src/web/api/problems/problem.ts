@@ -3,6 +3,7 @@
 import {STATUS_CODES} from 'node:http';
 import pg from 'pg';
 import {z} from 'zod';
+import {type ProblemKind, pageOfProblem} from '../../answer-pages.ts';
 
 const flaw = z.object({
   in: z.enum(['body', 'query', 'path', 'header']),
@@ -22,6 +23,7 @@ export const problemSchema = z
     detail: z.string().optional().describe('What went wrong, this time.'),
     hint: z.string().optional().describe('What to do next.'),
     errors: z.array(flaw).optional().describe('Where it is wrong.'),
+    docs: z.string().describe('The number of the page with cause and mend: E24 is docs/errors/E24.md.'),
   })
   .describe('What went wrong: RFC 9457.');
 
@@ -40,7 +42,7 @@ export class Problem extends Error {
   readonly body: ProblemBody;
 
   /** @param kind - the end of its type: `refused` */
-  constructor(status: number, kind: string, {detail, hint, errors, cause}: Facts = {}) {
+  constructor(status: number, kind: ProblemKind, {detail, hint, errors, cause}: Facts = {}) {
     super(detail ?? kind, {cause});
     this.body = {
       type: `urn:fieldmirror:problem:${kind}`,
@@ -49,6 +51,7 @@ export class Problem extends Error {
       ...(detail === undefined ? {} : {detail}),
       ...(hint === undefined ? {} : {hint}),
       ...(errors === undefined ? {} : {errors: [...errors]}),
+      docs: pageOfProblem(kind),
     };
   }
 }

@@ -4,6 +4,7 @@ import type {FastifyRequest} from 'fastify';
 import {FatalError, RetryableError} from '../../../base/errors.ts';
 import type {Logger} from '../../../base/log.ts';
 import {explainDatabaseError} from '../../../warehouse/postgres/database-errors.ts';
+import {type ProblemKind, pageOfProblem} from '../../answer-pages.ts';
 import {Problem} from './problem.ts';
 
 /** A body may be this long. */
@@ -19,7 +20,7 @@ interface Context {
 }
 
 /** Words for the refusals of the framework. */
-const refusals: Readonly<Record<number, readonly [kind: string, detail: string]>> = {
+const refusals: Readonly<Record<number, readonly [kind: ProblemKind, detail: string]>> = {
   400: ['invalid', 'the body is no JSON'],
   413: ['too-large', `expected a body of at most ${maxBodyBytes} bytes`],
   415: ['unsupported', 'expected Content-Type: application/json'],
@@ -43,7 +44,10 @@ export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context)
     ? error.message
     : `${error.name} ${error.stack?.replace(/^.*?(?=\n\s+at )/s, '') ?? ''}`;
   log.error(
-    {method: request.method, route: request.routeOptions.url, reason: where},
+    {
+      ...{method: request.method, route: request.routeOptions.url, reason: where},
+      docs: pageOfProblem(isOurs ? 'unavailable' : 'bug'),
+    },
     'http: a request failed',
   );
   if (isLocked(error)) {

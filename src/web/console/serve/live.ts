@@ -3,6 +3,7 @@
 
 import {once} from 'node:events';
 import type {FastifyReply} from 'fastify';
+import {errorNumbers} from '../../../base/errors.ts';
 import type {Logger} from '../../../base/log.ts';
 import {listen} from '../../../warehouse/postgres/sessions/listen.ts';
 
@@ -77,7 +78,8 @@ export class Live {
       signal: this.#listening.signal,
       onNotice: (table) => this.#tell(table),
       onListening: () => this.#catchUp(),
-      onFailure: (error) => this.#log.warn({reason: String(error)}, 'pages are not told of what moves'),
+      onFailure: (error) =>
+        this.#log.warn({reason: String(error), docs: errorNumbers.feed}, 'pages are not told of what moves'),
     });
   }
 
