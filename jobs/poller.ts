@@ -42,7 +42,7 @@ export function poll(
         else if (performance.now() - goodAt > times.outOfReachMs) {
           throw new FatalError(
             `the queue or the warehouse has been out of reach for ${times.outOfReachMs / 1000} s: ${reason}; nothing is lost, start again when it is back`,
-            {cause},
+            {cause, kind: 'outage'},
           );
         }
       }

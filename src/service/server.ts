@@ -127,7 +127,10 @@ async function listen(
       code === 'EADDRINUSE'
         ? 'it is in use. Stop what listens there, or give another port (0 takes any)'
         : String(cause);
-    throw new FatalError(`reference service: cannot listen on port ${port} of ${host}: ${reason}.`, {cause});
+    throw new FatalError(`reference service: cannot listen on port ${port} of ${host}: ${reason}.`, {
+      cause,
+      kind: 'port',
+    });
   }
 }
 

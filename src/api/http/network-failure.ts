@@ -41,7 +41,7 @@ export function describeFailure({kind, code}: ExchangeFailure): string {
 export function toFailureError(thing: string, failure: ExchangeFailure): Error {
   const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;
   if (failure.kind === 'too-large')
-    return new FatalError(`${message}; raise the limit if such an answer is right`);
+    return new FatalError(`${message}; raise the limit if such an answer is right`, {kind: 'service'});
   if (failure.code === 'ELOOPBACK')
     return new FatalError(`${message}; nothing was sent: give the address with https`, {kind: 'address'});
   if (isCertificate(failure.code))

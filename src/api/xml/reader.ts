@@ -218,7 +218,9 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
     return read(decodeText(body, meta.contentType ?? null));
   } catch (error) {
     if (error instanceof TooMuch)
-      throw new FatalError(`${thing}: expected ${expected}, got ${error.message}; nothing of it was taken`);
+      throw new FatalError(`${thing}: expected ${expected}, got ${error.message}; nothing of it was taken`, {
+        kind: 'service',
+      });
     if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
     const got = `${error.message} (${body.length} bytes)`;
     throw new RetryableError(`${thing}: expected ${expected}, got ${got}; nothing of it was taken`, {

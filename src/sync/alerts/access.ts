@@ -42,6 +42,6 @@ export function openAccess(sealed: SealedAccess, keys: readonly SealingKey[], {k
     return JSON.parse(unseal(sealed, keys, owner).reveal()) as Access;
   } catch (cause) {
     const mend = `fieldmirror ${verbs[kind]} remove ${name}, then fieldmirror ${verbs[kind]} add ${name}`;
-    throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {cause});
+    throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {cause, kind: 'key'});
   }
 }

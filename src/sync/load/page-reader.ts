@@ -141,6 +141,6 @@ class PageThread {
 
 function toError({name, message}: {readonly name: string; readonly message: string}): Error {
   if (name === 'RetryableError') return new RetryableError(message);
-  if (name === 'FatalError') return new FatalError(message);
+  if (name === 'FatalError') return new FatalError(message, {kind: 'service'});
   return name === 'RecordError' ? new RecordError(message) : new Error(message);
 }
