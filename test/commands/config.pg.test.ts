@@ -80,7 +80,10 @@ describe('config export', () => {
       stderr: expect.stringMatching(/comments would be lost; --force/),
     });
     expect(await runCommand(['config', 'export', file, '--force'], env)).toMatchObject({code: 0});
-    expect((await runCommand(['config', 'export'], env)).stdout).toBe(text.replace(/^.*\n/, ''));
+    for (const printed of [[], ['-']])
+      expect((await runCommand(['config', 'export', ...printed], env)).stdout).toBe(
+        text.replace(/^.*\n/, ''),
+      );
   });
 });
 

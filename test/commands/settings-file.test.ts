@@ -86,7 +86,7 @@ describe('a mistake is told with its place', () => {
     ['nothing', '', /^f\.yaml: expected sections .*, got nothing$/],
     ['a list', '- accounts', /^f\.yaml: expected sections .*, got something else$/],
     ['a bracket that stays open', 'accounts: {\n', /^f\.yaml:2:1: expected YAML, got /],
-    ['a key twice', 'labels: {}\nlabels: {}', /^f\.yaml:2:1: expected YAML, got map keys must be unique$/],
+    ['a key twice', 'labels: {}\nlabels: {}', /^f\.yaml:2:1: expected each key once, got this one again: /],
     ['an alias without its anchor', 'labels: *x', /^f\.yaml: expected YAML, got unresolved alias/i],
     ['two documents', 'labels: {}\n---\nlabels: {}', /^f\.yaml:2:1: expected YAML, got /],
   ])('%s is no file of settings', (_, text, words) => {

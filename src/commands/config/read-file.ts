@@ -83,9 +83,13 @@ interface Place {
 }
 
 function refuseFlaws({errors, warnings}: Parsed, {name, lines}: Place): void {
-  const flaws = [...errors, ...warnings].map(({pos: [at], message}) => {
+  const flaws = [...errors, ...warnings].map(({pos: [at], code, message}) => {
     const {line, col} = lines.linePos(at);
-    return `${name}:${line}:${col}: expected YAML, got ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+    const told =
+      code === 'DUPLICATE_KEY'
+        ? 'expected each key once, got this one again: put what is under both together'
+        : `expected YAML, got ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+    return `${name}:${line}:${col}: ${told}`;
   });
   if (flaws.length > 0) throw new UsageError(flaws.join('\n'));
 }

@@ -42,7 +42,7 @@ function addExport(verbs: Command, {json}: Surroundings): void {
   verbs
     .command('export')
     .description('the settings in force, as a file of YAML; never a token')
-    .argument('[file]', 'where to write it; printed when none is named')
+    .argument('[file]', 'where to write it; printed when none is named, or -', pathOf)
     .option('--force', 'replace the file, and the comments in it')
     .action((file, given) =>
       finish(async () => (await load()).exportConfig(await config(), file, {...given, ...json()})),
@@ -72,6 +72,11 @@ function addSchema(verbs: Command, {json}: Surroundings): void {
   verbs
     .command('schema')
     .description('the JSON Schema of such a file, for editors')
-    .argument('[file]', 'where to write it; printed when none is named')
+    .argument('[file]', 'where to write it; printed when none is named, or -', pathOf)
     .action((file) => finish(async () => (await load()).schema(file, json())));
+}
+
+/** `-` is standard output, as it is standard input of the verbs that read. */
+function pathOf(file: string): string | undefined {
+  return file === '-' ? undefined : file;
 }
