@@ -146,7 +146,12 @@ export function seePage(error: unknown): string | null {
 
 /** The same words for a kind. */
 export function seeKind(kind: ErrorKind): string {
-  return `see docs: ${errorNumbers[kind]}`;
+  return seeNumber(errorNumbers[kind]);
+}
+
+/** The same words for the number of a page, of an error or of an alert. */
+export function seeNumber(page: string): string {
+  return `see docs: ${page}`;
 }
 
 function findKind(error: unknown): ErrorKind | undefined {

@@ -1,5 +1,6 @@
 // How `changes show` looks: the story of one change, line by line.
 
+import {seeNumber} from '../../base/errors.ts';
 import type {PlannedRequest, Unplannable} from '../../views/changes/change-request.ts';
 import type {ChangeStory} from '../../views/changes/change-story.ts';
 import {
@@ -47,7 +48,7 @@ export function drawChange(story: ChangeStory): string {
     ...part('may be', drawCandidates(change)),
     ...part('next', next === null ? [] : [next.text, ...drawCommands(next.commands)]),
     ...(request === null ? [] : drawRequest(request, change)),
-    ...(docs === null ? [] : [`see docs: ${docs}`]),
+    ...(docs === null ? [] : [seeNumber(docs)]),
   ].join('\n');
 }
 

@@ -1,7 +1,7 @@
 // The verbs `quarantine list` and `quarantine show`: records that could not be read, and the flaw of each.
 
 import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
+import {seeNumber, UsageError} from '../../base/errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {formatAgo} from '../../views/format.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
@@ -75,7 +75,7 @@ function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): 
     formatAgo(entry.lastSeenAt),
     entry.reason.length > reasonWidth ? `${entry.reason.slice(0, reasonWidth)}…` : entry.reason,
   ]);
-  return `${drawTable(head, rows)}\nfieldmirror quarantine show ENTRY shows what the service sent; see docs: ${quarantinePage}`;
+  return `${drawTable(head, rows)}\nfieldmirror quarantine show ENTRY shows what the service sent; ${seeNumber(quarantinePage)}`;
 }
 
 function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral: boolean): string {
@@ -94,7 +94,7 @@ function drawEntry(entry: Entry): string {
     `quarantine ${quarantineId}: ${nameRecord(entry, true)}`,
     wrap(`  because ${reason}`),
     `first met ${firstSeenAt}, last met ${lastSeenAt}${sweepId === null ? '' : ` by sweep ${sweepId}`}`,
-    resolvedAt === null ? `${next}; see docs: ${quarantinePage}` : `it has left quarantine ${resolvedAt}`,
+    resolvedAt === null ? `${next}; ${seeNumber(quarantinePage)}` : `it has left quarantine ${resolvedAt}`,
     '',
     entry.xml,
   ].join('\n');

@@ -1,5 +1,6 @@
 // The ends of sweeps, for a person: the last output of `start --once` and `sync`.
 
+import {seeNumber} from '../../base/errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {formatNumber} from '../../views/format.ts';
 import {pageOfSweep} from '../../warehouse/alerts/pages-of-states.ts';
@@ -92,7 +93,7 @@ export function drawSummary(summaries: readonly StreamSummary[]): string {
   const remarks = summaries.flatMap((line) =>
     [...line.reasons, line.absent ?? [], line.error ?? []]
       .flat()
-      .map((why) => `${line.stream}: ${why}${line.docs === null ? '' : ` (see docs: ${line.docs})`}`),
+      .map((why) => `${line.stream}: ${why}${line.docs === null ? '' : ` (${seeNumber(line.docs)})`}`),
   );
   return [drawTable(head, rows), ...remarks].join('\n');
 }

@@ -2,7 +2,7 @@
 // person's.
 
 import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
+import {seeNumber, UsageError} from '../../base/errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {formatAgo, formatNumber} from '../../views/format.ts';
 import {letThrough, tellLetThrough} from '../../views/sweeps/approval.ts';
@@ -113,7 +113,7 @@ function drawSweep(story: SweepStory): string {
     ...tellEvidence(sweep),
     ...tellCounts(sweep),
     ...drawTombstones(tombstones),
-    ...(docs === null ? [] : [`see docs: ${docs}`]),
+    ...(docs === null ? [] : [seeNumber(docs)]),
   ].join('\n');
 }
 

@@ -15,8 +15,8 @@ import {accounts, sync} from '../accounts/accounts-table.ts';
 import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../schema/commented-table.ts';
 import {causes} from './causes.ts';
+import {receivers} from './receivers.ts';
 
-const receivers = ['webhook', 'slack', 'email', 'ping'] as const;
 const deliveryKinds = ['opened', 'mended', 'digest', 'ping'] as const;
 /** Only `due` and `sending` go on. */
 const deliveryStates = ['due', 'sending', 'sent', 'folded', 'dropped', 'failed'] as const;

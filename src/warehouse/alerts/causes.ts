@@ -1,3 +1,5 @@
+import {seeNumber} from '../../base/errors.ts';
+
 /** Everything that an alert can be about. The concerns of `src/views/concerns` bear these names. */
 export const causes = [
   'copy',
@@ -54,5 +56,5 @@ export const causeNumbers: Readonly<Record<Cause, string>> = {
 
 /** The words that lead to the page: `see docs: A01`. */
 export function seeDocs(cause: Cause): string {
-  return `see docs: ${causeNumbers[cause]}`;
+  return seeNumber(causeNumbers[cause]);
 }

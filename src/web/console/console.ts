@@ -5,7 +5,7 @@ import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
-import {UsageError} from '../../base/errors.ts';
+import {seeNumber, UsageError} from '../../base/errors.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {pageOfStatus} from '../answer-pages.ts';
 import {checkHost, checkTexts} from './access/guard.ts';
@@ -95,7 +95,7 @@ function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
     .send(
       drawPlain(
         title,
-        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">see docs: ${pageOfStatus(status)}</p>`,
+        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">${seeNumber(pageOfStatus(status))}</p>`,
       ),
     );
 }

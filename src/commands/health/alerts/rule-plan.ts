@@ -10,6 +10,7 @@ import {makeWebhookSecret} from '../../../sync/alerts/webhook.ts';
 import {checkShortName} from '../../../views/short-name.ts';
 import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
 import {type Cause, causes} from '../../../warehouse/alerts/causes.ts';
+import {receivers} from '../../../warehouse/alerts/receivers.ts';
 import {usualEveryMs, usualQuietMs} from '../../../warehouse/alerts/rule-settings.ts';
 
 export interface RuleOptions {
@@ -29,8 +30,6 @@ export interface PlannedRule {
   readonly plan: Omit<RulePlan, 'accountId'>;
   readonly secret: string | null;
 }
-
-const receivers = ['webhook', 'slack', 'email', 'ping'] as const satisfies readonly Receiver[];
 
 /**
  * Makes a rule of what was typed.

@@ -5,6 +5,7 @@ import {nearest} from '../../../base/spelling/nearest.ts';
 import {shortName, shortNameText} from '../../../base/spelling/short-name.ts';
 import {deleteRule} from '../../../warehouse/alerts/alert-rules.ts';
 import {type Cause, causes} from '../../../warehouse/alerts/causes.ts';
+import {receivers} from '../../../warehouse/alerts/receivers.ts';
 import {
   listRuleSettings,
   type RuleSetting,
@@ -17,8 +18,6 @@ import {formatInterval, intervalMs, interval as intervalShape} from '../interval
 import type {Problem, Section} from '../section.ts';
 import {type Leaf, type Tree, toTree} from '../tree.ts';
 import {accountName} from '../values.ts';
-
-const receivers = ['webhook', 'slack', 'email', 'ping'] as const satisfies readonly RuleSetting['receiver'][];
 
 interface Rule extends Tree {
   readonly receiver: RuleSetting['receiver'];

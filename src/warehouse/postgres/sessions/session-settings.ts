@@ -32,7 +32,8 @@ const marksOfAuthors = {'fieldmirror.writer': "''", 'fieldmirror.mode': "''"} as
  */
 export function setForSession(limits: SessionLimits): string {
   const wanted = {...settings, ...inServerWords(limits), ...goneClient};
-  return `SELECT ${Object.entries(wanted).map(([name, value]) => `set_config('${name}', '${value}', false)`)}`;
+  const calls = Object.entries(wanted).map(([name, value]) => `set_config('${name}', '${value}', false)`);
+  return `SELECT ${calls.join(', ')}`;
 }
 
 /**

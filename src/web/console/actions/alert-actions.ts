@@ -1,6 +1,7 @@
 import {z} from 'zod';
 import {UsageError} from '../../../base/errors.ts';
 import {deleteRule, insertRule} from '../../../warehouse/alerts/alert-rules.ts';
+import {receivers} from '../../../warehouse/alerts/receivers.ts';
 import {defineAction} from '../action.ts';
 import {notThere} from '../refused.ts';
 import {findSeen} from './find-seen.ts';
@@ -17,7 +18,7 @@ export const addRule = defineAction({
   role: 'admin',
   form: z.object({
     name: text,
-    receiver: z.enum(['webhook', 'slack', 'email', 'ping']),
+    receiver: z.enum(receivers),
     address: text,
     smtp: optional,
     every: optional,

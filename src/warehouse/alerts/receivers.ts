@@ -1,0 +1,2 @@
+/** The ways in which a rule tells. */
+export const receivers = ['webhook', 'slack', 'email', 'ping'] as const;
