@@ -1,4 +1,4 @@
-// npm run bench:insight [-- --jobs 60000 --rows 1000000 --turns 8]: the star of a business with so many jobs. How much CPU time each answer
+// npm run bench:insight [-- --jobs 60000 --rows 1000000 --turns 12]: the star of a business with so many jobs. How much CPU time each answer
 // takes, a refresh after a hundred changed jobs, after none and of everything, and the query that a BI tool writes; what so many
 // rows take as Parquet; what the star adds to a first load and to an unchanged sweep. It reports; it asserts nothing.
 
@@ -16,13 +16,13 @@ import {refreshStar} from '../src/warehouse/star/refresh-star.ts';
 import {startProgram} from '../test/support/command.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
-import {measureStarCost} from './load/star-cost.ts';
+import {measureStarCost, type Spread} from './load/star-cost.ts';
 
 const {values} = parseArgs({
   options: {
     jobs: {type: 'string', default: '60000'},
     rows: {type: 'string', default: '1000000'},
-    turns: {type: 'string', default: '8'},
+    turns: {type: 'string', default: '12'},
   },
 });
 const runs = 3;
@@ -80,12 +80,16 @@ try {
   const loaded = Math.max(fewestLoaded, Math.round(Number(values.jobs) * loadedShare));
   const {firstLoad, unchanged} = await measureStarCost(postgres, {jobs: loaded, turns: Number(values.turns)});
   process.stdout.write(
-    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them\n${draw('refresh', refreshes)}\n${draw('answer', answers)}\n${draw('one fact and its dimensions, LIMIT 6', naive)}\n${formatNumber(written)} rows of fct_job as Parquet: ${seconds.toFixed(1)} s, ${formatNumber(bytes / 1e6)} MB, at a peak of ${peakMb} MB of memory\n${formatNumber(loaded)} jobs with the star, against without: a first load ${firstLoad.toFixed(2)} of the time, an unchanged sweep ${unchanged.toFixed(2)}\n`,
+    `${formatNumber(Number(values.jobs))} jobs and all that belongs to them\n${draw('refresh', refreshes)}\n${draw('answer', answers)}\n${draw('one fact and its dimensions, LIMIT 6', naive)}\n${formatNumber(written)} rows of fct_job as Parquet: ${seconds.toFixed(1)} s, ${formatNumber(bytes / 1e6)} MB, at a peak of ${peakMb} MB of memory\n${formatNumber(loaded)} jobs with the star, against without: a first load ${drawSpread(firstLoad)} of the time, an unchanged sweep ${drawSpread(unchanged)}\n`,
   );
 } finally {
   await pool.end();
   service.disconnect();
   await setUp.end();
+}
+
+function drawSpread({median, least, most}: Spread): string {
+  return `${median.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)} by turn)`;
 }
 
 async function mirror(url: string, token: string): Promise<void> {
