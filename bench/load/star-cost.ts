@@ -1,6 +1,7 @@
 // The cost of the star for a sweep: the same jobs loaded by turns, with its triggers and its refresh, and without.
 
 import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {percentile} from '../../test/support/percentile.ts';
 import {withClient} from '../../test/support/with-client.ts';
 import {preparePages} from './pages.ts';
 import {migratedDatabase, type Pair, serve, sweepTwice} from './sweeps.ts';
@@ -13,7 +14,7 @@ export interface StarCost {
 
 /**
  * The ratios of several turns. A sweep of three seconds takes a fifth more or less from one minute to the next: a ratio is of two
- * sweeps that follow each other, and the median of the turns is what counts.
+ * sweeps that follow each other, and the median of the turns is what counts: of an odd number of turns it is one of them.
  */
 export interface Spread {
   readonly least: number;
@@ -34,7 +35,7 @@ export async function measureStarCost(
       const plain = await migratedDatabase(postgres, `plain_${turn}`);
       await dropTriggers(plain);
       const starred = await migratedDatabase(postgres, `starred_${turn}`);
-      // Each goes first as often as the other: what the first leaves Postgres to write slows the second.
+      // They go first by turns: what the first leaves Postgres to write slows the second.
       const withStar = () => sweepTwice(starred, server.url, 'star');
       const ahead = turn % 2 === 0 ? null : await withStar();
       pairs.push({without: await sweepTwice(plain, server.url), with: ahead ?? (await withStar())});
@@ -42,20 +43,11 @@ export async function measureStarCost(
   } finally {
     server.process.kill();
   }
-  const measured = pairs.slice(1);
-  return {
-    firstLoad: spreadOf(measured.map((pair) => pair.with.first.seconds / pair.without.first.seconds)),
-    unchanged: spreadOf(measured.map((pair) => pair.with.unchanged.seconds / pair.without.unchanged.seconds)),
+  const spreadOf = (sweep: keyof Pair): Spread => {
+    const ratios = pairs.slice(1).map((pair) => pair.with[sweep].seconds / pair.without[sweep].seconds);
+    return {least: Math.min(...ratios), median: percentile(ratios, 0.5), most: Math.max(...ratios)};
   };
-}
-
-function spreadOf(ratios: readonly number[]): Spread {
-  const sorted = ratios.toSorted((a, b) => a - b);
-  const [lower = 0, upper = 0] = [
-    sorted[Math.floor((sorted.length - 1) / 2)],
-    sorted[Math.floor(sorted.length / 2)],
-  ];
-  return {least: sorted[0] ?? 0, median: (lower + upper) / 2, most: sorted.at(-1) ?? 0};
+  return {firstLoad: spreadOf('first'), unchanged: spreadOf('unchanged')};
 }
 
 /** Without triggers nothing is noted. */

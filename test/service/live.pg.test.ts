@@ -18,13 +18,18 @@ const begins = '2026-11-02T12:59:00Z';
 const databases: TestDatabase[] = [];
 const pools: pg.Pool[] = [];
 
-async function openBusiness(): Promise<pg.Pool> {
+async function openDatabase(): Promise<pg.Pool> {
   const database = await createDatabase();
   databases.push(database);
   const pool = new pg.Pool({connectionString: database.url, max: 4});
   // Dropping the database may cut a connection that is about to close.
   pool.on('error', () => {});
   pools.push(pool);
+  return pool;
+}
+
+async function openBusiness(): Promise<pg.Pool> {
+  const pool = await openDatabase();
   await seedBusiness(pool, {...scale, seed: 7});
   await pool.query('UPDATE service.business SET played_until = $1', [begins]);
   return pool;
@@ -153,11 +158,7 @@ test('by the clock a service that was away makes up for it, and one that hurries
 });
 
 test('where no business was made up nothing is played', async () => {
-  const database = await createDatabase();
-  databases.push(database);
-  const pool = new pg.Pool({connectionString: database.url, max: 2});
-  pool.on('error', () => {});
-  pools.push(pool);
+  const pool = await openDatabase();
   await seedBusiness(pool, {seed: 1, customers: 1, jobs: 0});
   await pool.query('DELETE FROM service.business');
   const live = await startLive(pool, {speed: 1});

@@ -3,8 +3,8 @@
 // Each world has 5,000 transactions.
 
 import {parseArgs} from 'node:util';
-import {percentile} from '../feed/model/percentile.ts';
 import {runModel} from '../feed/model/run.ts';
+import {percentile} from '../support/percentile.ts';
 import {withClient} from '../support/with-client.ts';
 import {openWarehouses} from './warehouses.ts';
 
