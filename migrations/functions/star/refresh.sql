@@ -26,15 +26,20 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.widen_stale IS 'The keys of the jobs that notes concern, with all other jobs of their customers.';
 
--- Fills tables of the star, whole.
+-- Fills tables of the star, whole. Statistics of what has an index are gathered at once, from as small a sample as those of the
+-- warehouse (statistics.sql).
 CREATE OR REPLACE FUNCTION sync.fill_star(members text[]) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off
+SET default_statistics_target = 2 AS $$
 DECLARE
   member text;
 BEGIN
   FOREACH member IN ARRAY members LOOP
     EXECUTE format('DELETE FROM mart.%I', member);
     EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I', member, 'all_' || member);
+    EXECUTE (SELECT format('ANALYZE mart.%I (%s)', member, string_agg(quote_ident(attname), ', ')) FROM pg_attribute
+              WHERE attrelid = format('mart.%I', member)::regclass AND attnum > 0
+                AND EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND attnum = ANY (indkey)));
   END LOOP;
 END $$;
 COMMENT ON FUNCTION sync.fill_star IS 'Fills tables of the star, whole, by their names.';

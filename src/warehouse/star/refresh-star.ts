@@ -16,7 +16,7 @@ const begin =
 export async function refreshStar(pool: pg.Pool): Promise<number> {
   // After a first load, when nothing is known of the tables, the queries of the refresh would take several times as long as the load.
   await pool.query('SELECT sync.gather_statistics() WHERE EXISTS (SELECT FROM sync.stale_jobs)');
-  const written = await inTransaction(pool, async (client) => {
+  return await inTransaction(pool, async (client) => {
     // The snapshot is taken after the lock, so that it has what the refresh before has written, and the notes that are taken
     // are those of the rows that are read.
     await client.query(`${begin}; LOCK TABLE sync.stale_jobs IN SHARE UPDATE EXCLUSIVE MODE`);
@@ -32,8 +32,6 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
     const [{rows}] = await Promise.all(both);
     return Number(rows[0]?.written ?? 0);
   });
-  if (written > 0) await pool.query('SELECT sync.gather_statistics()');
-  return written;
 }
 
 /** A refresh that waited for a second connection might wait for another one that waits for its lock. */
