@@ -58,13 +58,20 @@ DECLARE
   keys bigint[];
   member text;
 BEGIN
-  WITH taken AS (DELETE FROM sync.stale_jobs RETURNING stale_jobs) SELECT array_agg(stale_jobs) INTO noted FROM taken;
-  IF noted IS NULL THEN
-    RETURN 0;
-  END IF;
-  -- An empty star is filled with everything: no job in it needs to be looked for.
-  IF EXISTS (SELECT FROM mart.fct_job) AND NOT EXISTS (SELECT FROM unnest(noted) AS one WHERE job_numbers IS NULL AND customer_ids IS NULL) THEN
-    keys := sync.widen_stale(noted);
+  -- An empty star is filled with everything: no job in it needs to be looked for, and no note to be read.
+  IF EXISTS (SELECT FROM mart.fct_job) THEN
+    WITH taken AS (DELETE FROM sync.stale_jobs RETURNING stale_jobs) SELECT array_agg(stale_jobs) INTO noted FROM taken;
+    IF noted IS NULL THEN
+      RETURN 0;
+    END IF;
+    IF NOT EXISTS (SELECT FROM unnest(noted) AS one WHERE job_numbers IS NULL AND customer_ids IS NULL) THEN
+      keys := sync.widen_stale(noted);
+    END IF;
+  ELSE
+    DELETE FROM sync.stale_jobs;
+    IF NOT FOUND THEN
+      RETURN 0;
+    END IF;
   END IF;
   -- Above a quarter of all, everything is cheaper.
   IF keys IS NULL OR cardinality(keys) * 4 > (SELECT count(*) FROM warehouse.jobs) THEN
