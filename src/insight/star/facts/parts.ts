@@ -76,11 +76,15 @@ export const timeEntry: Member = {
     WHERE ${liveRow('entry', 'id')}`,
 };
 
-/** The amount up to the share of one place, by running sums, so that the shares add up to the cent. */
-const upTo = (place: string, amount: string, digits: number) =>
-  `CASE WHEN ${place} = shared.technicians THEN ${amount} ELSE round(${amount} * ${place} / shared.technicians, ${digits}) END`;
-const shareOf = (amount: string, digits: number) =>
-  `${upTo('shared.place', amount, digits)} - ${upTo('(shared.place - 1)', amount, digits)}`;
+/**
+ * The share of one place: the amount up to it less the amount before it, by running sums, so that the shares add up to the cent. Before
+ * the first place is nothing, which need not be divided.
+ */
+const shareOf = (amount: string, digits: number) => {
+  const upTo = (place: string) => `round(${amount} * ${place} / shared.technicians, ${digits})`;
+  return `CASE WHEN shared.place = shared.technicians THEN ${amount} ELSE ${upTo('shared.place')} END
+       - CASE WHEN shared.place = 1 THEN ${(0).toFixed(digits)} ELSE ${upTo('(shared.place - 1)')} END`;
+};
 
 export const assignment: Member = {
   name: 'fct_assignment',
