@@ -129,6 +129,35 @@ test('a leftover on which others stand stops the migration, which names both', a
   await migrate(pool, definitions);
 });
 
+/** A key and indexes of the star as an earlier version made them. */
+const earlierKey = `
+  ALTER TABLE mart.fct_job_charge DROP CONSTRAINT fct_job_charge_pkey, ADD PRIMARY KEY (job_charge_key);
+  ALTER TABLE mart.fct_job_charge ALTER job_key DROP NOT NULL;
+  CREATE INDEX fct_job_charge_job_key_idx ON mart.fct_job_charge (job_key);
+  DROP INDEX mart.fct_job_customer_key_idx;
+  UPDATE sync.source SET hash = 'that of another state'`;
+
+test('a table of the star with the key and indexes of an earlier version gets those of this one, and keeps its rows and the indexes of others', async () => {
+  const before = await readCatalogue(pool);
+  await pool.query(earlierKey);
+  expect(compareCatalogues(await readCatalogue(pool), before)).not.toEqual([]);
+  await pool.query(`INSERT INTO mart.fct_job_charge (job_charge_key, job_key) VALUES (1, 1);
+                    CREATE INDEX theirs ON mart.fct_job_charge (item_key)`);
+  await migrate(pool, definitions);
+  const left = compareCatalogues(await readCatalogue(pool), before).map(({thing}) => thing);
+  expect(left).toEqual(['index mart.theirs']);
+  expect((await pool.query('SELECT FROM mart.fct_job_charge')).rows).toHaveLength(1);
+});
+
+test('a key of the star on which others stand stops the migration, which names both', async () => {
+  await pool.query(
+    `${earlierKey}; CREATE TABLE public.mine (line bigint CONSTRAINT mine_line REFERENCES mart.fct_job_charge (job_charge_key))`,
+  );
+  await expect(migrate(pool, definitions)).rejects.toThrow(
+    'mart.fct_job_charge: this version gives the star another key, but others stand on it: constraint mine_line on table public.mine depends on index mart.fct_job_charge_pkey; drop them first, and make them again afterwards',
+  );
+});
+
 test('a field that becomes writable without a migration can be written after the next migrate', async () => {
   await pool.query(`DELETE FROM sync.write_rules WHERE table_name = 'customers' AND field = 'fax';
                     UPDATE sync.source SET hash = 'that of another state'`);

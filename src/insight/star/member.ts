@@ -29,9 +29,11 @@ export interface Member {
   readonly missing?: Readonly<Record<string, string>>;
   /**
    * Kept as a table: `sync.refresh_star` writes the jobs that changed. It holds nothing that depends on now. The columns
-   * that it is looked up by, beside its key.
+   * that it is looked up by, beside its job and its key.
    */
   readonly keptBy?: readonly (readonly string[])[];
+  /** What an earlier version looked it up by. Any other index is somebody else's, and stays. */
+  readonly formerlyKeptBy?: readonly (readonly string[])[];
   /** Made from versions, so it holds the past already: no form of it as of a moment. */
   readonly isOfVersions?: true;
 }

@@ -38,7 +38,7 @@ const someJobs: Time = {
 
 /** A member in SQL, as the present and as of any moment: one definition, so that both always say the same. */
 export function renderMember(member: Member): StarMember {
-  const {name, comment, columns, key, keptBy, isOfVersions} = member;
+  const {name, comment, columns, isOfVersions} = member;
   return {
     name,
     comment,
@@ -46,10 +46,18 @@ export function renderMember(member: Member): StarMember {
     present: renderAt(member, present),
     past: isOfVersions ? null : renderAt(member, past),
     masked: `SELECT ${columns.map(maskedColumn).join(', ')} FROM mart.${name}`,
-    kept:
-      keptBy === undefined
-        ? null
-        : {key: key ?? [columns[0]?.[0] ?? ''], indexes: keptBy, someJobs: renderAt(member, someJobs)},
+    kept: renderKept(member),
+  };
+}
+
+function renderKept(member: Member): StarMember['kept'] {
+  const {columns, key = [columns[0]?.[0] ?? ''], keptBy, formerlyKeptBy = []} = member;
+  if (keptBy === undefined) return null;
+  return {
+    key: [...new Set(['job_key', ...key])],
+    indexes: keptBy,
+    formerIndexes: formerlyKeptBy,
+    someJobs: renderAt(member, someJobs),
   };
 }
 

@@ -6,7 +6,7 @@ import type {StarMember} from './star-member.ts';
 /**
  * Brings the views of the star and their functions of a moment in line with the definitions. A view keeps what others built
  * on it, and their rights, where its columns stay; where they do not, it is made anew. The caller has begun a transaction.
- * @throws {FatalError} a view must be made anew, and others stand on it
+ * @throws {FatalError} a view must be made anew, or a table gets another key, and others stand on it
  */
 export async function applyStar(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   await client.query('SAVEPOINT star');
@@ -68,7 +68,10 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
   );
 }
 
-/** A table, the query that fills it, and the same for some jobs. A table of other columns is made anew. */
+/**
+ * A table, the query that fills it, and the same for some jobs. A table of other columns is made anew; one of another key or
+ * other indexes keeps its rows.
+ */
 async function makeKept(
   client: pg.ClientBase,
   name: string,
@@ -85,17 +88,35 @@ async function makeKept(
   );
   const {isThere = false, isSame = false} = rows[0] ?? {};
   if (isThere && !isSame) throw new OtherShapeError(name);
-  if (!isThere) {
-    await client.query(`CREATE TABLE mart.${name} AS SELECT * FROM ${all} WITH NO DATA`);
-    await client.query(`ALTER TABLE mart.${name} ADD PRIMARY KEY (${kept.key.join(', ')})`);
-    for (const columns of kept.indexes)
-      await client.query(
-        `CREATE INDEX ${name}_${columns.join('_')}_idx ON mart.${name} (${columns.join(', ')})`,
-      );
-  }
+  if (!isThere) await client.query(`CREATE TABLE mart.${name} AS SELECT * FROM ${all} WITH NO DATA`);
+  await setKey(client, name, kept.key);
+  for (const columns of kept.indexes)
+    await client.query(
+      `CREATE INDEX IF NOT EXISTS ${indexName(name, columns)} ON mart.${name} (${columns.join(', ')})`,
+    );
+  for (const columns of kept.formerIndexes)
+    await client.query(`DROP INDEX IF EXISTS mart.${indexName(name, columns)}`);
   await client.query(
     `CREATE OR REPLACE FUNCTION sync.some_${name}(keys bigint[]) RETURNS SETOF mart.${name} LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS ${pg.escapeLiteral(kept.someJobs)}`,
   );
+}
+
+async function setKey(client: pg.ClientBase, name: string, columns: readonly string[]): Promise<void> {
+  const wanted = `PRIMARY KEY (${columns.join(', ')})`;
+  const {rows} = await client.query<{name: string; text: string}>(
+    `SELECT quote_ident(conname) AS name, pg_get_constraintdef(oid) AS text FROM pg_constraint WHERE conrelid = to_regclass($1) AND contype = 'p'`,
+    [`mart.${name}`],
+  );
+  const [held] = rows;
+  if (held?.text === wanted) return;
+  const away = held === undefined ? '' : `DROP CONSTRAINT ${held.name}, `;
+  await nameDependents(name, 'another key', () =>
+    client.query(`ALTER TABLE mart.${name} ${away}ADD ${wanted}`),
+  );
+}
+
+function indexName(name: string, columns: readonly string[]): string {
+  return `${name}_${columns.join('_')}_idx`;
 }
 
 /** A kept table has other columns than its definition. */
@@ -112,7 +133,7 @@ function functionOf(name: string, past: string): string {
 
 async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   for (const {name, kept} of star.toReversed()) {
-    try {
+    await nameDependents(name, 'other columns', async () => {
       await client.query(`DROP VIEW IF EXISTS masked.${name}`);
       await client.query(`DROP FUNCTION IF EXISTS mart.${name}_as_of(timestamptz)`);
       if (kept === null) await client.query(`DROP VIEW IF EXISTS mart.${name}`);
@@ -120,14 +141,21 @@ async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): 
         await client.query(
           `DROP FUNCTION IF EXISTS sync.some_${name}(bigint[]); DROP TABLE IF EXISTS mart.${name}; DROP VIEW IF EXISTS sync.all_${name}`,
         );
-    } catch (error) {
-      if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
-      const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
-      throw new FatalError(
-        `mart.${name}: this version gives the star other columns, but others stand on it: ${others}; drop them first, and make them again afterwards`,
-        {cause: error, kind: 'dependents'},
-      );
-    }
+    });
+  }
+}
+
+/** @throws {FatalError} somebody's view or table stands on what would go */
+async function nameDependents(name: string, what: string, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
+    const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
+    throw new FatalError(
+      `mart.${name}: this version gives the star ${what}, but others stand on it: ${others}; drop them first, and make them again afterwards`,
+      {cause: error, kind: 'dependents'},
+    );
   }
 }
 

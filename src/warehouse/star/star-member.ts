@@ -12,8 +12,11 @@ export interface StarMember {
   readonly masked: string;
   /** Of a member that is kept as a table: null for a view. */
   readonly kept: {
+    /** Begins with the job, by which rows are written anew: no index of the job alone is needed. */
     readonly key: readonly string[];
     readonly indexes: readonly (readonly string[])[];
+    /** Indexes that an earlier version made and this one does not. */
+    readonly formerIndexes: readonly (readonly string[])[];
     /** The query for some jobs alone, whose keys are `$1`. */
     readonly someJobs: string;
   } | null;

@@ -13,7 +13,8 @@ export function isAssignment(alias: string): string {
 
 export const jobCharge: Member = {
   name: 'fct_job_charge',
-  keptBy: [['job_key']],
+  keptBy: [],
+  formerlyKeptBy: [['job_key']],
   comment: 'One row for each line of a job: what was charged, how much of it, at which price.',
   columns: [
     ['job_charge_key', 'charge.row_id', 'Key of the line; it never changes.'],
@@ -38,7 +39,8 @@ export const jobCharge: Member = {
 
 export const timeEntry: Member = {
   name: 'fct_time_entry',
-  keptBy: [['job_key']],
+  keptBy: [],
+  formerlyKeptBy: [['job_key']],
   comment:
     'One row for each entry of hours on a job. Hours belong to the date on which they began, also past midnight.',
   columns: [
@@ -88,7 +90,8 @@ const shareOf = (amount: string, digits: number) => {
 
 export const assignment: Member = {
   name: 'fct_assignment',
-  keptBy: [['job_key']],
+  keptBy: [],
+  formerlyKeptBy: [['job_key']],
   comment:
     'One row for each job and employee assigned to it, with an even share of its money; one row of nobody for a job without any. Sums over it count no job twice.',
   columns: [
