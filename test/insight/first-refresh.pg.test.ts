@@ -55,6 +55,27 @@ test('Postgres knows afterwards how many jobs there are', async () => {
   ]);
 });
 
+test('dates are those of each account, and the session is in its own zone afterwards', async () => {
+  const account = {name: 'far away', apiUrl: 'https://example.com', timeZone: 'Australia/Lord_Howe'};
+  const {accountId} = await upsertAccount(pool, account);
+  const zone = await inSweepTransaction(pool, async (client) => {
+    await client.query(
+      `INSERT INTO warehouse.jobs (account_id, id, job_number, created_at, _hash, _sweep_id) VALUES ($1, 1, 1, '2026-07-15T13:45Z', '\\x00', 1)`,
+      [accountId],
+    );
+    await client.query(`SET LOCAL timezone = 'Asia/Tokyo'; SELECT sync.fill_star('{fct_job}')`);
+    return (await client.query('SHOW timezone')).rows;
+  });
+  expect(zone).toEqual([{TimeZone: 'Asia/Tokyo'}]);
+  const {rows} = await pool.query(
+    'SELECT account_key::int AS account, booked_date::text AS date, count(*)::int AS jobs FROM mart.fct_job GROUP BY 1, 2 ORDER BY 1',
+  );
+  expect(rows).toEqual([
+    {account: 1, date: '2026-07-14', jobs: 2000},
+    {account: 2, date: '2026-07-16', jobs: 1},
+  ]);
+});
+
 test.each([
   ['of the jobs', 'fct_job'],
   ['of the parts', 'fct_time_entry'],

@@ -30,10 +30,12 @@ COMMENT ON FUNCTION sync.widen_stale IS 'The keys of the jobs that notes concern
 -- warehouse (statistics.sql).
 CREATE OR REPLACE FUNCTION sync.fill_star(members text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off
-SET default_statistics_target = 2 AS $$
+SET default_statistics_target = 2 SET timezone = 'UTC' AS $$
 DECLARE
   member text;
 BEGIN
+  -- In the zone of most accounts: their dates are then found by a cast, without looking up the zone for each.
+  PERFORM set_config('timezone', time_zone, true) FROM sync.accounts GROUP BY time_zone ORDER BY count(*) DESC, time_zone LIMIT 1;
   FOREACH member IN ARRAY members LOOP
     EXECUTE format('DELETE FROM mart.%I', member);
     EXECUTE format('INSERT INTO mart.%I SELECT * FROM sync.%I', member, 'all_' || member);

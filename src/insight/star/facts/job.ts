@@ -1,4 +1,4 @@
-import {joinAccount, keyOr, liveRow, localDate, type Member, type MemberColumn} from '../member.ts';
+import {joinAccount, keptDate, keyOr, liveRow, type Member, type MemberColumn} from '../member.ts';
 import {isAssignment} from './parts.ts';
 
 const keys: readonly MemberColumn[] = [
@@ -39,28 +39,28 @@ const times: readonly MemberColumn[] = [
   ['scheduled_until', 'job.ends_at', 'When the work is to end.'],
   ['started_at', 'job.started_on', 'When somebody pressed the button that the work begins.'],
   ['completed_at', 'job.completed_at', 'When the job was completed; null for any other job.'],
-  ['booked_date', localDate('job.created_at'), 'Date of booked_at.'],
-  ['scheduled_date', localDate('job.scheduled_on'), 'Date of scheduled_at.'],
-  ['started_date', localDate('job.started_on'), 'Date of started_at.'],
-  ['completed_date', localDate('job.completed_at'), 'Date of completed_at: the date that revenue counts on.'],
-  ['invoiced_date', localDate('job.invoice_date'), 'Date of the invoice.'],
-  ['invoice_sent_date', localDate('job.invoice_sent_date'), 'When the invoice was sent.'],
+  ['booked_date', keptDate('job.created_at'), 'Date of booked_at.'],
+  ['scheduled_date', keptDate('job.scheduled_on'), 'Date of scheduled_at.'],
+  ['started_date', keptDate('job.started_on'), 'Date of started_at.'],
+  ['completed_date', keptDate('job.completed_at'), 'Date of completed_at: the date that revenue counts on.'],
+  ['invoiced_date', keptDate('job.invoice_date'), 'Date of the invoice.'],
+  ['invoice_sent_date', keptDate('job.invoice_sent_date'), 'When the invoice was sent.'],
   [
     'paid_date',
-    `CASE WHEN job.balance_remaining = 0 THEN ${localDate('job.invoice_paid_on')} END`,
+    `CASE WHEN job.balance_remaining = 0 THEN ${keptDate('job.invoice_paid_on')} END`,
     'When the job was paid in full.',
   ],
   [
     'cancelled_date',
-    `CASE WHEN job.job_state = 'cancelled' THEN ${localDate('coalesce(job.canceled_on, job.updated_at)')} END`,
+    `CASE WHEN job.job_state = 'cancelled' THEN ${keptDate('coalesce(job.canceled_on, job.updated_at)')} END`,
     'When the job was cancelled.',
   ],
-  ['won_date', localDate('job.won_date'), 'When the estimate was won.'],
-  ['lost_date', localDate('job.lost_date'), 'When the estimate was lost.'],
-  ['estimate_sent_date', localDate('job.estimate_sent_on'), 'When the estimate was sent.'],
+  ['won_date', keptDate('job.won_date'), 'When the estimate was won.'],
+  ['lost_date', keptDate('job.lost_date'), 'When the estimate was lost.'],
+  ['estimate_sent_date', keptDate('job.estimate_sent_on'), 'When the estimate was sent.'],
   [
     'closed_date',
-    localDate('job.closed_at'),
+    keptDate('job.closed_at'),
     'When the job was completed, cancelled or lost; null while it is not.',
   ],
 ];

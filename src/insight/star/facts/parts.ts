@@ -1,5 +1,5 @@
 import {itemKey} from '../dimensions/item.ts';
-import {joinAccount, keyOr, liveRow, localDate, type Member} from '../member.ts';
+import {joinAccount, keptDate, keyOr, liveRow, type Member} from '../member.ts';
 
 /** The job that a part belongs to: a part of a job that is gone is gone itself. */
 function joinJob(alias: string): string {
@@ -31,7 +31,7 @@ export const jobCharge: Member = {
       'coalesce(charge.quantity * charge.price_per_unit, charge.total) - coalesce(charge.discount, 0) - charge.total',
       'By how much quantity times price, less the discount, is off the price of the line.',
     ],
-    ['created_date', localDate('charge.created_on'), 'When the line was entered.'],
+    ['created_date', keptDate('charge.created_on'), 'When the line was entered.'],
     ['sort_order', 'charge.sort_order', 'Place of the line on the invoice.'],
   ],
   from: `FROM {job_charges} AS charge ${joinJob('charge')} ${joinAccount('charge')} WHERE ${liveRow('charge', 'id')}`,
@@ -48,7 +48,7 @@ export const timeEntry: Member = {
     ['account_key', 'entry.account_id', 'The account: dim_account.'],
     ['job_key', 'job.row_id', 'The job: fct_job.'],
     ['employee_key', keyOr('employee'), 'Who worked: dim_employee.'],
-    ['work_date', localDate('entry.started_on'), 'The date on which the work began.'],
+    ['work_date', keptDate('entry.started_on'), 'The date on which the work began.'],
     ['started_at', 'entry.started_on', 'When the work began.'],
     [
       'ended_at',
@@ -69,7 +69,7 @@ export const timeEntry: Member = {
     ],
     [
       'entered_days_late',
-      `${localDate('entry.created_at')} - ${localDate('entry.started_on')}`,
+      `${keptDate('entry.created_at')} - ${keptDate('entry.started_on')}`,
       'How many days after the work it was entered.',
     ],
   ],
