@@ -2,6 +2,7 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
+import {isTimeZone} from '../../src/base/spelling/time-zone.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
@@ -74,6 +75,24 @@ test('dates are those of each account, and the session is in its own zone afterw
     {account: 1, date: '2026-07-14', jobs: 2000},
     {account: 2, date: '2026-07-16', jobs: 1},
   ]);
+});
+
+test('in every zone that an account can have, a cast in a session of that zone gives the date that is looked up', async () => {
+  const {rows: zones} = await pool.query<{name: string}>('SELECT name FROM pg_timezone_names');
+  const apart = await inSweepTransaction(pool, async (client) => {
+    const found: string[] = [];
+    for (const {name} of zones.filter((zone) => isTimeZone(zone.name))) {
+      await client.query(`SELECT set_config('timezone', $1, true)`, [name]);
+      const {rows} = await client.query(
+        `SELECT FROM generate_series(timestamptz '2025-01-01Z', '2027-01-01Z', '7 hours 13 minutes') AS at WHERE at::date <> (at AT TIME ZONE $1)::date LIMIT 1`,
+        [name],
+      );
+      if (rows.length > 0) found.push(name);
+    }
+    return found;
+  });
+  expect(zones.length).toBeGreaterThan(400);
+  expect(apart).toEqual([]);
 });
 
 test.each([
