@@ -54,22 +54,14 @@ const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] : [...d
   .filter((each) => each.getBoundingClientRect().right > innerWidth && each.closest('.scroll') === null)
   .map((each) => each.outerHTML.slice(0, 200))`;
 
-interface Look {
-  readonly theme?: 'light' | 'dark';
-  readonly width?: number;
-  readonly scripts?: boolean;
-}
-
 /** What a browser complained of, and the addresses elsewhere that it asked for. */
 const complaints: string[] = [];
 
-async function openContext({
-  theme = 'light',
-  width = 1280,
-  scripts = true,
-}: Look = {}): Promise<BrowserContext> {
+/** A browser of an administrator, who has signed in. */
+async function openContext({scripts = true} = {}): Promise<BrowserContext> {
   const context = await browser.newContext({
-    ...{viewport: {width, height: 900}, colorScheme: theme, javaScriptEnabled: scripts},
+    viewport: {width: 1280, height: 900},
+    javaScriptEnabled: scripts,
   });
   const person = await place.person({role: 'admin'});
   const [, value = ''] = /fieldmirror=([^;]+)/.exec(person.cookies()) ?? [];
@@ -86,8 +78,8 @@ async function openContext({
   return context;
 }
 
-async function openPage(look: Look, path: string): Promise<Page> {
-  const page = await (await openContext(look)).newPage();
+async function openPage(path: string, context?: BrowserContext): Promise<Page> {
+  const page = await (context ?? (await openContext())).newPage();
   await page.goto(place.url + path);
   return page;
 }
@@ -96,35 +88,43 @@ test('every page of the console has an address here', () => {
   expect(pages.map(({path}) => path).toSorted()).toEqual(Object.keys(addresses).toSorted());
 });
 
-describe.each([
-  {theme: 'light', width: 1280},
-  {theme: 'light', width: 360},
-  {theme: 'dark', width: 1280},
-  {theme: 'dark', width: 360},
-] as const)('in $theme, $width px wide', (look) => {
+const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [1280, 360].map((width) => ({colorScheme, width})),
+);
+
+describe('in both themes, wide and narrow', () => {
   let context: BrowserContext;
   beforeAll(async () => {
-    context = await openContext(look);
+    context = await openContext();
   });
   afterAll(() => context?.close());
 
+  // Theme and width are matters of the style sheet alone: a page that is open takes all four looks.
   test.each(Object.values(addresses))('%s is whole, and open to everybody', async (path) => {
     complaints.length = 0;
     const page = await context.newPage();
     const answer = await page.goto(place.url + path);
     expect(answer?.status()).toBe(200);
     expect((await answer?.body())?.length).toBeLessThan(150_000);
-    // Tables move in their own frames: the page itself never does.
-    expect(await page.evaluate(tooWide)).toEqual([]);
     await page.evaluate(axe);
-    const flaws =
-      'axe.run().then(({violations}) => violations.map(({id, nodes}) => id + ": " + nodes[0].html))';
-    expect(await page.evaluate(flaws)).toEqual([]);
+    for (const look of looks) expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
     expect(await page.title()).not.toBe('taken');
     expect(complaints).toEqual([]);
     await page.close();
   });
 });
+
+/** @returns what stands out at the right, and what axe complains of */
+async function findFlaws(page: Page, {colorScheme, width}: (typeof looks)[number]): Promise<unknown[]> {
+  await page.setViewportSize({width, height: 900});
+  await page.emulateMedia({colorScheme});
+  // Tables move in their own frames: the page itself never does.
+  const wide: unknown[] = await page.evaluate(tooWide);
+  const closed: unknown[] = await page.evaluate(
+    'axe.run().then(({violations}) => violations.map(({id, nodes}) => id + ": " + nodes[0].html))',
+  );
+  return [...wide, ...closed];
+}
 
 test('without scripts every page is there, a filter is an address, and a form does what it says', async () => {
   const context = await openContext({scripts: false});
@@ -152,8 +152,8 @@ test('a key is typed, and the page that was asked for is shown', async () => {
 
 test('an open page shows what another person did, without being asked', async () => {
   const id = await place.edit(2, `phone_number = '555-0177'`);
-  const one = await openPage({}, `/changes/${id}`);
-  const other = await openPage({}, `/changes/${id}`);
+  const one = await openPage(`/changes/${id}`);
+  const other = await openPage(`/changes/${id}`);
   await other.getByRole('button', {name: 'Hold'}).click();
   await one.locator('main .mark', {hasText: 'held'}).first().waitFor();
   await one.context().close();
@@ -161,7 +161,7 @@ test('an open page shows what another person did, without being asked', async ()
 });
 
 test('an open page of alerts shows what was found, and that it is over', async () => {
-  const page = await openPage({}, '/alerts');
+  const page = await openPage('/alerts');
   await place.pool.query(
     `INSERT INTO sync.alerts (cause, since, text) VALUES ('no-worker', now(), 'no worker is alive')`,
   );
@@ -173,7 +173,7 @@ test('an open page of alerts shows what was found, and that it is over', async (
 });
 
 test('what a person has opened, ticked and typed is kept when the page is drawn anew', async () => {
-  const page = await openPage({}, '/accounts');
+  const page = await openPage('/accounts');
   await page.getByLabel('Reason').first().fill('stocktaking');
   await page.getByText('Make a key', {exact: true}).click();
   await page.getByLabel('Role').selectOption('operator');
@@ -191,6 +191,12 @@ test('what a person has opened, ticked and typed is kept when the page is drawn 
 const doings = listDoings(() => place);
 
 describe('by its button', () => {
+  let context: BrowserContext;
+  beforeAll(async () => {
+    context = await openContext();
+  });
+  afterAll(() => context?.close());
+
   test.each(doings)(
     '$action is done, and stands in the audit',
     async ({action, prepare, path, opens, fill = {}, button}) => {
@@ -199,7 +205,7 @@ describe('by its button', () => {
         (await place.pool.query('SELECT count(*)::integer AS n FROM sync.audit WHERE action = $1', [action]))
           .rows[0].n;
       const before = await count();
-      const page = await openPage({}, path.replace('$', made));
+      const page = await openPage(path.replace('$', made), context);
       if (opens !== undefined) await page.getByText(opens, {exact: true}).click();
       for (const [label, value] of Object.entries(fill))
         await page.getByLabel(label, {exact: true}).locator('visible=true').first().fill(value);
@@ -208,7 +214,7 @@ describe('by its button', () => {
         page.locator('main').getByRole('button', {name: button}).first().click(),
       ]);
       expect(await count()).toBe(before + 1);
-      await page.context().close();
+      await page.close();
     },
   );
 
