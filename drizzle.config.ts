@@ -2,7 +2,7 @@ import {defineConfig} from 'drizzle-kit';
 
 export default defineConfig({
   dialect: 'postgresql',
-  schema: './migrations/schema.cts',
+  schema: './drizzle.schema.cts',
   out: './migrations',
   migrations: {schema: 'sync', table: 'migrations'},
   schemaFilter: ['warehouse', 'sync'],
