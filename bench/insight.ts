@@ -120,7 +120,7 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
 async function exportParquet(): Promise<{written: number; bytes: number; peakMb: number; seconds: number}> {
   const startedAt = performance.now();
   const child = fork(join(import.meta.dirname, 'load', 'parquet-process.ts'), [databaseUrl, values.rows], {
-    execArgv: ['--max-semi-space-size=8'],
+    execArgv: ['--max-semi-space-size=8', '--heap-growing-percent=50'],
   });
   const [told] = await once(child, 'message');
   return {...told, seconds: (performance.now() - startedAt) / 1000};

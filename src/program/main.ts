@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=8 --heap-growing-percent=50
 // Two things are set before all other code is loaded: the limits of the C library, for which a process may
 // begin anew, and the cache in which Node keeps compiled code, so that a short question gets a quick answer.
 // The small young generation halves the memory of a first load and costs it a tenth of its speed.
