@@ -5,8 +5,8 @@ import {customers} from '../../src/streams/customers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import type {Stream} from '../../src/streams/stream.ts';
 import {tasks} from '../../src/streams/tasks.ts';
-import {FieldSightings} from '../../src/sync/load/field-sightings.ts';
-import {listPageFields, type PageFields} from '../../src/sync/load/page-fields.ts';
+import {FieldSightings} from '../../src/sync/load/fields/field-sightings.ts';
+import {listPageFields, type PageFields} from '../../src/sync/load/fields/page-fields.ts';
 import {makeJobPage} from '../api/job-page.ts';
 import {job, list} from '../support/scripted-service.ts';
 

@@ -2,7 +2,7 @@
 // hears an abort only once it is connected, and cannot tell whether a byte was sent. Writes hang on exactly that.
 
 import type {Agent, Dispatcher} from 'undici';
-import {freeBytes} from '../../base/memory/free-bytes.ts';
+import {freeBytes, takeBytes} from '../../base/memory/own-bytes.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -101,7 +101,7 @@ class Body {
   /** @param contentLength - the header, if it came */
   expect(contentLength: string | string[] | undefined): void {
     const length = Number(contentLength ?? 0);
-    if (length > 0 && length <= mostExpected) this.#buffer = Buffer.allocUnsafeSlow(length);
+    if (length > 0 && length <= mostExpected) this.#buffer = takeBytes(length);
   }
 
   add(chunk: Buffer): void {
@@ -110,8 +110,9 @@ class Body {
     this.#chunk = chunk;
     const needed = this.#length + chunk.length;
     if (needed > this.#buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));
+      const larger = takeBytes(Math.max(needed, 2 * this.#buffer.length));
       this.#buffer.copy(larger, 0, 0, this.#length);
+      freeBytes(this.#buffer);
       this.#buffer = larger;
     }
     chunk.copy(this.#buffer, this.#length);

@@ -5,6 +5,7 @@ import {once} from 'node:events';
 import {extname} from 'node:path';
 import {type ResourceLimits, Worker} from 'node:worker_threads';
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
+import {freeBytes, takeBytes} from '../../base/memory/own-bytes.ts';
 import {findStream} from '../../streams/all.ts';
 import {type PlacedRowSet, unpackRows} from './packed-rows.ts';
 import type {PackedPage, PageTask} from './read-page.ts';
@@ -15,6 +16,8 @@ export interface PageAnswer {
   readonly content?: PackedPage;
   /** An error cannot cross threads with its class: its name and message can. */
   readonly failure?: {readonly name: string; readonly message: string};
+  /** The copy that the thread was given: its memory comes back to the thread that copies pages. */
+  readonly body: Uint8Array<ArrayBuffer>;
 }
 
 /** A page as it was read. */
@@ -32,6 +35,9 @@ const threadFile = new URL(`./page-thread${extname(import.meta.filename)}`, impo
  * cores have nothing left for it.
  */
 const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 48};
+
+/** Pages copied for the thread at once: the one that it reads, and some so that it need not wait. */
+const mostSent = 4;
 
 /**
  * A thread that reads pages, for every sweep of this process; started by the first page. A page that ends the
@@ -65,16 +71,16 @@ export class PageReader {
 }
 
 interface Waiting {
-  readonly thing: string;
-  readonly stream: string;
+  readonly task: PageTask;
   readonly resolve: (content: PageContent | null) => void;
   readonly reject: (error: Error) => void;
 }
 
 class PageThread {
   readonly #worker: Worker;
-  /** In the order in which the thread reads the pages: the first is being read. */
+  /** In the order in which the thread reads the pages: the first is being read, and the last are not sent yet. */
   readonly #waiting = new Map<number, Waiting>();
+  #lastSent = 0;
   #isAlive = true;
   #isClosing = false;
   #lastId = 0;
@@ -93,14 +99,18 @@ class PageThread {
 
   /** @returns null where the thread ended before it came to this page */
   async read(task: PageTask): Promise<PageContent | null> {
-    const id = ++this.#lastId;
     const answer = Promise.withResolvers<PageContent | null>();
-    const {page, stream} = task;
-    this.#waiting.set(id, {...answer, stream, thing: `page ${page} of ${stream}`});
-    // A copy that can be given away: the body itself may be a piece of a larger buffer.
-    const body = new Uint8Array(task.body);
-    this.#worker.postMessage({id, task: {...task, body}}, [body.buffer]);
+    this.#waiting.set(++this.#lastId, {...answer, task});
+    if (this.#waiting.size <= mostSent) this.#send(this.#lastId, task);
     return await answer.promise;
+  }
+
+  #send(id: number, task: PageTask): void {
+    this.#lastSent = id;
+    // A copy that can be given away: the page itself is compared with its rows later.
+    const body = takeBytes(task.body.length);
+    body.set(task.body);
+    this.#worker.postMessage({id, task: {...task, body}}, [body.buffer]);
   }
 
   async close(): Promise<void> {
@@ -111,27 +121,33 @@ class PageThread {
     await ended;
   }
 
-  #settle({id, content, failure}: PageAnswer): void {
+  #settle({id, content, failure, body}: PageAnswer): void {
+    freeBytes(body);
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
+    const next = this.#waiting.get(this.#lastSent + 1);
+    if (next !== undefined) this.#send(this.#lastSent + 1, next.task);
     if (waiting === undefined) return;
     if (content === undefined) {
       waiting.reject(toError(failure ?? {name: 'Error', message: 'no answer'}));
       return;
     }
     const {rows, ...rest} = content;
-    waiting.resolve({...rest, records: unpackRows(findStream(waiting.stream), rows)});
+    waiting.resolve({...rest, records: unpackRows(findStream(waiting.task.stream), rows)});
   }
 
   #abandon(cause: Error): void {
     this.#isAlive = false;
     let isReading = true;
-    for (const {thing, resolve, reject} of this.#waiting.values()) {
+    for (const {task, resolve, reject} of this.#waiting.values()) {
       if (this.#isClosing) reject(new RetryableError('the thread that reads pages was closed', {cause}));
       else if (!isReading) resolve(null);
       else
         reject(
-          new RetryableError(`${thing}: the thread that was reading it ended: ${cause.message}`, {cause}),
+          new RetryableError(
+            `page ${task.page} of ${task.stream}: the thread that was reading it ended: ${cause.message}`,
+            {cause},
+          ),
         );
       isReading = false;
     }

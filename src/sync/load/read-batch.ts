@@ -2,26 +2,14 @@
 // docs/traps.md "The XML parser".
 
 import type pg from 'pg';
-import type {Page} from '../../api/resources/pages-ahead.ts';
-import {cutList, hashSlice} from '../../api/xml/quick/cut.ts';
 import {shapeOf} from '../../records/rows.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {probeKnown} from '../../warehouse/rows/known-records.ts';
+import {probeKnown} from '../../warehouse/rows/known/known-records.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
-import type {PageFields} from './page-fields.ts';
+import type {PageFields} from './fields/page-fields.ts';
+import {type CutPage, hashAt} from './known/cut-page.ts';
 import type {PageReader} from './page-reader.ts';
 import type {BadRecord} from './read-page.ts';
-
-/** One page of a list as it came, cut at its record tags. */
-export interface CutPage {
-  readonly page: number;
-  readonly body: Buffer;
-  readonly contentType: string | null;
-  /** Hash of each record's bytes; null where the page could not be cut and must be read strictly. */
-  readonly hashes: readonly Buffer[] | null;
-  /** The same for two pages that hold the same records, byte for byte. */
-  readonly fingerprint: Buffer;
-}
 
 /** The content of some pages, ready to be written. */
 export interface ReadBatch {
@@ -46,13 +34,6 @@ interface Reading {
   readonly pageReader: PageReader;
 }
 
-/** Cuts a page and hashes its slices; costs about a millisecond for a megabyte. */
-export function cutPage(stream: Stream, {page, body, contentType}: Page): CutPage {
-  const hashes = cutList(body, stream)?.map(hashSlice) ?? null;
-  const fingerprint = hashes === null ? hashSlice(body) : Buffer.concat(hashes);
-  return {page, body, contentType, hashes, fingerprint};
-}
-
 /**
  * Reads the records of some pages that are not known yet.
  * @throws {RetryableError} a page that is not a whole, well-formed list
@@ -64,9 +45,16 @@ export async function readBatch(reading: Reading, pages: readonly CutPage[]): Pr
     stream: stream.name,
     table: stream.table,
     shape: shapeOf(stream, timeZone),
-    hashes: pages.flatMap((page) => page.hashes ?? []),
+    hashes: Buffer.concat(pages.flatMap((page) => page.hashes ?? [])),
   });
-  const parts = await Promise.all(pages.map((page) => readCutPage(reading, page, known)));
+  let from = 0;
+  const ofPages = pages.map((page) => {
+    const to = from + page.records;
+    const ofPage = known.slice(from, to);
+    from = to;
+    return readCutPage(reading, page, ofPage);
+  });
+  const parts = await Promise.all(ofPages);
   const rowSets = new Map<string, EncodedRowSet>();
   const bytes = new Map<string, Buffer>();
   for (const {rowSet, hash} of parts.flatMap((part) => part.records)) {
@@ -95,17 +83,17 @@ interface Part {
   readonly fields: readonly PageFields[];
 }
 
-/** @param known - hash to number, of records read before */
+/** @param known - for each record that was cut its number, where it was read before */
 async function readCutPage(
   reading: Reading,
   page: CutPage,
-  known: ReadonlyMap<string, string>,
+  known: readonly (string | null)[],
 ): Promise<Part> {
   const {stream, timeZone, pageReader} = reading;
-  const found = page.hashes?.map((hash) => known.get(hash.toString('hex'))) ?? null;
-  const heldNumbers = found?.filter((number) => number !== undefined) ?? [];
-  if (found !== null && heldNumbers.length === found.length)
-    return {page: page.page, known: found.length, numbers: heldNumbers, records: [], bad: [], fields: []};
+  const {hashes} = page;
+  const heldNumbers = known.filter((number) => number !== null);
+  if (hashes !== null && heldNumbers.length === known.length)
+    return {page: page.page, known: known.length, numbers: heldNumbers, records: [], bad: [], fields: []};
   const {body, contentType} = page;
   const {isCutTrue, records, bad, fields} = await pageReader.read({
     page: page.page,
@@ -113,14 +101,17 @@ async function readCutPage(
     contentType,
     stream: stream.name,
     timeZone,
-    known: found?.map((number) => number !== undefined) ?? null,
+    known: hashes === null ? null : known.map((number) => number !== null),
   });
   const numbers = records.map(({rowSet}) => rowSet.number);
   return {
     page: page.page,
     known: isCutTrue ? heldNumbers.length : 0,
     numbers: isCutTrue ? [...heldNumbers, ...numbers] : numbers,
-    records: records.map(({at, rowSet}) => ({rowSet, hash: isCutTrue ? (page.hashes?.[at] ?? null) : null})),
+    records: records.map(({at, rowSet}) => ({
+      rowSet,
+      hash: isCutTrue && hashes !== null ? hashAt(hashes, at) : null,
+    })),
     bad,
     fields,
   };

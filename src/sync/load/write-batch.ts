@@ -4,7 +4,7 @@ import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../../stre
 import {rememberFields, type SeenField} from '../../warehouse/fields/fields.ts';
 import type {EncodedRow} from '../../warehouse/rows/encoded-row.ts';
 import {readParentsOfLive} from '../../warehouse/rows/held-numbers.ts';
-import {forgetKnown, rememberKnown} from '../../warehouse/rows/known-records.ts';
+import {forgetKnown, rememberKnown} from '../../warehouse/rows/known/known-records.ts';
 import {type Batch, type LoadCounts, loadRows, markVanished} from '../../warehouse/rows/load.ts';
 import {forgetAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import {quarantineRecords, resolveQuarantine} from '../../warehouse/sweeps/quarantine.ts';

@@ -8,7 +8,7 @@ import type {ClaimedSweep, Sweep, SweepCounts} from '../../warehouse/sweeps/swee
 import {claimSweep, endSweep, postponeSweep, renewLease} from '../../warehouse/sweeps/sweeps.ts';
 import {judgeAccess} from '../accounts/replaced-token.ts';
 import {Leases, machineClocks} from '../lease.ts';
-import {FieldSightings} from '../load/field-sightings.ts';
+import {FieldSightings} from '../load/fields/field-sightings.ts';
 import {sweepApproved} from './approved-sweep.ts';
 import {sweepFull} from './full-sweep.ts';
 import {sweepRecord} from './record-sweep.ts';

@@ -18,7 +18,7 @@ import {saveCheckpoint} from '../../warehouse/sweeps/sweeps.ts';
 import {type GoneNumber, readClock} from '../../warehouse/sweeps/tombstones.ts';
 import {embedCustomer, embedMissing} from '../load/embed-missing.ts';
 import {type EncodedRowSet, encodeShown} from '../load/encoded-row-set.ts';
-import {listPageFields, type PageFields} from '../load/page-fields.ts';
+import {listPageFields, type PageFields} from '../load/fields/page-fields.ts';
 import {includeOf, pathOf} from '../load/query.ts';
 import type {BadRecord} from '../load/read-page.ts';
 import {writeBatch} from '../load/write-batch.ts';

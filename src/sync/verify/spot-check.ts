@@ -1,19 +1,21 @@
 // A record that is known byte for byte is not parsed, and a row with the same hash is not written: both trust
 // the notes made when the row was written. So each full sweep parses some pages all the same, and compares
 // them with the rows held. A row that holds something else is put right, and the next sweep compares all
-// pages.
+// pages. The comparing goes on beside the reading of the pages behind, for it takes forty milliseconds a page; what it finds
+// is found once more and put right between two batches, so that no batch writes the same rows meanwhile.
 
 import {randomInt} from 'node:crypto';
+import {freeBytes} from '../../base/memory/own-bytes.ts';
 import {parentColumnOf} from '../../streams/stream.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import {findAltered, findAlteredFamilies} from '../../warehouse/rows/altered-rows.ts';
 import type {EncodedRow} from '../../warehouse/rows/encoded-row.ts';
-import {forgetKnown} from '../../warehouse/rows/known-records.ts';
+import {forgetKnown} from '../../warehouse/rows/known/known-records.ts';
 import {loadRows} from '../../warehouse/rows/load.ts';
 import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
 import type {Sample} from '../../warehouse/sweeps/evidence.ts';
 import type {EncodedRowSet} from '../load/encoded-row-set.ts';
-import type {CutPage} from '../load/read-batch.ts';
+import type {CutPage} from '../load/known/cut-page.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 
 /**
@@ -34,6 +36,8 @@ export class SpotCheck {
   readonly #offset: number;
   #records = 0;
   #altered = 0;
+  /** The page that is being compared: the records that it sent, where a row differs from them. */
+  #looking: Promise<readonly EncodedRowSet[] | null> = Promise.resolve(null);
 
   /** @param last - the result of the last pass over the list */
   constructor(run: SweepRun, last: {readonly pages: number | null; readonly sample: Sample | null}) {
@@ -48,25 +52,56 @@ export class SpotCheck {
     return {records: this.#records, altered: this.#altered, isWhole};
   }
 
-  /** Compares the pages that are in the sample with their rows, and puts right the rows that differ. */
-  async compare(pages: readonly CutPage[]): Promise<void> {
-    if (this.#run.sweep.mode !== 'full') return;
-    for (const page of pages) if (page.page % this.#every === this.#offset) await this.#comparePage(page);
+  /** Those of some pages that are in the sample. */
+  choose(pages: readonly CutPage[]): CutPage[] {
+    if (this.#run.sweep.mode !== 'full') return [];
+    return pages.filter(({page}) => page % this.#every === this.#offset);
   }
 
-  async #comparePage({page, body, contentType}: CutPage): Promise<void> {
-    const {deps, stream, account, sweep} = this.#run;
+  /**
+   * Begins to compare a page with its rows, once the page before it is compared and put right.
+   * @param page - the caller gives it away: its body is freed when it is read
+   */
+  async compare(page: CutPage): Promise<void> {
+    await this.putRight();
+    this.#looking = this.#look(page);
+    // It is awaited when its turn comes; until then its failure must not count as unhandled.
+    this.#looking.catch(() => {});
+  }
+
+  /** Waits for the page that is being compared, and puts right the rows that differ from it. */
+  async putRight(): Promise<void> {
+    const rowSets = await this.#looking;
+    this.#looking = Promise.resolve(null);
+    if (rowSets === null) return;
+    const {altered, parents} = await this.#find(rowSets);
+    if (altered.length > 0 || parents.length > 0) await this.#write(altered, parents);
+  }
+
+  /** Waits for the page that is being compared, however that ends. */
+  async settle(): Promise<void> {
+    await this.#looking.catch(() => {});
+  }
+
+  async #look({page, body, contentType}: CutPage): Promise<readonly EncodedRowSet[] | null> {
+    const {deps, stream, account} = this.#run;
     const task = {page, body, contentType, stream: stream.name, timeZone: account.timeZone, known: null};
     const {records} = await deps.pageReader.read(task);
+    freeBytes(body);
     const rowSets = records.map(({rowSet}) => rowSet);
     this.#records += rowSets.length;
+    const {altered, parents} = await this.#find(rowSets);
+    return altered.length > 0 || parents.length > 0 ? rowSets : null;
+  }
+
+  async #find(rowSets: readonly EncodedRowSet[]): Promise<{altered: Sent[]; parents: string[]}> {
+    const {deps, sweep} = this.#run;
     const altered: Sent[] = [];
     for (const {table, rows} of this.#sentBy(rowSets)) {
       const found = await findAltered(deps.pool, table, {accountId: sweep.accountId, rows});
       if (found.length > 0) altered.push({table, rows: found});
     }
-    const parents = await this.#findParents(rowSets);
-    if (altered.length > 0 || parents.length > 0) await this.#putRight(altered, parents);
+    return {altered, parents: await this.#findParents(rowSets)};
   }
 
   #sentBy(rowSets: readonly EncodedRowSet[]): Sent[] {
@@ -99,7 +134,7 @@ export class SpotCheck {
     return [...found];
   }
 
-  async #putRight(altered: readonly Sent[], parents: readonly string[]): Promise<void> {
+  async #write(altered: readonly Sent[], parents: readonly string[]): Promise<void> {
     const {deps, sweep, stream, tally} = this.#run;
     const {accountId, sweepId, startedAt: since} = sweep;
     const written = await inSweepTransaction(deps.pool, async (client) => {

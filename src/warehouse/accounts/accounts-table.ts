@@ -1,5 +1,5 @@
 import {sql} from 'drizzle-orm';
-import {check, pgSchema, text, unique} from 'drizzle-orm/pg-core';
+import {check, pgSchema, text, unique, uuid} from 'drizzle-orm/pg-core';
 import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
 import {commentTable} from '../schema/commented-table.ts';
 
@@ -21,6 +21,7 @@ export const accounts = sync.table(
     state: text({enum: states}).notNull().default('active'),
     state_reason: text(),
     state_since: instant().notNull().defaultNow(),
+    page_key: uuid().notNull().defaultRandom(),
   },
   (table) => [
     unique('accounts_name_key').on(table.name),
@@ -47,4 +48,5 @@ export const accountsTable = commentTable(accounts, 'Accounts at the field servi
   state: 'active, paused (by a person) or stopped (the service refuses its token).',
   state_reason: 'Why it is paused or stopped, and the next step.',
   state_since: 'When it came into this state.',
+  page_key: 'Key of the digests of its pages, by which a page that comes again is known.',
 });

@@ -63,6 +63,31 @@ const knownRecordsTable = commentTable(
   },
 );
 
+// Nor here: it would be checked for every page that has changed.
+const knownPages = sync.table(
+  'known_pages',
+  {
+    account_id: bigNumber().notNull(),
+    stream: text().notNull(),
+    page: integer().notNull(),
+    digest: bytea().notNull(),
+    hashes: bytea().notNull(),
+  },
+  (table) => [primaryKey({name: 'known_pages_pkey', columns: [table.account_id, table.stream, table.page]})],
+);
+
+const knownPagesTable = commentTable(
+  knownPages,
+  'The pages of each list as they last came: one that comes again byte for byte is not cut.',
+  {
+    account_id: 'The account that sent the page.',
+    stream: 'The kind of object that it lists.',
+    page: 'Its number, from 1.',
+    digest: 'Digest of the bytes of the page, by the page_key of the account.',
+    hashes: 'Hashes of the bytes of its records, end to end, as in known_records.',
+  },
+);
+
 /** Every table of the schema `sync` that migrations make. */
 export const syncTables: readonly CommentedTable[] = [
   accountsTable,
@@ -70,6 +95,7 @@ export const syncTables: readonly CommentedTable[] = [
   schedulesTable,
   quarantineTable,
   knownRecordsTable,
+  knownPagesTable,
   sightingsTable,
   tombstonesTable,
   absentNumbersTable,

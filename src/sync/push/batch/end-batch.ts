@@ -15,7 +15,7 @@ import {
   settleAssignments,
   stampUnassigned,
 } from '../../../warehouse/rows/authored-rows.ts';
-import {forgetKnown} from '../../../warehouse/rows/known-records.ts';
+import {forgetKnown} from '../../../warehouse/rows/known/known-records.ts';
 import {atStep, type ChangeContext} from '../change-context.ts';
 import type {Done} from '../decide/decision.ts';
 import {kindOf} from '../decide/kinds.ts';

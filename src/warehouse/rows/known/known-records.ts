@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import {toArrayText} from '../postgres/array-text.ts';
-import type {MirrorTable} from './mirror-table.ts';
-import {hashBytes, hashIn, keyOf, nameTable} from './table-sql.ts';
+import {toArrayText} from '../../postgres/array-text.ts';
+import type {MirrorTable} from '../mirror-table.ts';
+import {hashBytes, hashIn, keyOf, nameTable} from '../table-sql.ts';
 
 /** The records that are meant: of one stream, read into columns of one shape. */
 export interface KnownScope {
@@ -15,34 +15,37 @@ export interface KnownScope {
  * Finds which bytes were read and accepted before, and still have their row as the service sent it. Bytes of
  * a row that was marked deleted, edited or removed by hand are not known: the record is read again. An index
  * probe: no lock, no WAL.
- * @returns hash as hex to number of the record
+ * @param asked.hashes - the hashes of some records, end to end
+ * @returns for each of them the number of its record; null where its bytes are not known
  */
 export async function probeKnown(
   client: pg.Pool | pg.ClientBase,
-  asked: KnownScope & {readonly table: MirrorTable; readonly hashes: readonly Buffer[]},
-): Promise<Map<string, string>> {
+  asked: KnownScope & {readonly table: MirrorTable; readonly hashes: Buffer},
+): Promise<(string | null)[]> {
   const {accountId, stream, shape, table, hashes} = asked;
-  if (hashes.length === 0) return new Map();
-  // As one value: an array of hashes is written in hex by us and read from hex by Postgres, for twice the time.
-  const values = [accountId, stream, shape, Buffer.concat(hashes)];
-  const {rows} = await client.query<{hash: string; number: string}>(probeSql(table), values);
-  return new Map(rows.map((row) => [row.hash, row.number]));
+  if (hashes.length === 0) return [];
+  // As one value each way: an array of hashes is written in hex by us and read from hex by Postgres, for twice the time,
+  // and a row for each number is made and read for as much again.
+  const values = [accountId, stream, shape, hashes];
+  const {rows} = await client.query<{numbers: string}>(probeSql(table), values);
+  return (rows[0]?.numbers ?? '').split(',').map((number) => (number === '' ? null : number));
 }
 
 function probeSql(table: MirrorTable): string {
   // OFFSET 0 keeps both a look into an index for each hash. Without it, and without statistics, as after a first load,
-  // the planner joins all that is held with all that is asked.
+  // the planner joins all that is held with all that is asked. The aggregate gives one number for each hash, whatever is held.
   return `
-    SELECT encode(page.bytes_hash, 'hex') AS hash, known.number
-      FROM (SELECT ${hashIn('$4', 'at')} AS bytes_hash
+    SELECT string_agg(coalesce(known.number::text, ''), ',' ORDER BY page.at) AS numbers
+      FROM (SELECT at, ${hashIn('$4', 'at')} AS bytes_hash
               FROM generate_series(1, length($4::bytea) / ${hashBytes}) AS at) AS page
      CROSS JOIN LATERAL (
-           SELECT number FROM sync.known_records
-            WHERE account_id = $1 AND stream = $2 AND bytes_hash = page.bytes_hash AND shape = $3 OFFSET 0) AS known
-     CROSS JOIN LATERAL (
-           SELECT FROM ${nameTable(table)}
-            WHERE account_id = $1 AND ${keyOf(table)} = known.number AND _deleted_at IS NULL
-              AND _hash IS NOT NULL OFFSET 0) AS held`;
+           SELECT min(held.number) AS number
+             FROM (SELECT number FROM sync.known_records
+                    WHERE account_id = $1 AND stream = $2 AND bytes_hash = page.bytes_hash AND shape = $3 OFFSET 0) AS held
+            CROSS JOIN LATERAL (
+                  SELECT FROM ${nameTable(table)}
+                   WHERE account_id = $1 AND ${keyOf(table)} = held.number AND _deleted_at IS NULL
+                     AND _hash IS NOT NULL OFFSET 0) AS row) AS known`;
 }
 
 /**

@@ -1,10 +1,10 @@
 // From the elements that the parser saw to the fields of warehouse tables. Runs once a page; the cost is per
 // shape of record.
 
-import {listTypes, namesTypes, type SeenElements, type SentType} from '../../api/xml/seen-elements.ts';
-import {type Part, planOf} from '../../records/plan.ts';
-import {isSecret} from '../../records/values/secrets.ts';
-import type {Stream} from '../../streams/stream.ts';
+import {listTypes, namesTypes, type SeenElements, type SentType} from '../../../api/xml/seen-elements.ts';
+import {type Part, planOf} from '../../../records/plan.ts';
+import {isSecret} from '../../../records/values/secrets.ts';
+import type {Stream} from '../../../streams/stream.ts';
 
 /** The type a field came as; `secret` was dropped, whatever its type; null where it was nil and untyped. */
 export type FieldType = SentType | 'secret' | null;

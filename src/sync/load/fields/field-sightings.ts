@@ -1,6 +1,6 @@
-import {planOf} from '../../records/plan.ts';
-import type {Stream} from '../../streams/stream.ts';
-import type {SeenField} from '../../warehouse/fields/fields.ts';
+import {planOf} from '../../../records/plan.ts';
+import type {Stream} from '../../../streams/stream.ts';
+import type {SeenField} from '../../../warehouse/fields/fields.ts';
 import type {PageFields} from './page-fields.ts';
 
 /** More fields than any account has: names beyond that are made up, and stay out of the list of fields. */

@@ -1,0 +1,58 @@
+import {expect, test} from 'vitest';
+import {freeBytes, takeBytes} from '../src/base/memory/own-bytes.ts';
+
+test('bytes that have their memory for themselves are empty afterwards, and so are their views', () => {
+  const bytes = Buffer.allocUnsafeSlow(100);
+  const view = bytes.subarray(20, 40);
+  freeBytes(bytes);
+  expect([bytes.length, view.length, bytes.buffer.byteLength]).toEqual([0, 0, 0]);
+});
+
+test('so are those that take most of a larger memory', () => {
+  const bytes = Buffer.allocUnsafeSlow(2 * Buffer.poolSize).subarray(0, Buffer.poolSize);
+  freeBytes(bytes);
+  expect(bytes.length).toBe(0);
+});
+
+test.each([1, 100, Buffer.poolSize / 2 - 1])('%i bytes of the pool stay, with their neighbours', (size) => {
+  const neighbour = Buffer.from('a neighbour');
+  const bytes = Buffer.concat([Buffer.alloc(size, 'x')]);
+  freeBytes(bytes);
+  expect([bytes.length, neighbour.toString()]).toEqual([size, 'a neighbour']);
+});
+
+test('memory that threads share stays', () => {
+  const bytes = new Uint8Array(new SharedArrayBuffer(100));
+  freeBytes(bytes);
+  expect(bytes.length).toBe(100);
+});
+
+test('large memory that was freed is taken again, and the bytes of its owner before are empty', () => {
+  const before = takeBytes(300_000);
+  before.fill('a page');
+  freeBytes(before);
+  const after = takeBytes(299_000);
+  expect([before.length, after.length, after.toString('latin1', 0, 6)]).toEqual([0, 299_000, 'a page']);
+  freeBytes(after);
+});
+
+test('of two owners neither sees the other', () => {
+  freeBytes(takeBytes(300_000));
+  const [one, other] = [takeBytes(300_000), takeBytes(300_000)];
+  one.fill(1);
+  other.fill(2);
+  expect([one[0], other[0]]).toEqual([1, 2]);
+});
+
+test('memory much larger than what is asked for is left for another', () => {
+  freeBytes(takeBytes(1_000_000));
+  expect(takeBytes(200_000).buffer.byteLength).toBeLessThan(400_000);
+});
+
+test('no more than eight megabytes are kept', () => {
+  const taken = Array.from({length: 20}, () => takeBytes(1_000_000));
+  for (const bytes of taken) bytes[0] = 7;
+  for (const bytes of taken) freeBytes(bytes);
+  const again = taken.map(() => takeBytes(1_000_000));
+  expect(again.filter(([first]) => first === 7).length).toBeLessThanOrEqual(8);
+});
