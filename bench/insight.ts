@@ -17,6 +17,7 @@ import {startProgram} from '../test/support/command.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {measureStarCost, type Spread} from './load/star-cost.ts';
+import {nodeFlags} from './load/sweeps.ts';
 
 const {values} = parseArgs({
   options: {
@@ -120,7 +121,7 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
 async function exportParquet(): Promise<{written: number; bytes: number; peakMb: number; seconds: number}> {
   const startedAt = performance.now();
   const child = fork(join(import.meta.dirname, 'load', 'parquet-process.ts'), [databaseUrl, values.rows], {
-    execArgv: ['--max-semi-space-size=8', '--heap-growing-percent=50'],
+    execArgv: nodeFlags,
   });
   const [told] = await once(child, 'message');
   return {...told, seconds: (performance.now() - startedAt) / 1000};

@@ -21,6 +21,9 @@ export interface SweepFigures {
   };
 }
 
+/** The flags with which `npm start` runs Node. */
+export const nodeFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'];
+
 /** Both sweeps of one warehouse. */
 export interface Pair {
   readonly first: SweepFigures;
@@ -60,7 +63,7 @@ async function vacuum(databaseUrl: string): Promise<void> {
 export async function sweep(databaseUrl: string, apiUrl: string, star?: 'star'): Promise<SweepFigures> {
   // As `npm start` runs it.
   const child = fork(join(import.meta.dirname, 'sweep-process.ts'), [databaseUrl, apiUrl, star ?? ''], {
-    execArgv: ['--max-semi-space-size=8', '--heap-growing-percent=50'],
+    execArgv: nodeFlags,
     env: {...process.env, ...allocatorLimits, NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache')},
   });
   const [figures] = await Promise.race([

@@ -1,8 +1,8 @@
 import {randomBytes} from 'node:crypto';
 import {expect, test} from 'vitest';
-import {digestKeyBytes, digestPage} from '../../src/api/xml/quick/page-digest.ts';
+import {digestPage} from '../../src/api/xml/quick/page-digest.ts';
 
-const key = Buffer.alloc(digestKeyBytes, 7);
+const key = Buffer.alloc(16, 7);
 
 test('a page has the same digest whenever it comes', () => {
   const body = randomBytes(100_000);
@@ -28,5 +28,5 @@ test.each([1, 15, 16, 17, 1_000])('a page that ends %i zeros later is another', 
 
 test('another key gives another digest', () => {
   const body = Buffer.from('<jobs></jobs>');
-  expect(digestPage(Buffer.alloc(digestKeyBytes, 8), body)).not.toEqual(digestPage(key, body));
+  expect(digestPage(Buffer.alloc(16, 8), body)).not.toEqual(digestPage(key, body));
 });

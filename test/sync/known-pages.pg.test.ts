@@ -75,7 +75,7 @@ test('a page is cut as it was before where it is the same, and anew where it is 
   const first = new KnownPages(world.pool, list);
   const cut = await first.cut(pageOf(1, ['one', 'two']));
   await first.save();
-  // What is kept decides, so that the next line tells whether it was asked.
+  // Other hashes than those of the page tell whether the table was asked.
   await read(`UPDATE sync.known_pages SET hashes = decode(repeat('ab', 32), 'hex') WHERE account_id = $1`, [
     list.accountId,
   ]);

@@ -32,7 +32,7 @@ export interface Member {
    * that it is looked up by, beside its job and its key.
    */
   readonly keptBy?: readonly (readonly string[])[];
-  /** What an earlier version looked it up by. Any other index is somebody else's, and stays. */
+  /** Columns that an earlier version looked it up by: their indexes go. Any other index is somebody else's, and stays. */
   readonly formerlyKeptBy?: readonly (readonly string[])[];
   /** Made from versions, so it holds the past already: no form of it as of a moment. */
   readonly isOfVersions?: true;

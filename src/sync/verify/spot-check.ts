@@ -52,7 +52,7 @@ export class SpotCheck {
     return {records: this.#records, altered: this.#altered, isWhole};
   }
 
-  /** Those of some pages that are in the sample. */
+  /** The sample takes these of some pages. */
   choose(pages: readonly CutPage[]): CutPage[] {
     if (this.#run.sweep.mode !== 'full') return [];
     return pages.filter(({page}) => page % this.#every === this.#offset);

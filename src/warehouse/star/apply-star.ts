@@ -1,6 +1,6 @@
 import pg from 'pg';
-import {FatalError} from '../../base/errors.ts';
 import type {Comment} from '../schema/commented-table.ts';
+import {nameDependents} from './name-dependents.ts';
 import type {StarMember} from './star-member.ts';
 
 /**
@@ -110,7 +110,7 @@ async function setKey(client: pg.ClientBase, name: string, columns: readonly str
   const [held] = rows;
   if (held?.text === wanted) return;
   const away = held === undefined ? '' : `DROP CONSTRAINT ${held.name}, `;
-  await nameDependents(name, 'another key', () =>
+  await nameDependents(`mart.${name}: this version gives the star another key`, () =>
     client.query(`ALTER TABLE mart.${name} ${away}ADD ${wanted}`),
   );
 }
@@ -133,7 +133,7 @@ function functionOf(name: string, past: string): string {
 
 async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   for (const {name, kept} of star.toReversed()) {
-    await nameDependents(name, 'other columns', async () => {
+    await nameDependents(`mart.${name}: this version gives the star other columns`, async () => {
       await client.query(`DROP VIEW IF EXISTS masked.${name}`);
       await client.query(`DROP FUNCTION IF EXISTS mart.${name}_as_of(timestamptz)`);
       if (kept === null) await client.query(`DROP VIEW IF EXISTS mart.${name}`);
@@ -142,20 +142,6 @@ async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): 
           `DROP FUNCTION IF EXISTS sync.some_${name}(bigint[]); DROP TABLE IF EXISTS mart.${name}; DROP VIEW IF EXISTS sync.all_${name}`,
         );
     });
-  }
-}
-
-/** @throws {FatalError} somebody's view or table stands on what would go */
-async function nameDependents(name: string, what: string, act: () => Promise<unknown>): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
-    const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
-    throw new FatalError(
-      `mart.${name}: this version gives the star ${what}, but others stand on it: ${others}; drop them first, and make them again afterwards`,
-      {cause: error, kind: 'dependents'},
-    );
   }
 }
 

@@ -1,5 +1,5 @@
-import pg from 'pg';
-import {FatalError} from '../../base/errors.ts';
+import type pg from 'pg';
+import {nameDependents} from './name-dependents.ts';
 import type {StarMember} from './star-member.ts';
 
 /**
@@ -31,15 +31,6 @@ const oldMembers = `
 async function drop(client: pg.ClientBase, query: string, values: unknown[] = []): Promise<void> {
   const {rows} = await client.query<{leftover: string}>(query, values);
   for (const {leftover} of rows) {
-    try {
-      await client.query(`DROP ${leftover}`);
-    } catch (error) {
-      if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
-      const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
-      throw new FatalError(
-        `${leftover}: this version has it no more, but others stand on it: ${others}; drop them first, and make them again afterwards`,
-        {cause: error, kind: 'dependents'},
-      );
-    }
+    await nameDependents(`${leftover}: this version has it no more`, () => client.query(`DROP ${leftover}`));
   }
 }

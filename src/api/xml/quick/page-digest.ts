@@ -1,8 +1,5 @@
 import {createCipheriv} from 'node:crypto';
 
-/** Bytes of a key of `digestPage`. */
-export const digestKeyBytes = 16;
-
 const noNonce = Buffer.alloc(12);
 
 /**

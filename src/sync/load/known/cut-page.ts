@@ -1,6 +1,7 @@
 import type {Page} from '../../../api/resources/pages-ahead.ts';
 import {cutList, hashSlice} from '../../../api/xml/quick/cut.ts';
 import type {Stream} from '../../../streams/stream.ts';
+import {hashBytes} from '../../../warehouse/rows/table-sql.ts';
 
 /** One page of a list as it came, cut at its record tags. */
 export interface CutPage {
@@ -14,8 +15,6 @@ export interface CutPage {
   /** The same for two pages that hold the same records, byte for byte. */
   readonly fingerprint: Buffer;
 }
-
-const hashBytes = 16;
 
 /** Cuts a page and hashes its slices; costs about a millisecond for a megabyte. */
 export function cutPage(stream: Stream, page: Page): CutPage {

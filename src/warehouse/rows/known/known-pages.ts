@@ -3,7 +3,7 @@ import type pg from 'pg';
 /** A page of a list as it last came. */
 export interface KnownPage {
   readonly page: number;
-  /** Of its body, by the account's key. */
+  /** The digest of its body, by the account's key. */
   readonly digest: Buffer;
   /** The hash of each of its records' bytes, end to end. */
   readonly hashes: Buffer;
