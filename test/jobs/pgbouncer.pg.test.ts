@@ -8,6 +8,7 @@ import {startWorkers} from '../../jobs/workers.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {planSchedules} from '../../src/sync/accounts/default-schedules.ts';
 import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
+import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {insertSchedules} from '../../src/warehouse/sweeps/schedules.ts';
 import {endSweeps} from '../support/end-sweeps.ts';
 import {expectMirrored, readLastWrites} from '../support/expect-mirrored.ts';
@@ -180,6 +181,14 @@ describe.skipIf(!isInstalled())('through two sessions', () => {
     await work();
     await sweepAll();
     await expectMirrored(world.databaseUrl, service);
+  });
+
+  test('an empty star is filled while the other session is in use', async () => {
+    await openWay('through two sessions');
+    await world.sweepAll();
+    await inTransaction(pool, async () => {
+      expect(await refreshStar(pool)).toBeGreaterThan(0);
+    });
   });
 
   test('a change is carried by its notice, while the poller is held up', async () => {

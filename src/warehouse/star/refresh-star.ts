@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {hasSharedSessions} from '../postgres/sessions/shared-sessions.ts';
 
 /** Edits are written into the star so long after they were made: together, and not one by one. */
 const settleSeconds = 5;
@@ -34,8 +35,12 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
   });
 }
 
-/** A refresh that waited for a second connection might wait for another one that waits for its lock. */
+/**
+ * A refresh that waited for a second connection might wait for another one that waits for its lock. A pooler in between does
+ * not say whether it has a session left.
+ */
 function hasRoom(pool: pg.Pool): boolean {
+  if (hasSharedSessions(pool)) return false;
   return pool.waitingCount === 0 && (pool.idleCount > 0 || pool.totalCount < pool.options.max);
 }
 

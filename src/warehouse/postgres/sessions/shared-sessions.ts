@@ -20,6 +20,11 @@ export function shareSessions(pool: pg.Pool, limits: SessionLimits): void {
   Object.defineProperty(pool, 'query', {value: query});
 }
 
+/** Whether a pooler stands in between: it may have fewer sessions of Postgres than the pool has connections. */
+export function hasSharedSessions(pool: pg.Pool): boolean {
+  return beginnings.has(pool);
+}
+
 /** The statement that begins a transaction of this pool. */
 export function beginningOf(pool: pg.Pool): string {
   return beginnings.get(pool) ?? 'BEGIN';
