@@ -2,7 +2,17 @@
 // Postgres; all else is the same for both. A backend is reached once before BullMQ sees it: a queue built
 // while Postgres is down stays dead without a word, and one built while Redis is down waits for ever.
 
-import {createPostgresBackend, isPgPool, type PgPool, type Processor, Queue, Worker} from 'bullmq';
+import {
+  createPostgresBackend,
+  isPgPool,
+  type JobProgress,
+  type PgPool,
+  type PostgresConnectionOptions,
+  type PostgresQueueBackend,
+  type Processor,
+  Queue,
+  Worker,
+} from 'bullmq';
 import pg from 'pg';
 import type {Logger} from '../../src/base/log.ts';
 import {parseRedisAddress} from '../../src/base/redis-address.ts';
@@ -74,7 +84,7 @@ async function openPostgres(connectionString: string, log: Logger): Promise<Queu
     makeWorker: (name, processor, options) => {
       const connection = openQueuePool(connectionString);
       const given = {connection, ...workerOptions, ...options};
-      const worker = new Worker(name, processor, given, createPostgresBackend);
+      const worker = new PostgresWorker(name, processor, given, createPostgresBackend);
       return endWith(listen(worker, outage, explain), () => connection.end());
     },
   };
@@ -124,6 +134,23 @@ const workerOptions = {
   drainDelay: 5,
   runRetryDelay: 1_000,
 };
+
+/**
+ * After a wait that broke, BullMQ on Postgres would wait for a notice for up to an hour. A session that breaks just when it
+ * begins to listen is taken for one that listens, and no notice comes.
+ */
+class PostgresWorker extends Worker<
+  unknown,
+  unknown,
+  string,
+  PostgresQueueBackend,
+  JobProgress,
+  PostgresConnectionOptions
+> {
+  override get maximumBlockTimeout(): number {
+    return workerOptions.drainDelay;
+  }
+}
 
 /** BullMQ reports each lost connection as an event; without a listener the event would end the process. */
 function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(

@@ -21,7 +21,9 @@ export type Trouble =
   /** Answers come as over a line of this bandwidth. */
   | {readonly kind: 'slow'; readonly bytesASecond: number}
   /** The request arrives; with the first byte of the answer the client is reset. */
-  | {readonly kind: 'lose-reply'};
+  | {readonly kind: 'lose-reply'}
+  /** The request is answered; nothing more arrives on either side, and the connection stays open. */
+  | {readonly kind: 'last-answer'};
 
 export type TroubleKind = Trouble['kind'];
 
@@ -61,6 +63,7 @@ class Line implements FaultyLine {
     drip: 0,
     slow: 0,
     'lose-reply': 0,
+    'last-answer': 0,
   };
   readonly #target: number;
   readonly #links = new Set<Link>();
@@ -179,6 +182,9 @@ class Link {
       this.#isSilent = true;
       this.#server.resetAndDestroy();
       this.#client.resume();
+    } else if (trouble?.kind === 'last-answer') {
+      await write(this.#client, chunk);
+      this.#isSilent = true;
     } else if (trouble?.kind === 'slow') await this.#carrySlowly(chunk, trouble.bytesASecond);
     else if (trouble?.kind === 'drip') await this.#drip(chunk, trouble);
     else await write(this.#client, chunk);

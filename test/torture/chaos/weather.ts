@@ -9,7 +9,10 @@ interface Weather {
   readonly kinds: Readonly<Record<TroubleKind, number>>;
 }
 
-const every = {delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 2, slow: 1, 'lose-reply': 4};
+const every = {
+  ...none(),
+  ...{delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 2, slow: 1, 'lose-reply': 4},
+};
 
 export const weathers = {
   /** A write is struck more often than a read: the engine must find out its fate. */
@@ -53,7 +56,18 @@ function draw(random: Random, odds: Readonly<Record<TroubleKind, number>>, size:
 }
 
 function none(): Record<TroubleKind, number> {
-  return {delay: 0, drop: 0, truncate: 0, reset: 0, 'half-close': 0, drip: 0, slow: 0, 'lose-reply': 0};
+  const kinds = {
+    delay: 0,
+    drop: 0,
+    truncate: 0,
+    reset: 0,
+    'half-close': 0,
+    drip: 0,
+    slow: 0,
+    'lose-reply': 0,
+  };
+  // A query would wait for its answer as long as the client lets it.
+  return {...kinds, 'last-answer': 0};
 }
 
 function start(chunk: Buffer): string {
