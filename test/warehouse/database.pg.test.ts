@@ -166,6 +166,18 @@ describe('a transaction', () => {
     expect(rows).toEqual([{appended: 2}, {appended: 2}]);
   });
 
+  test('that its session refuses as read-only is the last of that session', async () => {
+    const pool = openPool(world.url, {max: 1, applicationName: 'test'});
+    try {
+      await pool.query('SET default_transaction_read_only = on');
+      await expect(inTransaction(pool, (client) => insert(client, 1))).rejects.toThrow(/it is read-only/);
+      await inTransaction(pool, (client) => insert(client, 2));
+    } finally {
+      await pool.end();
+    }
+    expect(await readIds()).toEqual([2]);
+  });
+
   test('that can never succeed is given up after three runs', async () => {
     let runs = 0;
     const failed = inTransaction(world.pool, async (client) => {

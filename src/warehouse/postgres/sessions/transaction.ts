@@ -1,5 +1,8 @@
-import type pg from 'pg';
+import pg from 'pg';
 import {RetryableError} from '../../../base/errors.ts';
+
+/** read_only_sql_transaction */
+const readOnly = '25006';
 
 /**
  * Runs `work` once, in one transaction on one connection, and commits it, or leaves no trace.
@@ -19,7 +22,7 @@ export async function runTransaction<T>(
     client.release();
     return result;
   } catch (error) {
-    client.release(await rollBack(client));
+    client.release(isReadOnly(error) ? error : await rollBack(client));
     throw error;
   }
 }
@@ -31,6 +34,14 @@ async function commit(client: pg.PoolClient): Promise<void> {
   throw new RetryableError(
     `transaction: expected COMMIT, got ${command}: a statement in it had failed unnoticed, so nothing was written`,
   );
+}
+
+/**
+ * A session that began while its database was read-only stays so when the database takes writes again: only a new one
+ * can write.
+ */
+function isReadOnly(error: unknown): error is Error {
+  return error instanceof pg.DatabaseError && error.code === readOnly;
 }
 
 /** The error that bars the connection from further use; nothing when the rollback went well. */
