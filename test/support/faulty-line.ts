@@ -27,6 +27,21 @@ export type Trouble =
 
 export type TroubleKind = Trouble['kind'];
 
+/** A number for each trouble, 0 at first. */
+export function noTrouble(): Record<TroubleKind, number> {
+  return {
+    delay: 0,
+    drop: 0,
+    truncate: 0,
+    reset: 0,
+    'half-close': 0,
+    drip: 0,
+    slow: 0,
+    'lose-reply': 0,
+    'last-answer': 0,
+  };
+}
+
 /** Decides the fate of some bytes from the client; null lets them pass. */
 export type Draw = (chunk: Buffer) => Trouble | null;
 
@@ -54,17 +69,7 @@ export async function openFaultyLine(target: number, draw: Draw | null = null): 
 }
 
 class Line implements FaultyLine {
-  readonly struck = {
-    delay: 0,
-    drop: 0,
-    truncate: 0,
-    reset: 0,
-    'half-close': 0,
-    drip: 0,
-    slow: 0,
-    'lose-reply': 0,
-    'last-answer': 0,
-  };
+  readonly struck = noTrouble();
   readonly #target: number;
   readonly #links = new Set<Link>();
   #draw: Draw | null;

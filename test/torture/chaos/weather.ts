@@ -1,7 +1,7 @@
 // The troubles on the lines between worker, Postgres, Redis and service.
 
 import type {Random} from '../../../src/service/business/random.ts';
-import type {Draw, Trouble, TroubleKind} from '../../support/faulty-line.ts';
+import {type Draw, noTrouble, type Trouble, type TroubleKind} from '../../support/faulty-line.ts';
 
 /** The chance that some bytes of a client are struck, and the weight of each trouble. */
 interface Weather {
@@ -9,8 +9,9 @@ interface Weather {
   readonly kinds: Readonly<Record<TroubleKind, number>>;
 }
 
+/** All but a last answer: a query would wait for the next one as long as the client lets it. */
 const every = {
-  ...none(),
+  ...noTrouble(),
   ...{delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 2, slow: 1, 'lose-reply': 4},
 };
 
@@ -20,7 +21,7 @@ export const weathers = {
   /** The answer to a COMMIT is lost: a read must find out whether it was done. */
   commit: {
     chance: (chunk) => (chunk.includes('COMMIT\0') ? 0.03 : 0),
-    kinds: {...none(), 'lose-reply': 1},
+    kinds: {...noTrouble(), 'lose-reply': 1},
   },
   database: {chance: () => 0.0006, kinds: {...every, 'half-close': 1}},
   redis: {chance: () => 0.001, kinds: every},
@@ -53,21 +54,6 @@ function draw(random: Random, odds: Readonly<Record<TroubleKind, number>>, size:
     default:
       return {kind};
   }
-}
-
-function none(): Record<TroubleKind, number> {
-  const kinds = {
-    delay: 0,
-    drop: 0,
-    truncate: 0,
-    reset: 0,
-    'half-close': 0,
-    drip: 0,
-    slow: 0,
-    'lose-reply': 0,
-  };
-  // A query would wait for its answer as long as the client lets it.
-  return {...kinds, 'last-answer': 0};
 }
 
 function start(chunk: Buffer): string {
