@@ -1,3 +1,4 @@
+import {randomBytes} from 'node:crypto';
 import {gzipSync} from 'node:zlib';
 import {describe, expect, test} from 'vitest';
 import {AccessError, FatalError, RecordError, RetryableError} from '../../src/base/errors.ts';
@@ -22,6 +23,22 @@ describe('a read', () => {
     expect(answer.contentType).toBe('application/xml; charset=utf-8');
     expect(answer.ms).toBeGreaterThan(0);
   });
+
+  test.each([
+    ['at once', 3],
+    ['in another thread', 400_000],
+  ])(
+    'that is packed in two parts is unpacked whole %s: its end tells the length of the last alone',
+    async (_, length) => {
+      // Texts that do not repeat are not packed any shorter.
+      const parts = [randomBytes(length).toString('base64'), 'the end'];
+      const {transport} = await always(200, Buffer.concat(parts.map((part) => gzipSync(part))), {
+        'content-encoding': 'gzip',
+      });
+      const answer = await answerOf(transport.read({path: '/jobs.xml'}));
+      expect(answer.body.toString()).toBe(parts.join(''));
+    },
+  );
 
   test('carries the token as user and password, joins the path and encodes the query', async () => {
     const server = await startServer((response) => response.end(EMPTY_LIST));
