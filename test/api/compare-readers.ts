@@ -3,7 +3,9 @@
 import {isDeepStrictEqual} from 'node:util';
 import {DEFAULT_LIMITS} from '../../src/api/xml/limits.ts';
 import {readQuickly} from '../../src/api/xml/quick/quick-list.ts';
-import {readList} from '../../src/api/xml/reader.ts';
+import {readRecordQuickly} from '../../src/api/xml/quick/quick-record.ts';
+import {readList, readOne} from '../../src/api/xml/reader.ts';
+import type {FieldRecord} from '../../src/api/xml/record.ts';
 import {SeenElements} from '../../src/api/xml/seen-elements.ts';
 import {makeFixture, mutate} from './mutated-page.ts';
 
@@ -28,25 +30,56 @@ export interface Tally {
   leftSound: number;
 }
 
+/** A quick reader, and the strict one that judges it: the records of a document, and the fields that they were seen to hold. */
+interface Pair {
+  readonly makeFixture: (dialect: 'observed' | 'documented') => string;
+  /** Null where it steps aside. */
+  readonly quick: (body: Buffer, seen: SeenElements) => FieldRecord[] | null;
+  readonly strict: (body: Buffer, seen: SeenElements) => {records: FieldRecord[]; bad: readonly unknown[]};
+}
+
+const pairs = {
+  list: {
+    makeFixture,
+    quick: (body, seen) => readQuickly(body, names, {limits: DEFAULT_LIMITS, seen}),
+    strict: (body, seen) => readList(body, names, {seen}),
+  },
+  record: {
+    makeFixture: (dialect) => onlyRecord(makeFixture(dialect)),
+    quick: (body, seen) => {
+      const record = readRecordQuickly(body, names, {limits: DEFAULT_LIMITS, seen});
+      return record === null ? null : [record];
+    },
+    strict: (body, seen) => ({records: [readOne(body, names, {seen})], bad: []}),
+  },
+} as const satisfies Readonly<Record<string, Pair>>;
+
+/** The first job of a page as a document of its own. */
+export function onlyRecord(page: string): string {
+  return page.replace(/<jobs[^>]*>\s*(<job>[\s\S]*?<\/job>)[\s\S]*<\/jobs>/, '$1');
+}
+
 /**
- * Reads mutated pages with both readers.
- * @param seeds - one page for each, in both dialects
+ * Reads mutated documents with both readers.
+ * @param kind - pages, or single records
+ * @param seeds - one document for each, in both dialects
  * @throws what the readers do not agree on, with its seed
  */
-export function compareReaders(seeds: Iterable<number>): Tally {
+export function compareReaders(kind: keyof typeof pairs, seeds: Iterable<number>): Tally {
   const tally = {taken: 0, leftSound: 0};
-  const fixtures = (['observed', 'documented'] as const).map((dialect) => makeFixture(dialect));
+  const pair = pairs[kind];
+  const fixtures = (['observed', 'documented'] as const).map((dialect) => pair.makeFixture(dialect));
   for (const seed of seeds) {
-    for (const fixture of fixtures) compare(Buffer.from(mutate(fixture, seed, pieces)), seed, tally);
+    for (const fixture of fixtures) compare(pair, Buffer.from(mutate(fixture, seed, pieces)), {seed, tally});
   }
   return tally;
 }
 
 /** Reads one document with both readers. @throws where they do not agree */
-export function compare(body: Buffer, seed: number, tally: Tally): void {
+function compare(pair: Pair, body: Buffer, {seed, tally}: {seed: number; tally: Tally}): void {
   const seen = new SeenElements();
-  const quick = readQuickly(body, names, {limits: DEFAULT_LIMITS, seen});
-  const strict = readStrictly(body);
+  const quick = pair.quick(body, seen);
+  const strict = readStrictly(pair, body);
   if (quick === null) {
     if (strict?.bad === 0) tally.leftSound++;
     return;
@@ -57,10 +90,10 @@ export function compare(body: Buffer, seed: number, tally: Tally): void {
     throw new Error(`seed ${seed}: the strict reader reads another thing:\n${body}`);
 }
 
-function readStrictly(body: Buffer) {
+function readStrictly({strict}: Pair, body: Buffer) {
   const seen = new SeenElements();
   try {
-    const {records, bad} = readList(body, names, {seen});
+    const {records, bad} = strict(body, seen);
     return {records, bad: bad.length, fields: listFields(seen)};
   } catch {
     return null;

@@ -3,7 +3,8 @@
 
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import type {ReadRequest, Transport, WriteRequest} from '../http/transport.ts';
-import {type BadRecord, readList, readOne} from '../xml/reader.ts';
+import {readRecord} from '../xml/quick/quick-record.ts';
+import {type BadRecord, readList} from '../xml/reader.ts';
 import type {ElementNames, FieldRecord} from '../xml/record.ts';
 import {type Answer, type Gone, isGone} from './verdict.ts';
 import type {WriteOutcome} from './write-outcome.ts';
@@ -54,7 +55,7 @@ export async function listAll(transport: Transport, target: Target): Promise<Lis
 /** Shows one record. @throws {RecordError} it came, but one of its values cannot be taken */
 export async function showRecord(transport: Transport, target: Target): Promise<FieldRecord | Gone> {
   const answer = await transport.read(target);
-  return isGone(answer) ? answer : readOne(answer.body, target.names, metaOf(transport, target, answer));
+  return isGone(answer) ? answer : readRecord(answer.body, target.names, metaOf(transport, target, answer));
 }
 
 /** The error for a list that cannot be missing. */
@@ -104,7 +105,7 @@ function readWrittenRecord(answer: Answer, write: Written, transport: Transport)
     );
   if (write.method === 'DELETE') return null;
   try {
-    return readOne(answer.body, write.names, {thing, contentType: answer.contentType});
+    return readRecord(answer.body, write.names, {thing, contentType: answer.contentType});
   } catch (error) {
     // The body is the record, so it was written; an odd value in it is found when the record is read again.
     if (error instanceof RecordError) return null;

@@ -7,6 +7,7 @@ import {RecordError, RetryableError} from '../../base/errors.ts';
 import {DEFAULT_LIMITS} from './limits.ts';
 import {cutList} from './quick/cut.ts';
 import {takeQuickly} from './quick/quick-list.ts';
+import {readRecord} from './quick/quick-record.ts';
 import {type BadRecord, type ReadMeta, readList, readOne} from './reader.ts';
 import type {ElementNames, FieldRecord} from './record.ts';
 import {replaceForbidden} from './xml-character.ts';
@@ -78,7 +79,7 @@ function readStrictly(body: Buffer, names: ElementNames, meta: ReadMeta): Return
  */
 export function readOneApart(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
   try {
-    return readOne(body, names, meta);
+    return readRecord(body, names, meta);
   } catch (error) {
     if (!(error instanceof RetryableError) || isUtf8(body)) throw error;
     readOne(Buffer.from(body.toString('utf8')), names, meta);

@@ -46,8 +46,13 @@ export interface Opening {
   readonly start: number;
 }
 
-const OPENING =
-  /^<\?xml version="1\.0" encoding="(?:UTF-8|utf-8)"\?>[ \t\r\n]*<([a-z][a-z_-]*)(?: type="array")?>/;
+const DECLARATION = /^<\?xml version="1\.0" encoding="(?:UTF-8|utf-8)"\?>/;
+const OPENING = new RegExp(`${DECLARATION.source}[ \\t\\r\\n]*<([a-z][a-z_-]*)(?: type="array")?>`);
+
+/** @returns the place behind a UTF-8 declaration; null where the body does not begin with one */
+export function skipDeclaration(body: Buffer): number | null {
+  return DECLARATION.exec(body.toString('latin1', 0, 60))?.[0].length ?? null;
+}
 
 /** @returns null where the body does not begin with a UTF-8 declaration and the list's opening tag */
 export function readOpening(body: Buffer, list: string): Opening | null {

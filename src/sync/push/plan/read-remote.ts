@@ -1,5 +1,5 @@
 import {type Gone, isGone} from '../../../api/resources/verdict.ts';
-import {readOne} from '../../../api/xml/reader.ts';
+import {readRecord} from '../../../api/xml/quick/quick-record.ts';
 import {RecordError, RetryableError} from '../../../base/errors.ts';
 import {readRows} from '../../../records/rows.ts';
 import {listUnsaid} from '../../../records/unsaid.ts';
@@ -23,7 +23,7 @@ export async function readRemote(run: ChangeContext, number: string): Promise<Re
   const answer = await account.api.transport.read({path, query: includeOf(stream), ...call});
   if (isGone(answer)) return answer;
   const thing = `GET ${path} at ${account.api.transport.place}`;
-  const shown = readOne(answer.body, stream, {thing, contentType: answer.contentType});
+  const shown = readRecord(answer.body, stream, {thing, contentType: answer.contentType});
   const {accountId} = change;
   const hanging = elementOf(run);
   const wanted = [

@@ -1,0 +1,40 @@
+// Reads one record that looks as others of its kind looked before: docs/decisions/0019-a-quick-reader-before-the-strict-one.md.
+
+import {DEFAULT_LIMITS} from '../limits.ts';
+import {type ReadMeta, readOne} from '../reader.ts';
+import type {ElementNames, FieldRecord} from '../record.ts';
+import {skipDeclaration} from './cut.ts';
+import {readUnlessAside, stepAside, type Terms} from './quick-document.ts';
+
+/**
+ * Reads one record, quickly where it can be.
+ * @throws {RetryableError | RecordError | FatalError} as `readOne` does
+ */
+export function readRecord(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
+  const {limits, seen} = meta;
+  const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
+  return readRecordQuickly(body, names, terms) ?? readOne(body, names, meta);
+}
+
+/**
+ * Reads one record as the strict reader does.
+ * @returns null where the strict reader must read it: nothing is said of the document then
+ */
+export function readRecordQuickly(
+  body: Buffer,
+  {list, item}: ElementNames,
+  terms: Terms,
+): FieldRecord | null {
+  return readUnlessAside(body, item, {
+    ...terms,
+    read: (document) => {
+      const start = skipDeclaration(body) ?? stepAside();
+      const {name, record} = document.readRecords(start).next().value ?? stepAside();
+      if (name !== item && name !== list) stepAside();
+      // A list without a type shows itself by its records.
+      if (record.names.every((name) => name === item)) stepAside();
+      document.end('');
+      return record;
+    },
+  });
+}
