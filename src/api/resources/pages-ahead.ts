@@ -25,7 +25,7 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
 const fewest = 4;
 const most = DEFAULT_CONCURRENCY.max;
 /** While the end of a list is unknown, of the pages read so far this share may be asked for ahead, and so in vain. */
-const shareInVain = 0.25;
+const shareInVain = 0.5;
 
 /**
  * Yields the pages of a list in order of number, without end: a page past the end is an empty list, and the
@@ -85,9 +85,9 @@ class Need {
     this.#isEndUnknown = isEndUnknown;
   }
 
-  /** From `fewest` to `most`. */
+  /** From `fewest` to `most`: as many as may be at first, where none can be in vain. */
   get pages(): number {
-    if (this.#read === 0) return fewest;
+    if (this.#read === 0) return this.#isEndUnknown ? fewest : most;
     const needed = Math.ceil((this.#fastestMs * this.#read) / Math.max(this.#consumerMs, 1)) + 1;
     const allowed = this.#isEndUnknown ? Math.floor(this.#read * shareInVain) : most;
     return Math.max(fewest, Math.min(needed, allowed, most));

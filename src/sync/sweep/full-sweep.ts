@@ -25,25 +25,27 @@ const noSample = {records: 0, altered: 0, isWhole: false};
  */
 export async function sweepFull(run: SweepRun): Promise<Finished> {
   const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
-  const held = await readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
-  const limit = tombstoneLimit(held.live.size);
-  const about: Evidence = {
-    firstPass: {lastPage: first.lastPage, endedBy: first.endedBy, numbers: first.seen.size},
-    sample: first.sample,
-    liveRows: held.live.size,
-    tombstoneLimit: limit,
-  };
-  if (first.seen.size === 0 && held.live.size > 0) return await refuseEmpty(run, held, about);
+  // Read beside the second pass: neither waits for the other. A row that a change writes meanwhile is asked for by its number.
+  const reading = readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
+  reading.catch(() => {});
+  if (first.seen.size === 0 && (await reading).live.size > 0)
+    return await refuseEmpty(run, first, await reading);
   const second = await verifyList(run, first);
+  const held = await reading;
   await pass(run, 'list-verified');
   const asksEdges = run.stream.isPaged ? !second.isQuiet : run.tally.counts.inserted > 0;
   const passes = {seen: first.seen, seenAgain: second.numbers, held, asksEdges};
+  const limit = tombstoneLimit(held.live.size);
   const findings = await resolveOpenNumbers(
     run,
     passes,
     run.stream.isDeletable ? limit : Number.POSITIVE_INFINITY,
   );
-  const evidence = {...about, secondPass: describe(first, second), ...findings.evidence};
+  const evidence = {
+    ...describeFirst(first, held),
+    secondPass: describeSecond(first, second),
+    ...findings.evidence,
+  };
   const isStopped = findings.gone.size > limit && run.stream.isDeletable;
   return isStopped
     ? await stop(run, {evidence, findings})
@@ -60,7 +62,12 @@ async function recallList(run: SweepRun): Promise<FirstPass> {
   return {seen: await readSeen(run), pages: new PageNumbers(), lastPage, endedBy, sample};
 }
 
-function describe(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
+function describeFirst({lastPage, endedBy, seen, sample}: FirstPass, {live}: HeldNumbers): Evidence {
+  const firstPass = {lastPage, endedBy, numbers: seen.size};
+  return {firstPass, sample, liveRows: live.size, tombstoneLimit: tombstoneLimit(live.size)};
+}
+
+function describeSecond(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
   const missed = findMissed({seen: first.seen, seenAgain: second.numbers}).size;
   return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
 }
@@ -92,7 +99,8 @@ async function stop(
 }
 
 /** A list that is suddenly empty is not believed: its missing records are not even asked for. */
-async function refuseEmpty(run: SweepRun, held: HeldNumbers, evidence: Evidence): Promise<Finished> {
+async function refuseEmpty(run: SweepRun, first: FirstPass, held: HeldNumbers): Promise<Finished> {
+  const evidence = describeFirst(first, held);
   const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
   return await trip(run, {evidence, suspects: held.live, reason});

@@ -73,9 +73,21 @@ class LightPass {
    * While all is as it was, the empty page is known and not asked for again.
    */
   async read(): Promise<{isQuiet: boolean; doubts: readonly string[]}> {
-    const isQuiet = await this.#readToEnd();
-    await this.#lookBehind();
-    return {isQuiet, doubts: this.#doubts};
+    const {lastPage} = this.#before;
+    const stop = new AbortController();
+    // Asked for beside the pages before it: where the list ends as it did, nothing waits for the page behind its end.
+    const behind = this.#askOne(lastPage + 1, stop.signal);
+    behind.catch(() => {});
+    try {
+      const isQuiet = await this.#readToEnd();
+      const isSameEnd = this.lastPage === lastPage;
+      if (this.#doubts.length === 0)
+        await this.#lookBehind(await (isSameEnd ? behind : this.#askOne(this.lastPage + 1, stop.signal)));
+      return {isQuiet, doubts: this.#doubts};
+    } finally {
+      stop.abort();
+      await behind.catch(() => {});
+    }
   }
 
   async #readToEnd(): Promise<boolean> {
@@ -103,14 +115,23 @@ class LightPass {
     return false;
   }
 
-  async #lookBehind(): Promise<void> {
-    const emptyPage = this.lastPage;
-    if (this.#doubts.length > 0) return;
-    for await (const page of this.#askFrom(emptyPage + 1, emptyPage + 1)) {
+  /** @param behind - the page behind the empty one */
+  async #lookBehind(behind: Page): Promise<void> {
+    if (this.#take(behind) === 0) return;
+    this.#doubts.push(`page ${this.lastPage} of the list was empty, but page ${behind.page} was not`);
+    for await (const page of this.#askFrom(behind.page + 1, behind.page + 1))
       if (this.#take(page) === 0) return;
-      if (page.page > emptyPage + 1) continue;
-      this.#doubts.push(`page ${emptyPage} of the list was empty, but page ${page.page} was not`);
-    }
+  }
+
+  async #askOne(page: number, stop: AbortSignal): Promise<Page> {
+    const {account, stream} = this.#run;
+    const {signal, ...call} = callOf(this.#run);
+    const query = {...keyQueryOf(stream), page: String(page)};
+    const answer = await account.api.fetchPage(stream.path, query, {
+      ...call,
+      signal: AbortSignal.any([signal, stop]),
+    });
+    return {page, ...answer};
   }
 
   #askFrom(fromPage: number, knownPages: number): AsyncGenerator<Page> {

@@ -1,12 +1,13 @@
 import type pg from 'pg';
 
-const rowsAtOnce = 10_000;
+const usualRows = 10_000;
 
 /** Yields the rows of a query some at a time, so that never all of them are in memory. One such query a transaction. */
 export async function* readByCursor<R extends pg.QueryResultRow>(
   client: pg.ClientBase,
   query: string,
   values: readonly unknown[],
+  rowsAtOnce = usualRows,
 ): AsyncGenerator<readonly R[]> {
   await client.query(`DECLARE some_rows NO SCROLL CURSOR FOR ${query}`, [...values]);
   for (;;) {

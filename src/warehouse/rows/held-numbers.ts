@@ -14,6 +14,10 @@ export interface HeldNumbers {
   readonly deleted: NumberSet;
 }
 
+/** Some 8 kB of text. */
+const numbersInRow = 1_000;
+const rowsAtOnce = 20;
+
 /** Reads which numbers an account's rows have. Rows without a number were authored here and are none of the service's. */
 export async function readHeldNumbers(
   pool: pg.Pool,
@@ -21,13 +25,18 @@ export async function readHeldNumbers(
   table: MirrorTable,
 ): Promise<HeldNumbers> {
   const key = keyOf(table);
-  const query = `SELECT ${key} AS number, _deleted_at IS NULL AS "isLive" FROM ${nameTable(table)}
-                  WHERE account_id = $1 AND ${key} IS NOT NULL`;
+  // A row for each number would cost more to make and to read than the number.
+  const query = `
+    SELECT "isLive", string_agg(number::text, ',') AS numbers
+      FROM (SELECT ${key} AS number, _deleted_at IS NULL AS "isLive", row_number() OVER () / ${numbersInRow} AS part
+              FROM ${nameTable(table)} WHERE account_id = $1 AND ${key} IS NOT NULL) AS held
+     GROUP BY part, "isLive"`;
   return await inTransaction(pool, async (client) => {
     const held = {live: new NumberSet(), deleted: new NumberSet()};
-    for await (const rows of readByCursor<{number: string; isLive: boolean}>(client, query, [accountId])) {
-      for (const {number, isLive} of rows) (isLive ? held.live : held.deleted).add(number);
-    }
+    const parts = readByCursor<{numbers: string; isLive: boolean}>(client, query, [accountId], rowsAtOnce);
+    for await (const rows of parts)
+      for (const {numbers, isLive} of rows)
+        for (const number of numbers.split(',')) (isLive ? held.live : held.deleted).add(number);
     return held;
   });
 }
