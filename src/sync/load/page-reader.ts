@@ -34,10 +34,10 @@ const threadFile = new URL(`./page-thread${extname(import.meta.filename)}`, impo
  * a tenth faster; with half of these limits it is a tenth slower. A second thread takes 80 MB more, and two
  * cores have nothing left for it.
  */
-const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 48};
+const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 36};
 
 /** Pages copied for the thread at once: the one that it reads, and some so that it need not wait. */
-const mostSent = 4;
+const mostSent = 3;
 
 /**
  * A thread that reads pages, for every sweep of this process; started by the first page. A page that ends the
