@@ -1,5 +1,5 @@
 // One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured: with the star that
-// is brought in line beside it, or without.
+// is brought in line beside it, or without; and, where asked for, one more by the same process.
 
 import {createTransport} from '../../src/api/http/transport.ts';
 import {createClient} from '../../src/api/resources/client.ts';
@@ -12,7 +12,7 @@ import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 
-const [databaseUrl = '', apiUrl = '', star = ''] = process.argv.slice(2);
+const [databaseUrl = '', apiUrl = '', ...how] = process.argv.slice(2);
 const timeZone = 'America/New_York';
 const pool = openPool(databaseUrl, {max: 4, applicationName: 'bench'});
 const transport = createTransport({baseUrl: apiUrl, token: new Secret('bench')});
@@ -20,17 +20,15 @@ const api = createClient(transport);
 const pageReader = new PageReader();
 const log = createLogger({level: 'warn', secrets: []});
 const {accountId} = await upsertAccount(pool, {name: 'bench', apiUrl: 'bench', timeZone});
-const {sweepId} = await requestSweep(pool, {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'});
+const carry = how.includes('star') ? await carryWithStar() : runSweep;
+const deps = {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log};
 
-const carry = star === 'star' ? await carryWithStar() : runSweep;
 const before = await pool.query(
   'SELECT pg_current_wal_lsn() AS lsn, pg_current_xact_id()::text AS transaction',
 );
-const startedAt = performance.now();
-const deps = {pool, databaseUrl, openAccount: async () => ({api, timeZone}), pageReader, log};
-const {signal} = new AbortController();
-const result = await carry(deps, sweepId, signal);
-const seconds = (performance.now() - startedAt) / 1000;
+const {seconds, result} = await sweepOnce();
+// Kilobytes on every platform that Node knows.
+const peakMegabytes = process.resourceUsage().maxRSS / 1024;
 const wal = await pool.query('SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int8 AS bytes', [
   before.rows[0].lsn,
 ]);
@@ -40,13 +38,21 @@ process.send?.({
   written: await countWritten(before.rows[0].transaction),
   seconds,
   walBytes: Number(wal.rows[0].bytes),
-  // Kilobytes on every platform that Node knows.
-  peakMegabytes: process.resourceUsage().maxRSS / 1024,
+  peakMegabytes,
+  again: how.includes('again') ? await sweepOnce() : null,
 });
 await transport.close();
 await pageReader.close();
 await pool.end();
 process.exit();
+
+async function sweepOnce() {
+  const asked = {accountId, stream: 'jobs', mode: 'full', requestedBy: 'command'} as const;
+  const {sweepId} = await requestSweep(pool, asked);
+  const startedAt = performance.now();
+  const result = await carry(deps, sweepId, new AbortController().signal);
+  return {seconds: (performance.now() - startedAt) / 1000, result};
+}
 
 /** Loaded where it is needed, before the clock runs: with it comes the queue, whose memory is not that of a sweep. */
 async function carryWithStar(): Promise<typeof runSweep> {
