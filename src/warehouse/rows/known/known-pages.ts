@@ -30,8 +30,10 @@ export async function readKnownPages(
       WHERE account.account_id = $1`,
     [accountId, stream, from],
   );
-  const [{key} = {key: Buffer.alloc(16)}] = rows;
-  return {key, pages: rows.flatMap((row) => (row.page === null ? [] : [row]))};
+  const [first] = rows;
+  if (first === undefined)
+    throw new TypeError(`account ${accountId}: expected a row of sync.accounts, got none`);
+  return {key: first.key, pages: rows.flatMap((row) => (row.page === null ? [] : [row]))};
 }
 
 /**
