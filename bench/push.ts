@@ -1,6 +1,6 @@
-// npm run bench:push [-- --changes 10000] [-- --waiting 100000]: how fast changes drain, against the same bare requests
+// npm run bench:push [-- --changes 10000] [-- --waiting 100000] [-- --ms 0]: how fast changes drain, against the same bare requests
 // from the same client: a read, a write and a read back for each record, and nothing else. The service runs in a process
-// of its own. Both are measured in turns within one run. It reports; it asserts nothing.
+// of its own, and so many milliseconds away. Both are measured in turns within one run. It reports; it asserts nothing.
 
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
@@ -21,17 +21,23 @@ import {openPool} from '../src/warehouse/postgres/database.ts';
 import {migrate} from '../src/warehouse/schema/migrate.ts';
 import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
 import {type Running, startCommand} from '../test/support/command.ts';
+import {openFaultyLine} from '../test/support/faulty-line.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 
 const {values} = parseArgs({
-  options: {changes: {type: 'string', default: '10000'}, waiting: {type: 'string', default: '100000'}},
+  options: {
+    changes: {type: 'string', default: '10000'},
+    waiting: {type: 'string', default: '100000'},
+    ms: {type: 'string', default: '0'},
+  },
 });
 const changeCount = Number(values.changes);
 const waitingCount = Number(values.waiting);
+const ms = Number(values.ms);
 const turns = 5;
 const jobsPerCustomer = 6;
-/** As many as a worker has in hand. */
+/** More than an account is asked for at once. */
 const atOnce = 24;
 const timeZone = 'America/New_York';
 const token = 'bench-token-of-nobody';
@@ -49,10 +55,11 @@ const pool = await setUp.step(
 );
 const pageReader = new PageReader();
 try {
-  const {url, token: given = token} = JSON.parse(await service.prints(/\{[^}]*"url"[^}]*\}/)) as {
+  const {url: near, token: given = token} = JSON.parse(await service.prints(/\{[^}]*"url"[^}]*\}/)) as {
     url: string;
     token?: string;
   };
+  const url = ms > 0 ? await moveAway(near) : near;
   await migrate(pool, definitions);
   const transport = createTransport({baseUrl: url, token: new Secret(given), allowHttp: true});
   const api = createClient(transport);
@@ -135,6 +142,13 @@ async function startOwnService(): Promise<Running> {
   return startCommand(['service', ...options, '--database', await postgres.url('service')], {
     FIELDMIRROR_HOME: home,
   });
+}
+
+/** @returns the address of the same service, each request to which takes so much longer */
+async function moveAway(near: string): Promise<string> {
+  const open = async () => await openFaultyLine(Number(new URL(near).port), () => ({kind: 'delay', ms}));
+  const {port} = await setUp.step('moving the service away', open, (line) => line.close());
+  return `http://127.0.0.1:${port}`;
 }
 
 async function readNumbers(pool: pg.Pool): Promise<string[]> {
