@@ -3,13 +3,17 @@
 -- documents take most of the time and lead no plan: of the wide tables, numbers and moments are looked at, and of the star what has an index.
 -- A sample of 600 rows tells the sizes by which the plans differ, at a tenth of the time of the usual 30,000.
 -- Postgres still gathers the rest in its own time, since a list of columns leaves its count of changes as it was.
+-- A table whose rows are all on their way in another session is left for the next time: it would be noted to hold nothing, however long
+-- it is, so that every index looked as good as any other. A first load of 12,000 jobs then took two minutes in place of six seconds.
 CREATE OR REPLACE FUNCTION sync.gather_statistics() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET default_statistics_target = 2 AS $$
 DECLARE
   place text;
+  columns text;
+  has_rows boolean;
 BEGIN
-  FOR place IN
-    SELECT format('%I.%I (%s)', space.nspname, held.relname, string_agg(quote_ident(part.attname), ', '))
+  FOR place, columns IN
+    SELECT format('%I.%I', space.nspname, held.relname), string_agg(quote_ident(part.attname), ', ')
       FROM pg_class AS held JOIN pg_namespace AS space ON space.oid = held.relnamespace
       JOIN pg_attribute AS part ON part.attrelid = held.oid AND part.attnum > 0 AND NOT part.attisdropped
      WHERE space.nspname IN ('warehouse', 'history', 'mart') AND held.relkind = 'r' AND held.reltuples < 0 AND pg_relation_size(held.oid) >= 65536
@@ -18,7 +22,10 @@ BEGIN
      GROUP BY held.oid, space.nspname, held.relname
      ORDER BY held.oid
   LOOP
-    EXECUTE 'ANALYZE ' || place;
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', place) INTO has_rows;
+    IF has_rows THEN
+      EXECUTE format('ANALYZE %s (%s)', place, columns);
+    END IF;
   END LOOP;
 END $$;
 COMMENT ON FUNCTION sync.gather_statistics IS 'Gathers the statistics of the tables of the warehouse, of history and of the star that were filled and have none yet.';
