@@ -1,4 +1,4 @@
-// The strict reader, and the judge of the quick one (quick-list.ts). A document is believed when it is whole: well-formed
+// The strict reader, and the judge of the quick one (quick-document.ts). A document is believed when it is whole: well-formed
 // to the closing tag of the root that was asked for, with nothing after it. Anything less is an error, never a shorter
 // list: rows would be missed by silence. One flaw inside one record spoils that record alone, and the rest goes on.
 

@@ -35,17 +35,14 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
   await pass(run, 'list-verified');
   const asksEdges = run.stream.isPaged ? !second.isQuiet : run.tally.counts.inserted > 0;
   const passes = {seen: first.seen, seenAgain: second.numbers, held, asksEdges};
-  const limit = tombstoneLimit(held.live.size);
+  const about = describeFirst(first, held);
+  const limit = about.tombstoneLimit;
   const findings = await resolveOpenNumbers(
     run,
     passes,
     run.stream.isDeletable ? limit : Number.POSITIVE_INFINITY,
   );
-  const evidence = {
-    ...describeFirst(first, held),
-    secondPass: describeSecond(first, second),
-    ...findings.evidence,
-  };
+  const evidence = {...about, secondPass: describeSecond(first, second), ...findings.evidence};
   const isStopped = findings.gone.size > limit && run.stream.isDeletable;
   return isStopped
     ? await stop(run, {evidence, findings})
@@ -62,7 +59,7 @@ async function recallList(run: SweepRun): Promise<FirstPass> {
   return {seen: await readSeen(run), pages: new PageNumbers(), lastPage, endedBy, sample};
 }
 
-function describeFirst({lastPage, endedBy, seen, sample}: FirstPass, {live}: HeldNumbers): Evidence {
+function describeFirst({lastPage, endedBy, seen, sample}: FirstPass, {live}: HeldNumbers) {
   const firstPass = {lastPage, endedBy, numbers: seen.size};
   return {firstPass, sample, liveRows: live.size, tombstoneLimit: tombstoneLimit(live.size)};
 }

@@ -33,10 +33,10 @@ export function readUnlessAside<T>(
   if (body.length > limits.bytes || !isUtf8(body)) return null;
   const known = knownKinds.get(kind) ?? new KnownTags();
   knownKinds.set(kind, known);
-  const document = new QuickDocument(body, known, limits);
+  const found = seen === undefined ? undefined : new SeenElements();
   try {
-    const result = read(document);
-    seen?.addAll(document.seen);
+    const result = read(new QuickDocument(body, {known, limits, seen: found}));
+    if (found !== undefined) seen?.addAll(found);
     return result;
   } catch (error) {
     if (error === aside) return null;
@@ -55,7 +55,7 @@ export function stepAside(): never {
 const LESS = 0x3c;
 const SLASH = 0x2f;
 
-// What a byte of a value may mean for it, a bit for each.
+// The meanings that a byte has for the value it stands in, a bit for each.
 const NO_DIGIT = 1;
 const NO_BLANK = 2;
 /** A reference, a line break to be normalised, or a piece of `]]>`. */
@@ -74,10 +74,10 @@ const meanings = Uint8Array.from({length: 256}, (_, byte) => {
 
 /** A document, and how far it is read. */
 export class QuickDocument {
-  readonly body: Buffer;
-  readonly seen = new SeenElements();
+  readonly #body: Buffer;
   readonly #known: KnownTags;
   readonly #limits: Limits;
+  readonly #seen: SeenElements | undefined;
   /** A piece of the body with a character for each byte: to cut a value from it is cheap. */
   #window = '';
   #windowStart = 0;
@@ -86,10 +86,11 @@ export class QuickDocument {
   #elements = 1;
   #references = 0;
 
-  constructor(body: Buffer, known: KnownTags, limits: Limits) {
-    this.body = body;
+  constructor(body: Buffer, {known, limits, seen}: Terms & {readonly known: KnownTags}) {
+    this.#body = body;
     this.#known = known;
     this.#limits = limits;
+    this.#seen = seen;
   }
 
   /** The records that stand one behind the other from a place of the body on. */
@@ -111,7 +112,7 @@ export class QuickDocument {
     if (!this.#isNext(bytes)) stepAside();
     this.#at += bytes.length;
     this.#skipBlanks();
-    if (this.#at !== this.body.length) stepAside();
+    if (this.#at !== this.#body.length) stepAside();
   }
 
   /** The opening tag that stands here; null where none does. */
@@ -138,7 +139,7 @@ export class QuickDocument {
   /** Reads an element whose opening tag was just read. */
   #readElement(tag: Tag): Value {
     if (tag.isEmpty) return this.#readLeaf(tag, this.#at, this.#at, 0);
-    const body = this.body;
+    const body = this.#body;
     const start = this.#at;
     let at = start;
     let meaning = 0;
@@ -173,7 +174,7 @@ export class QuickDocument {
     const names = namesOf(place.shape);
     const isArray = type === ARRAY;
     const below = depth - recordDepth;
-    if (below <= maxSeenDepth) this.seen.note(isArray ? null : names, types, {depth: below, name});
+    if (below <= maxSeenDepth) this.#seen?.note(isArray ? null : names, types, {depth: below, name});
     return {names, values, isArray};
   }
 
@@ -192,19 +193,19 @@ export class QuickDocument {
   #cut(start: number, end: number): string {
     if (start < this.#windowStart || end > this.#windowEnd) {
       this.#windowStart = start;
-      this.#windowEnd = Math.min(Math.max(end, start + windowBytes), this.body.length);
-      this.#window = this.body.toString('latin1', this.#windowStart, this.#windowEnd);
+      this.#windowEnd = Math.min(Math.max(end, start + windowBytes), this.#body.length);
+      this.#window = this.#body.toString('latin1', this.#windowStart, this.#windowEnd);
     }
     return this.#window.slice(start - this.#windowStart, end - this.#windowStart);
   }
 
   #peek(length: number): string {
-    return this.body.toString('latin1', this.#at, this.#at + length);
+    return this.#body.toString('latin1', this.#at, this.#at + length);
   }
 
   #decode(start: number, end: number, meaning: number): string {
     if ((meaning & FORBIDDEN) !== 0) stepAside();
-    const text = (meaning & HIGH) === 0 ? this.#cut(start, end) : this.body.toString('utf8', start, end);
+    const text = (meaning & HIGH) === 0 ? this.#cut(start, end) : this.#body.toString('utf8', start, end);
     if ((meaning & HIGH) !== 0 && findForbidden(text) !== null) stepAside();
     return (meaning & SPECIAL) === 0 ? text : this.#resolve(text);
   }
@@ -226,18 +227,18 @@ export class QuickDocument {
 
   /** Whether a closing tag stands here, behind white space. */
   #isClosing(): boolean {
-    const body = this.body;
+    const body = this.#body;
     let at = this.#at;
     while (isBlank(body[at])) at++;
     return body[at] === LESS && body[at + 1] === SLASH;
   }
 
   #skipBlanks(): void {
-    while (isBlank(this.body[this.#at])) this.#at++;
+    while (isBlank(this.#body[this.#at])) this.#at++;
   }
 
   #isNext(bytes: Buffer): boolean {
-    const body = this.body;
+    const body = this.#body;
     const at = this.#at;
     for (let n = 0; n < bytes.length; n++) if (body[at + n] !== bytes[n]) return false;
     return true;
