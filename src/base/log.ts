@@ -1,8 +1,9 @@
 // Second net under the rule that secrets are never handed to a logger: every line is searched for the secrets that
 // this process knows, in each form in which they travel. (pino's redaction by path misses messages, causes, URLs.)
 
+import {createRequire} from 'node:module';
 import {type DestinationStream, type Logger, pino} from 'pino';
-import pretty from 'pino-pretty';
+import type pinoPretty from 'pino-pretty';
 import {errorNumbers} from './errors.ts';
 import type {Secret} from './secret.ts';
 import {toPrintable} from './terminal.ts';
@@ -87,6 +88,8 @@ function addPage(facts: object, level: number): {readonly docs?: string} {
 
 function chooseDestination(isPretty: boolean): DestinationStream {
   if (!isPretty) return pino.destination({dest: 2, sync: true});
+  // Loaded for a person alone: it brings thirty files along.
+  const pretty: typeof pinoPretty = createRequire(import.meta.url)('pino-pretty');
   return pretty({destination: 2, sync: true, translateTime: 'HH:MM:ss', colorize: process.stderr.isTTY});
 }
 

@@ -1,5 +1,5 @@
 import {randomUUID} from 'node:crypto';
-import {once} from 'node:events';
+import {EventEmitter, once} from 'node:events';
 import {hostname} from 'node:os';
 import type {Heart} from '../../jobs/heartbeat.ts';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
@@ -10,24 +10,24 @@ import {readVersion} from '../base/package.ts';
 import {tell} from '../base/terminal.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sync/accounts/begin-account.ts';
-import {describeIdle} from '../views/concerns/idle-account.ts';
+import type {SweepStep} from '../sync/sweep/sweep-step.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import {mendOfCopy} from '../warehouse/health/installation/installation.ts';
 import {listLatestSweeps} from '../warehouse/health/status.ts';
 import {checkSequences} from '../warehouse/postgres/sequences.ts';
 import {listSchedules} from '../warehouse/sweeps/schedules.ts';
 import type {Sweep} from '../warehouse/sweeps/sweep.ts';
-import {type QueueCheck, ReadinessProbe} from '../web/telemetry/readiness.ts';
-import {RequestMetrics} from '../web/telemetry/request-metrics.ts';
-import {describeNone, describeUnopened, listServed, type Served} from './accounts/served-accounts.ts';
+import type {QueueCheck} from '../web/telemetry/readiness.ts';
+import {describeNone, listServed, type Served} from './accounts/served-accounts.ts';
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
 import {AlertRounds} from './health/alerts/alert-rounds.ts';
 import {type Supervisor, takeSupervisor, tellSupervisor} from './process/supervisor.ts';
-import {type OpenedServer, openServer, usualPort} from './servers/open-server.ts';
+import type {OpenedServer} from './servers/open-server.ts';
 import {type AccountPlan, drawPlans} from './sweeps/draw-plans.ts';
 import {drawSummary, exitCodeOf, summarise} from './sweeps/sweep-summary.ts';
 import {askForSweep, watchSweeps} from './sweeps/watch-sweeps.ts';
+import {drawOpening} from './terminal/draw-opening.ts';
 import {drawNextSteps} from './terminal/next-steps.ts';
 import {type Progress, watchProgress, watchPush} from './terminal/progress.ts';
 import {print} from './terminal/report.ts';
@@ -45,6 +45,7 @@ export interface StartOptions {
 
 interface Run extends StartOptions, Served {
   readonly progress: Progress;
+  readonly ends: EventEmitter<{ended: []}>;
   readonly signal: AbortSignal;
 }
 
@@ -57,8 +58,6 @@ const plainLines: Progress = {
   close: () => {},
 };
 const reportsEveryMs = 60_000;
-/** More accounts than these are told in one line. */
-const fewAccounts = 3;
 
 /**
  * The main job: migrate, then worker and schedules, for every account whose token is known here. With `once`: one full
@@ -77,12 +76,16 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     const {known, active, unopened} = served;
     const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl: directUrl, log});
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
-    const doing = {...options, ...served, progress, signal};
-    if (!options.json) tell(`${describe(world, served, backend.kind)}\n\n`);
+    const ends = new EventEmitter<{ended: []}>();
+    const doing = {...options, ...served, progress, ends, signal};
+    if (!options.json) tell(`${drawOpening(world, served, backend.kind)}\n\n`);
     if (options.once && active.length === 0) throw new FatalError(describeNone(known));
     if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
     const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
-    const deps = {...world, onProgress: progress.advance};
+    const onSweepStep = async (step: SweepStep) => {
+      if (step === 'end-committed') ends.emit('ended');
+    };
+    const deps = {...world, onProgress: progress.advance, onSweepStep};
     const server =
       options.once || !options.http ? null : await openConsole(config, world, {...options, ...backend});
     const alerts = new AlertRounds({...world, config, onSecret: world.keepOut});
@@ -147,6 +150,8 @@ async function openConsole(
   world: World,
   {host, port, outage}: StartOptions & Pick<QueueBackend, 'outage'>,
 ): Promise<OpenedServer> {
+  const {openServer, usualPort} = await import('./servers/open-server.ts');
+  const {RequestMetrics} = await import('../web/telemetry/request-metrics.ts');
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
   const requests = new RequestMetrics();
   world.observeRequests(requests);
@@ -165,6 +170,7 @@ async function watch(
   {outage, signal}: Pick<QueueBackend, 'outage'> & {readonly signal: AbortSignal},
 ): Promise<void> {
   if (supervisor === null) return;
+  const {ReadinessProbe} = await import('../web/telemetry/readiness.ts');
   const probe = new ReadinessProbe({pool, log, queue: checksQueue(outage)});
   await tellSupervisor(supervisor, {isReady: async () => (await probe.look()).isReady, signal, log});
 }
@@ -183,26 +189,6 @@ function makeHeart({reach}: World, server: OpenedServer | null): Heart {
 
 function isActive({state}: Account): boolean {
   return state === 'active';
-}
-
-function describe(world: World, {known, unopened}: Served, queue: string): string {
-  const others = known.filter(({accountId}) => accountId !== world.own?.accountId);
-  const sources = [
-    ...(world.source === null ? [] : [world.source]),
-    ...(others.length > fewAccounts
-      ? [`${others.length} accounts whose tokens are sealed in the warehouse`]
-      : others.map(({name, apiUrl}) => `${name}, ${apiUrl}`)),
-  ];
-  const idle = known.filter((account) => !isActive(account)).map(describeIdle);
-  return [
-    'Fieldmirror',
-    ...(sources.length > 0 ? sources : ['no account yet']).map(
-      (source, at) => `  ${at === 0 ? 'from ' : '     '}  ${source}`,
-    ),
-    `  to     ${world.place}`,
-    `  queue  ${queue === 'redis' ? 'Redis' : 'in the same Postgres'}`,
-    ...[...idle, ...describeUnopened(unopened)].map((line) => `\n${line}`),
-  ].join('\n');
 }
 
 async function runOnce(world: World, workers: Workers, run: Run): Promise<number> {

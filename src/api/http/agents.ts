@@ -1,6 +1,12 @@
+import {createRequire} from 'node:module';
 import type {LookupFunction} from 'node:net';
-import {Agent, buildConnector} from 'undici';
+import type undici from 'undici';
 import {skippingInterim} from './interim-answers.ts';
+
+// The whole of undici brings fetch, WebSocket and mocks along: thirty milliseconds of every verb that asks the service.
+const load = createRequire(import.meta.url);
+const Agent: typeof undici.Agent = load('undici/lib/dispatcher/agent.js');
+const buildConnector: typeof undici.buildConnector = load('undici/lib/core/connect.js');
 
 export interface AgentOptions {
   /** Certificates to trust, PEM, in place of the system's. */
@@ -14,7 +20,10 @@ export interface AgentOptions {
  * @see docs/traps.md "The HTTP client". No certificate check can be switched off, and HTTP/2 is not spoken: one dead connection
  *   would fail all the requests on it
  */
-export function createAgents({ca, lookup}: AgentOptions): {readonly reads: Agent; readonly writes: Agent} {
+export function createAgents({ca, lookup}: AgentOptions): {
+  readonly reads: undici.Agent;
+  readonly writes: undici.Agent;
+} {
   const connection = {
     allowH2: false,
     minVersion: 'TLSv1.2' as const,

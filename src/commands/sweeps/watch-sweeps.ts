@@ -2,6 +2,7 @@
 // sweep has ended, not the worker that carried it: another worker may have it, or its account may be stopped
 // before any worker claims it.
 
+import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
 import {RetryableError} from '../../base/errors.ts';
 import {findStream} from '../../streams/all.ts';
@@ -26,6 +27,8 @@ export interface Watch {
   readonly signal: AbortSignal;
   /** Runs a sweep here as far as it goes, if it is due; left out where workers run sweeps. */
   readonly run?: (sweepId: string) => Promise<void>;
+  /** Tells `ended` when a worker of this process has ended a sweep; the row is looked at then, and not only every so often. */
+  readonly ends?: EventEmitter<{ended: []}>;
 }
 
 /** Asks for a sweep that is due at once, and shows it. @returns its number */
@@ -59,9 +62,15 @@ export async function watchSweeps(
       const error = explainDatabaseError(cause, world.databaseUrl);
       if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs) throw error;
     }
-    if (ended.size < sweepIds.length) await wait(lookEveryMs, undefined, {signal: watch.signal});
+    if (ended.size < sweepIds.length) await pause(watch);
   }
   return sweepIds.flatMap((id) => ended.get(id) ?? []);
+}
+
+async function pause({ends, signal}: Watch): Promise<void> {
+  if (ends === undefined) return await wait(lookEveryMs, undefined, {signal});
+  const either = AbortSignal.any([signal, AbortSignal.timeout(lookEveryMs)]);
+  await once(ends, 'ended', {signal: either}).catch(() => signal.throwIfAborted());
 }
 
 async function lookOnce(
