@@ -41,13 +41,16 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
   await sweep(await migratedDatabase(postgres, `warm_${count}`), server.url);
   const pair = await sweepTwice(databaseUrl, server.url, 'again');
   server.process.kill();
+  const packing = await serve({file: 'page-server.ts', args: [folder, 'packed']});
+  const packed = await sweepTwice(await migratedDatabase(postgres, `packed_${count}`), packing.url, 'again');
+  packing.process.kill();
   const streaming = await serve({file: 'page-server.ts', args: [folder, 'streaming']});
   const streamedUrl = await migratedDatabase(postgres, `streamed_${count}`);
   const streamed = await sweepTwice(streamedUrl, streaming.url, 'again');
   streaming.process.kill();
   const tokeniseSeconds = await tokenise(files);
   const copySeconds = await copyRows(databaseUrl, await migratedDatabase(postgres, `floor_${count}`));
-  report(count, {pair, streamed, tokeniseSeconds, copySeconds});
+  report(count, {pair, packed, streamed, tokeniseSeconds, copySeconds});
 }
 
 async function copyRows(from: string, to: string): Promise<number> {
@@ -67,12 +70,13 @@ function report(
   count: number,
   figures: {
     readonly pair: Pair;
+    readonly packed: Pair;
     readonly streamed: Pair;
     readonly tokeniseSeconds: number;
     readonly copySeconds: number;
   },
 ): void {
-  const {pair, streamed, tokeniseSeconds, copySeconds} = figures;
+  const {pair, packed, streamed, tokeniseSeconds, copySeconds} = figures;
   const slower = Math.max(tokeniseSeconds, copySeconds);
   const row = (what: string, seconds: number, note = '') => [
     what,
@@ -102,6 +106,7 @@ function report(
         row('floor: tokenising the same bytes', tokeniseSeconds),
         row('floor: COPY of the same rows', copySeconds),
         ...rowsOf(pair, 'HTTP included'),
+        ...rowsOf(packed, 'pages packed'),
         ...rowsOf(streamed, 'pages streamed from files'),
       ],
     )}\npeak memory: ${Math.round(first.peakMegabytes)} MB first load, ${Math.round(unchanged.peakMegabytes)} MB unchanged\n${proof}\n`,

@@ -18,7 +18,7 @@ function clientOf(ask: Ask) {
     asked.push(page);
     call.signal?.addEventListener('abort', () => cut.push(page));
     const body = Buffer.from(await ask(page, call.signal));
-    return {body, bodyBytes: body.length, contentType: null, dateHeader: null, ms: 1};
+    return {body, coding: '', bodyBytes: body.length, contentType: null, dateHeader: null, ms: 1};
   };
   return {client: {fetchPage}, asked, cut};
 }
@@ -53,7 +53,7 @@ describe('pages', () => {
     const client = {
       fetchPage: async (path: string, query: object): Promise<RawPage> => {
         queries.push({path, ...query});
-        return {body: Buffer.alloc(0), bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
+        return {body: Buffer.alloc(0), coding: '', bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
       },
     };
     for await (const {page} of fetchPages(client, {...OPTIONS, fromPage: 7, knownPages: 0}))
@@ -77,7 +77,7 @@ describe('pages', () => {
       const fetchPage = async (_path: string, query: Readonly<Record<string, string>>): Promise<RawPage> => {
         asked.push(Number(query.page));
         const ms = given.answerMs(Number(query.page));
-        return {body: Buffer.alloc(0), bodyBytes: 0, contentType: null, dateHeader: null, ms};
+        return {body: Buffer.alloc(0), coding: '', bodyBytes: 0, contentType: null, dateHeader: null, ms};
       };
       const ahead: number[] = [];
       const {knownPages = null} = given;
@@ -163,7 +163,7 @@ describe('pages', () => {
     const client = {
       fetchPage: async (_path: string, _query: object, call: Call = {}): Promise<RawPage> => {
         calls.push(call);
-        return {body: Buffer.alloc(0), bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
+        return {body: Buffer.alloc(0), coding: '', bodyBytes: 0, contentType: null, dateHeader: null, ms: 0};
       },
     };
     const onAttempt = () => {};

@@ -40,6 +40,28 @@ describe('a read', () => {
     },
   );
 
+  test.each([
+    ['recognises', true],
+    ['does not recognise', false],
+  ])('leaves a body packed that its caller %s: %s', async (_, isKnown) => {
+    const page = makeJobPage({jobs: 3});
+    const packed = gzipSync(page);
+    const {transport} = await always(200, packed, {'content-encoding': ' GZIP'});
+    const asked: unknown[] = [];
+    const recognise = (body: unknown) => asked.push(body) > 0 && isKnown;
+    const {body, coding} = await answerOf(transport.read({path: '/jobs.xml', recognise}));
+    expect({body, coding}).toEqual(isKnown ? {body: packed, coding: 'gzip'} : {body: page, coding: ''});
+    expect(asked).toEqual([{bytes: packed, coding: 'gzip'}]);
+  });
+
+  test('asks of no refusal whether its body is known', async () => {
+    const {transport} = await always(400, gzipSync('<errors><error>Invalid job.</error></errors>'), {
+      'content-encoding': 'gzip',
+    });
+    const recognise = () => expect.unreachable();
+    expect(await transport.read({path: '/jobs/7.xml', recognise})).toMatchObject({words: 'Invalid job.'});
+  });
+
   test('carries the token as user and password, joins the path and encodes the query', async () => {
     const server = await startServer((response) => response.end(EMPTY_LIST));
     const transport = openTransport(`${server.url}/my-slug/`);

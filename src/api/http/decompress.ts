@@ -16,6 +16,16 @@ const shortBytes = 16_384;
 /** Bytes of room for what a body unpacks to, at least and at most; what is more comes in several pieces, and is put together. */
 const room = {least: 1_024, most: 1_048_576};
 
+/** A body as it came over the wire. */
+export interface CodedBody {
+  readonly bytes: Buffer;
+  /** By its `Content-Encoding`, in lower case; empty where it is not packed. */
+  readonly coding: string;
+}
+
+/** Says of a body that it is known, so that it need not be unpacked. */
+export type Recognise = (body: CodedBody) => boolean;
+
 /** Why a body cannot be unpacked; `isTooLarge` says that a cap stopped it. */
 export class BadCoding extends Error {
   override readonly name = 'BadCoding';
@@ -27,20 +37,27 @@ export class BadCoding extends Error {
   }
 }
 
+/** @param contentEncoding - the header, if it came */
+export function toCoded(bytes: Buffer, contentEncoding: string | undefined): CodedBody {
+  const name = contentEncoding?.trim().toLowerCase() ?? '';
+  return {bytes, coding: name === 'identity' ? '' : name};
+}
+
 /**
- * Unpacks a body by its `Content-Encoding`. Only gzip and none are taken; never more memory than the caps allow.
+ * Unpacks a body. Only gzip and none are taken; never more memory than the caps allow.
  * @throws {BadCoding}
  * @see docs/traps.md "The HTTP client"
  */
-export async function decodeBody(body: Buffer, coding: string, limits: BodyLimits): Promise<Buffer> {
-  const name = coding.trim().toLowerCase();
-  if (name === '' || name === 'identity') return body;
-  if (name !== 'gzip' && name !== 'x-gzip') throw new BadCoding(`a body coded as "${name.slice(0, 40)}"`);
-  const byRatio = Math.max(RATIO_FREE_BYTES, body.length * limits.maxRatio);
+export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<Buffer> {
+  const {bytes, coding} = body;
+  if (coding === '') return bytes;
+  if (coding !== 'gzip' && coding !== 'x-gzip')
+    throw new BadCoding(`a body coded as "${coding.slice(0, 40)}"`);
+  const byRatio = Math.max(RATIO_FREE_BYTES, bytes.length * limits.maxRatio);
   const maxOutputLength = Math.min(limits.maxTextBytes, byRatio);
   const options = {maxOutputLength, chunkSize: chooseRoom(body)};
   try {
-    return body.length <= shortBytes ? gunzipSync(body, options) : await gunzipAsync(body, options);
+    return bytes.length <= shortBytes ? gunzipSync(bytes, options) : await gunzipAsync(bytes, options);
   } catch (error) {
     if (error instanceof RangeError)
       throw new BadCoding(`a gzip body that unpacks to more than ${maxOutputLength} bytes`, true);
@@ -48,8 +65,13 @@ export async function decodeBody(body: Buffer, coding: string, limits: BodyLimit
   }
 }
 
-/** As much as the last bytes of a gzip file say that it unpacks to (RFC 1952), and a byte more: a full room is followed by another. */
-function chooseRoom(body: Buffer): number {
-  const told = body.length < 4 ? 0 : body.readUInt32LE(body.length - 4);
-  return Math.min(Math.max(told + 1, room.least), room.most);
+/** Bytes of a body when it is unpacked, as the last of a gzip file say (RFC 1952): they are not checked before it is. */
+export function tellSize({bytes, coding}: CodedBody): number {
+  if (coding === '') return bytes.length;
+  return bytes.length < 4 ? 0 : bytes.readUInt32LE(bytes.length - 4);
+}
+
+/** A byte more than it unpacks to: a full room is followed by another. */
+function chooseRoom(body: CodedBody): number {
+  return Math.min(Math.max(tellSize(body) + 1, room.least), room.most);
 }

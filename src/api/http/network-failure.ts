@@ -1,4 +1,5 @@
 import {FatalError, RetryableError} from '../../base/errors.ts';
+import type {BadCoding} from './decompress.ts';
 import type {ExchangeFailure} from './exchange.ts';
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -53,4 +54,11 @@ export function toFailureError(thing: string, failure: ExchangeFailure): Error {
 
 function isCertificate(code: string): boolean {
   return CERTIFICATE.test(code);
+}
+
+/** The error for an answer whose body cannot be unpacked. */
+export function toCodingError(thing: string, error: BadCoding): Error {
+  const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
+  if (error.isTooLarge) return new FatalError(`${message}; raise the limits if such an answer is right`);
+  return new RetryableError(`${message}; try again later`, {kind: 'service'});
 }

@@ -4,7 +4,7 @@ import type {LearnedConcurrency, Load} from '../pace/learned-concurrency.ts';
 import type {Limiter} from '../pace/limiter.ts';
 import type {EndedRequest, RequestObserver} from '../pace/request-observer.ts';
 import {type Answer, loadOfFailure, loadOfStatus} from '../resources/verdict.ts';
-import {type BodyLimits, decodeBody} from './decompress.ts';
+import {type BodyLimits, type CodedBody, decodeBody, type Recognise, toCoded} from './decompress.ts';
 import {type Exchange, ExchangeError, type ExchangeLimits, exchange} from './exchange.ts';
 
 /** An answer before it is judged. */
@@ -12,6 +12,8 @@ export type RawAnswer = Answer & {readonly retryAfter: string | undefined};
 
 /** The parts that all attempts of one account share. */
 export interface Shared {
+  /** Without its port. */
+  readonly host: string;
   readonly limits: ExchangeLimits & BodyLimits;
   readonly learned: LearnedConcurrency;
   /** Follows the learned concurrency. */
@@ -29,13 +31,14 @@ export interface Attempt {
   readonly onAttempt?: (() => void) | undefined;
   /** Asked right before the first byte: false leaves it unsent. */
   readonly mayStart?: (() => boolean) | undefined;
+  readonly recognise?: Recognise | undefined;
 }
 
 /** We kept it back or broke it off ourselves: that says nothing of the service. */
 const ours: ReadonlySet<EndedRequest['result']> = new Set(['aborted', 'withheld']);
 
 /**
- * Sends a request whose turn it is, once, and unpacks its answer. The concurrency is learned from how it ends, and `onAttempt` is
+ * Sends a request whose turn it is, once, and unpacks its answer where it is not recognised. The concurrency is learned from how it ends, and `onAttempt` is
  * called if it was sent.
  * @throws {ExchangeError | BadCoding}
  */
@@ -44,7 +47,7 @@ export async function sendOnce(
   request: Dispatcher.DispatchOptions,
   attempt: Attempt,
 ): Promise<RawAnswer> {
-  return await inSpan('request', attributesOf(request), async (note) => {
+  return await inSpan('request', attributesOf(shared, request), async (note) => {
     const answer = await send(shared, request, attempt);
     note({'http.response.status_code': answer.status, 'http.response.body.size': answer.bodyBytes});
     return answer;
@@ -52,10 +55,10 @@ export async function sendOnce(
 }
 
 /** The query is left out: a filter may hold a value of a record. */
-function attributesOf({origin, path, method}: Dispatcher.DispatchOptions) {
+function attributesOf({host}: Shared, {path, method}: Dispatcher.DispatchOptions) {
   return {
     'http.request.method': method,
-    'server.address': new URL(String(origin)).hostname,
+    'server.address': host,
     'url.path': path.replace(/\?.*$/s, ''),
   };
 }
@@ -63,7 +66,7 @@ function attributesOf({origin, path, method}: Dispatcher.DispatchOptions) {
 async function send(
   {limits, learned, limiter, now, observer}: Shared,
   request: Dispatcher.DispatchOptions,
-  {agent, kind, signal, onAttempt, mayStart}: Attempt,
+  {agent, kind, signal, onAttempt, mayStart, recognise}: Attempt,
 ): Promise<RawAnswer> {
   const begun = learned.begin(now());
   let load: Load = 'unknown';
@@ -73,7 +76,9 @@ async function send(
     const got = await exchange(agent, request, {...limits, signal, mayStart});
     ended = {result: got.status, bodyBytes: got.body.length};
     load = loadOfStatus(got.status);
-    const body = await decodeBody(got.body, headerOf(got, 'content-encoding') ?? '', limits);
+    const came = toCoded(got.body, headerOf(got, 'content-encoding'));
+    const isKnown = got.status === 200 && recognise?.(came) === true;
+    const body = isKnown ? came : toCoded(await decodeBody(came, limits), undefined);
     return toAnswer(got, body, now() - begun.atMs);
   } catch (error) {
     if (error instanceof ExchangeError) {
@@ -92,10 +97,11 @@ async function send(
   }
 }
 
-function toAnswer(got: Exchange, body: Buffer, ms: number): RawAnswer {
+function toAnswer(got: Exchange, {bytes, coding}: CodedBody, ms: number): RawAnswer {
   return {
     status: got.status,
-    body,
+    body: bytes,
+    coding,
     contentType: headerOf(got, 'content-type') ?? null,
     dateHeader: headerOf(got, 'date') ?? null,
     location: headerOf(got, 'location') ?? null,

@@ -1,5 +1,5 @@
 import type {Agent, Dispatcher} from 'undici';
-import {AccessError, FatalError, RetryableError} from '../../base/errors.ts';
+import {AccessError, RetryableError} from '../../base/errors.ts';
 import type {Secret} from '../../base/secret.ts';
 import {kindOf} from '../pace/latency.ts';
 import {
@@ -17,11 +17,11 @@ import {judgeFailure, judgeRefusal, type Refused, type WriteOutcome} from '../re
 import {type AgentOptions, createAgents} from './agents.ts';
 import {formsOf, toAuthorization} from './authorization.ts';
 import {joinPath, parseBaseUrl} from './base-url.ts';
-import {BadCoding} from './decompress.ts';
+import {BadCoding, type Recognise} from './decompress.ts';
 import {ExchangeError} from './exchange.ts';
 import {readDate} from './http-date.ts';
 import {onlyThisMachine} from './local-lookup.ts';
-import {toFailureError} from './network-failure.ts';
+import {toCodingError, toFailureError} from './network-failure.ts';
 import {type RawAnswer, type Shared, sendOnce} from './send-once.ts';
 
 export interface TransportOptions extends AgentOptions {
@@ -66,6 +66,8 @@ export interface Asking {
   readonly urgency?: Urgency | undefined;
   /** Called once for every attempt that was really sent, when it is over. */
   readonly onAttempt?: (() => void) | undefined;
+  /** Asked of a body of 200 as it came: one that it recognises is not unpacked. */
+  readonly recognise?: Recognise | undefined;
 }
 
 export interface ReadRequest extends Asking {
@@ -149,7 +151,8 @@ class HttpTransport implements Transport {
     const {concurrency} = learned;
     const now = options.clock ?? (() => performance.now());
     this.limiter = new Limiter({concurrency, now, sleep: this.#retry.sleep});
-    this.#shared = {limits, learned, limiter: this.limiter, now, observer: options.observer};
+    const {observer} = options;
+    this.#shared = {host: this.#base.hostname, limits, learned, limiter: this.limiter, now, observer};
   }
 
   async read(request: ReadRequest): Promise<Answer | Gone> {
@@ -291,10 +294,4 @@ class HttpTransport implements Transport {
 // A captive portal answers everything with 200 and its own page.
 function isHtml({contentType}: Answer): boolean {
   return /^text\/html/i.test(contentType ?? '');
-}
-
-function toCodingError(thing: string, error: BadCoding): Error {
-  const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
-  if (error.isTooLarge) return new FatalError(`${message}; raise the limits if such an answer is right`);
-  return new RetryableError(`${message}; try again later`, {kind: 'service'});
 }

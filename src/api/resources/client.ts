@@ -78,6 +78,8 @@ export interface ListCall<Filters, Include> extends Call {
 /** One page as it came: for sweeps, which look at the bytes before they parse them. */
 export interface RawPage {
   readonly body: Buffer;
+  /** The way in which the body is still packed, because it was recognised; empty where it is not. */
+  readonly coding: string;
   /** On the wire. */
   readonly bodyBytes: number;
   readonly contentType: string | null;
@@ -183,6 +185,6 @@ async function fetchPage(transport: Transport, request: ReadRequest): Promise<Ra
   const page = {'url.path': request.path, 'fieldmirror.page': Number(request.query?.page ?? 1)};
   const answer = await inSpan('page', page, () => transport.read(request));
   if (isGone(answer)) throw refuseMissing(transport, request.path, answer);
-  const {body, bodyBytes, contentType, dateHeader, ms} = answer;
-  return {body, bodyBytes, contentType, dateHeader, ms};
+  const {body, coding, bodyBytes, contentType, dateHeader, ms} = answer;
+  return {body, coding, bodyBytes, contentType, dateHeader, ms};
 }

@@ -1,3 +1,4 @@
+import type {Recognise} from '../http/decompress.ts';
 import {DEFAULT_CONCURRENCY} from '../pace/learned-concurrency.ts';
 import type {Call, Client, RawPage} from './client.ts';
 
@@ -6,7 +7,7 @@ export interface Page extends RawPage {
   readonly page: number;
 }
 
-export interface PagesOptions extends Omit<Call, 'signal'> {
+export interface PagesOptions extends Omit<Call, 'signal' | 'recognise'> {
   readonly path: string;
   /** Filters and includes; `page` is added. */
   readonly query: Readonly<Record<string, string>>;
@@ -17,6 +18,8 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
    * whose length is known costs no request past its end. null or absent: unknown, and all are asked for ahead.
    */
   readonly knownPages?: number | null;
+  /** Called for a page before it is asked for: the result says whether its body is known. */
+  readonly recogniserOf?: ((page: number) => Promise<Recognise>) | undefined;
   /** Milliseconds on a clock that never goes back. */
   readonly clock?: () => number;
 }
@@ -37,27 +40,28 @@ const shareInVain = 0.5;
  */
 export async function* fetchPages(
   client: Pick<Client, 'fetchPage'>,
-  {path, query, fromPage, knownPages, urgency, onAttempt, clock = () => performance.now()}: PagesOptions,
+  {path, query, fromPage, knownPages, recogniserOf, clock = () => performance.now(), ...call}: PagesOptions,
   signal?: AbortSignal,
 ): AsyncGenerator<Page, never, undefined> {
   const stop = new AbortController();
   const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
   const queue: Promise<Page>[] = [];
-  const ask = (page: number): Promise<Page> => {
-    const call = {signal: either, urgency, onAttempt};
-    const asked = client
-      .fetchPage(path, {...query, page: String(page)}, call)
-      .then((raw) => ({page, ...raw}));
-    // A page beyond the end may fail after the consumer has gone, with no handler left for its error.
-    asked.catch(() => {});
-    return asked;
+  const ask = async (page: number): Promise<Page> => {
+    const recognise = await recogniserOf?.(page);
+    const pageQuery = {...query, page: String(page)};
+    return {page, ...(await client.fetchPage(path, pageQuery, {...call, recognise, signal: either}))};
   };
   const lastAhead = knownPages ?? Number.POSITIVE_INFINITY;
   const need = new Need(knownPages == null);
   let next = fromPage;
   try {
     for (;;) {
-      while (queue.length === 0 || (queue.length < need.pages && next <= lastAhead)) queue.push(ask(next++));
+      while (queue.length === 0 || (queue.length < need.pages && next <= lastAhead)) {
+        const asked = ask(next++);
+        // A page beyond the end may fail after the consumer has gone, with no handler left for its error.
+        asked.catch(() => {});
+        queue.push(asked);
+      }
       const first = await queue.shift();
       if (first === undefined) continue;
       const givenAt = clock();

@@ -6,10 +6,11 @@ import type {ExchangeFailure} from '../http/exchange.ts';
 import type {Load} from '../pace/learned-concurrency.ts';
 import type {ErrorWords} from './error-words.ts';
 
-/** An answer, unpacked. */
 export interface Answer {
   readonly status: number;
   readonly body: Buffer;
+  /** The way in which the body is still packed, because it was recognised; empty where it is not. */
+  readonly coding: string;
   readonly contentType: string | null;
   /** The `Date` header: the service's clock. */
   readonly dateHeader: string | null;

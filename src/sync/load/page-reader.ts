@@ -40,7 +40,7 @@ const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 36};
 const mostSent = 3;
 
 /**
- * A thread that reads pages, for every sweep of this process; started by the first page. A page that ends the
+ * A thread that reads pages, for every sweep of this process; started by the first. A page that ends the
  * thread costs only its own sweep an attempt: the next thread reads the pages behind it.
  */
 export class PageReader {
@@ -52,6 +52,11 @@ export class PageReader {
     this.#limits = limits;
   }
 
+  /** Starts the thread, if it is not there: it takes as long as a hundred pages take to come. */
+  begin(): void {
+    this.#living();
+  }
+
   /**
    * Reads one page, after the pages asked for earlier.
    * @throws {RetryableError} the page is not a whole, well-formed list, or it ended the thread
@@ -59,14 +64,18 @@ export class PageReader {
    */
   async read(task: PageTask): Promise<PageContent> {
     for (;;) {
-      if (this.#thread?.isAlive !== true) this.#thread = new PageThread(this.#limits);
-      const content = await this.#thread.read(task);
+      const content = await this.#living().read(task);
       if (content !== null) return content;
     }
   }
 
   async close(): Promise<void> {
     await this.#thread?.close();
+  }
+
+  #living(): PageThread {
+    if (this.#thread?.isAlive !== true) this.#thread = new PageThread(this.#limits);
+    return this.#thread;
   }
 }
 

@@ -2,12 +2,13 @@
 // docs/traps.md "The XML parser".
 
 import type pg from 'pg';
+import {freeBytes} from '../../base/memory/own-bytes.ts';
 import {shapeOf} from '../../records/rows.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {probeKnown} from '../../warehouse/rows/known/known-records.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 import type {PageFields} from './fields/page-fields.ts';
-import {type CutPage, hashAt} from './known/cut-page.ts';
+import {type CutPage, hashAt, unpack} from './known/cut-page.ts';
 import type {PageReader} from './page-reader.ts';
 import type {BadRecord} from './read-page.ts';
 
@@ -94,15 +95,17 @@ async function readCutPage(
   const heldNumbers = known.filter((number) => number !== null);
   if (hashes !== null && heldNumbers.length === known.length)
     return {page: page.page, known: known.length, numbers: heldNumbers, records: [], bad: [], fields: []};
-  const {body, contentType} = page;
+  const {contentType} = page;
+  const text = await unpack(page);
   const {isCutTrue, records, bad, fields} = await pageReader.read({
     page: page.page,
-    body,
+    body: text,
     contentType,
     stream: stream.name,
     timeZone,
     known: hashes === null ? null : known.map((number) => number !== null),
   });
+  if (text !== page.body) freeBytes(text);
   const numbers = records.map(({rowSet}) => rowSet.number);
   return {
     page: page.page,

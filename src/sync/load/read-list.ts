@@ -16,7 +16,7 @@ import {Tally} from '../sweep/tally.ts';
 import {decodeNumbers, encodeNumbers} from '../verify/number-codec.ts';
 import {PageNumbers} from '../verify/page-numbers.ts';
 import {SpotCheck} from '../verify/spot-check.ts';
-import {type CutPage, cutPage} from './known/cut-page.ts';
+import {type CutPage, cutPage, sizeOf} from './known/cut-page.ts';
 import {KnownPages} from './known/known-pages.ts';
 import {queryOf} from './query.ts';
 import {type ReadBatch, readBatch} from './read-batch.ts';
@@ -44,10 +44,15 @@ const checkpointMs = 5_000;
  * @throws {RetryableError} the service or the database failed in passing; committed batches stay
  */
 export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
-  const last = await readLastPass(run.deps.pool, run.sweep, run.sweep.windowName === wholeList);
-  const reading = new ListReading(run, await readSeen(run), new SpotCheck(run, last));
+  const {deps, sweep, stream} = run;
+  deps.pageReader.begin();
+  const last = await readLastPass(deps.pool, sweep, sweep.windowName === wholeList);
+  // Not in a window: what it holds moves with the day.
+  const known =
+    sweep.mode === 'full' ? new KnownPages(deps.pool, {accountId: sweep.accountId, stream}) : null;
+  const reading = new ListReading(run, {seen: await readSeen(run), check: new SpotCheck(run, last), known});
   try {
-    for await (const answer of askFor(run, last.pages)) {
+    for await (const answer of askFor(run, last.pages, known)) {
       if (await reading.add(answer)) break;
     }
     return await reading.finish();
@@ -67,15 +72,21 @@ export async function readSeen({deps, sweep}: SweepRun): Promise<NumberSet> {
   return seen;
 }
 
-async function* askFor(run: SweepRun, knownPages: number | null): AsyncGenerator<Page> {
+async function* askFor(
+  run: SweepRun,
+  knownPages: number | null,
+  known: KnownPages | null,
+): AsyncGenerator<Page> {
   const {sweep, stream, account} = run;
   const query = queryOf(stream, sweep);
   const {signal, ...call} = callOf(run);
   if (!stream.isPaged) {
-    yield {page: 1, ...(await account.api.fetchPage(stream.path, query, {signal, ...call}))};
+    const recognise = await known?.recogniserOf(1);
+    yield {page: 1, ...(await account.api.fetchPage(stream.path, query, {signal, ...call, recognise}))};
     return;
   }
-  const list = {path: stream.path, query, fromPage: sweep.nextPage, knownPages};
+  const recogniserOf = known === null ? undefined : (page: number) => known.recogniserOf(page);
+  const list = {path: stream.path, query, fromPage: sweep.nextPage, knownPages, recogniserOf};
   yield* fetchPages(account.api, {...list, ...call}, signal);
 }
 
@@ -91,7 +102,6 @@ class ListReading {
   readonly #seen: NumberSet;
   readonly #check: SpotCheck;
   readonly #pages = new PageNumbers();
-  /** Null in a window: what it holds moves with the day. */
   readonly #known: KnownPages | null;
   /** Seen since the last checkpoint. */
   #unsaved: string[] = [];
@@ -104,12 +114,18 @@ class ListReading {
   #writing: Promise<void> = Promise.resolve();
   #checkpointAt = performance.now();
 
-  constructor(run: SweepRun, seen: NumberSet, check: SpotCheck) {
+  constructor(
+    run: SweepRun,
+    {
+      seen,
+      check,
+      known,
+    }: {readonly seen: NumberSet; readonly check: SpotCheck; readonly known: KnownPages | null},
+  ) {
     this.#run = run;
     this.#seen = seen;
     this.#check = check;
-    const list = {accountId: run.sweep.accountId, stream: run.stream};
-    this.#known = run.sweep.mode === 'full' ? new KnownPages(run.deps.pool, list) : null;
+    this.#known = known;
     this.#endedBy = run.stream.isPaged ? 'nothing-new' : 'whole-answer';
   }
 
@@ -119,13 +135,13 @@ class ListReading {
     const isRepeated = this.#last?.fingerprint.equals(page.fingerprint) ?? false;
     this.#last = page;
     if (isRepeated || page.hashes?.length === 0) {
-      this.#run.tally.add({pages: 1, bytes: page.body.length});
+      this.#run.tally.add({pages: 1, bytes: sizeOf(page)});
       if (this.#run.stream.isPaged) this.#endedBy = isRepeated ? 'repeated-page' : 'empty-page';
       return true;
     }
     this.#waiting.push(page);
     this.#waitingRecords += page.records;
-    this.#waitingBytes += page.body.length;
+    this.#waitingBytes += sizeOf(page);
     const {batchRecords = defaultBatchRecords} = this.#run.deps;
     const isFull = this.#waitingRecords >= batchRecords || this.#waitingBytes >= batchBytes;
     // A page that could not be cut may be the empty one; only reading it tells.
@@ -197,7 +213,7 @@ class ListReading {
     const {tally, deps, sweep, stream} = this.#run;
     tally.add({
       pages: reading.pages.length,
-      bytes: reading.pages.reduce((sum, page) => sum + page.body.length, 0),
+      bytes: reading.pages.reduce((sum, page) => sum + sizeOf(page), 0),
       records: fresh,
       known: batch.known,
     });

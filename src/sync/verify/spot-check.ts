@@ -1,8 +1,9 @@
 // A record that is known byte for byte is not parsed, and a row with the same hash is not written: both trust
 // the notes made when the row was written. So each full sweep parses some pages all the same, and compares
 // them with the rows held. A row that holds something else is put right, and the next sweep compares all
-// pages. The comparing goes on beside the reading of the pages behind, for it takes forty milliseconds a page; what it finds
-// is found once more and put right between two batches, so that no batch writes the same rows meanwhile.
+// pages. The comparing goes on beside the reading of the pages behind, for it takes forty milliseconds; pages that come meanwhile
+// are compared together afterwards. What it finds is found once more and put right between two batches, so that no batch writes
+// the same rows meanwhile.
 
 import {randomInt} from 'node:crypto';
 import {freeBytes} from '../../base/memory/own-bytes.ts';
@@ -15,7 +16,7 @@ import {loadRows} from '../../warehouse/rows/load.ts';
 import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
 import type {Sample} from '../../warehouse/sweeps/evidence.ts';
 import type {EncodedRowSet} from '../load/encoded-row-set.ts';
-import type {CutPage} from '../load/known/cut-page.ts';
+import {type CutPage, unpack} from '../load/known/cut-page.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 
 /**
@@ -23,7 +24,10 @@ import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
  */
 const sparsest = 50;
 
-/** The rows of one table that a page sent, one per key. */
+/** Pages that wait to be compared, at most: each takes as much memory as it has bytes. */
+const mostWaiting = 4;
+
+/** The rows of one table that some pages sent, one per key. */
 interface Sent {
   readonly table: MirrorTable;
   readonly rows: readonly EncodedRow[];
@@ -36,8 +40,10 @@ export class SpotCheck {
   readonly #offset: number;
   #records = 0;
   #altered = 0;
-  /** The page that is being compared: the records that it sent, where a row differs from them. */
+  #waiting: CutPage[] = [];
+  /** The pages that are being compared: the records that they sent, where a row differs from them. */
   #looking: Promise<readonly EncodedRowSet[] | null> = Promise.resolve(null);
+  #isLooking = false;
 
   /** @param last - the result of the last pass over the list */
   constructor(run: SweepRun, last: {readonly pages: number | null; readonly sample: Sample | null}) {
@@ -59,18 +65,40 @@ export class SpotCheck {
   }
 
   /**
-   * Begins to compare a page with its rows, once the page before it is compared and put right.
+   * Begins to compare a page with its rows, or leaves it for the next comparison while one is under way.
    * @param page - the caller gives it away: its body is freed when it is read
    */
   async compare(page: CutPage): Promise<void> {
-    await this.putRight();
-    this.#looking = this.#look(page);
+    this.#waiting.push(page);
+    if (this.#isLooking && this.#waiting.length < mostWaiting) return;
+    await this.#putRightLast();
+    this.#begin();
+  }
+
+  /** Waits until all pages are compared, and puts right the rows that differ from them. */
+  async putRight(): Promise<void> {
+    await this.#putRightLast();
+    if (this.#waiting.length > 0) this.#begin();
+    await this.#putRightLast();
+  }
+
+  /** Waits for the pages that are being compared, however that ends. */
+  async settle(): Promise<void> {
+    await this.#looking.catch(() => {});
+  }
+
+  #begin(): void {
+    const pages = this.#waiting;
+    this.#waiting = [];
+    this.#isLooking = true;
+    this.#looking = this.#look(pages).finally(() => {
+      this.#isLooking = false;
+    });
     // It is awaited when its turn comes; until then its failure must not count as unhandled.
     this.#looking.catch(() => {});
   }
 
-  /** Waits for the page that is being compared, and puts right the rows that differ from it. */
-  async putRight(): Promise<void> {
+  async #putRightLast(): Promise<void> {
     const rowSets = await this.#looking;
     this.#looking = Promise.resolve(null);
     if (rowSets === null) return;
@@ -78,20 +106,21 @@ export class SpotCheck {
     if (altered.length > 0 || parents.length > 0) await this.#write(altered, parents);
   }
 
-  /** Waits for the page that is being compared, however that ends. */
-  async settle(): Promise<void> {
-    await this.#looking.catch(() => {});
-  }
-
-  async #look({page, body, contentType}: CutPage): Promise<readonly EncodedRowSet[] | null> {
-    const {deps, stream, account} = this.#run;
-    const task = {page, body, contentType, stream: stream.name, timeZone: account.timeZone, known: null};
-    const {records} = await deps.pageReader.read(task);
-    freeBytes(body);
-    const rowSets = records.map(({rowSet}) => rowSet);
+  async #look(pages: readonly CutPage[]): Promise<readonly EncodedRowSet[] | null> {
+    const rowSets = (await Promise.all(pages.map((page) => this.#read(page)))).flat();
     this.#records += rowSets.length;
     const {altered, parents} = await this.#find(rowSets);
     return altered.length > 0 || parents.length > 0 ? rowSets : null;
+  }
+
+  async #read(cut: CutPage): Promise<EncodedRowSet[]> {
+    const {deps, stream, account} = this.#run;
+    const body = await unpack(cut);
+    const {page, contentType} = cut;
+    const task = {page, body, contentType, stream: stream.name, timeZone: account.timeZone, known: null};
+    const {records} = await deps.pageReader.read(task);
+    freeBytes(body);
+    return records.map(({rowSet}) => rowSet);
   }
 
   async #find(rowSets: readonly EncodedRowSet[]): Promise<{altered: Sent[]; parents: string[]}> {

@@ -1,3 +1,5 @@
+import {decodeBody, tellSize} from '../../../api/http/decompress.ts';
+import {DEFAULT_TRANSPORT_LIMITS} from '../../../api/http/transport.ts';
 import type {Page} from '../../../api/resources/pages-ahead.ts';
 import {cutList, hashSlice} from '../../../api/xml/quick/cut.ts';
 import type {Stream} from '../../../streams/stream.ts';
@@ -7,6 +9,8 @@ import {hashBytes} from '../../../warehouse/rows/table-sql.ts';
 export interface CutPage {
   readonly page: number;
   readonly body: Buffer;
+  /** The way in which the body is still packed, because it was recognised; empty where it is not. */
+  readonly coding: string;
   readonly contentType: string | null;
   /** The hash of each record's bytes, end to end; null where the page could not be cut and must be read strictly. */
   readonly hashes: Buffer | null;
@@ -23,13 +27,23 @@ export function cutPage(stream: Stream, page: Page): CutPage {
 }
 
 /** A page as it was cut before. */
-export function cutAs({page, body, contentType}: Page, hashes: Buffer): CutPage {
+export function cutAs({page, body, coding, contentType}: Page, hashes: Buffer): CutPage {
   const records = hashes.length / hashBytes;
-  return {page, body, contentType, hashes, records, fingerprint: hashes};
+  return {page, body, coding, contentType, hashes, records, fingerprint: hashes};
 }
 
-function uncut({page, body, contentType}: Page): CutPage {
-  return {page, body, contentType, hashes: null, records: 0, fingerprint: hashSlice(body)};
+function uncut({page, body, coding, contentType}: Page): CutPage {
+  return {page, body, coding, contentType, hashes: null, records: 0, fingerprint: hashSlice(body)};
+}
+
+/** The bytes of a page, unpacked. */
+export async function unpack({body, coding}: CutPage): Promise<Buffer> {
+  return await decodeBody({bytes: body, coding}, DEFAULT_TRANSPORT_LIMITS);
+}
+
+/** Bytes of a page when it is unpacked. */
+export function sizeOf({body, coding}: CutPage): number {
+  return tellSize({bytes: body, coding});
 }
 
 /** The hash of one record of a page. @param at - its place, from 0 */
