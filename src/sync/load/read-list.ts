@@ -252,10 +252,10 @@ class ListReading {
   }
 
   async #write(batch: ReadBatch, pages: readonly CutPage[]): Promise<void> {
-    await this.#writeBatch(batch, (pages.at(-1)?.page ?? 0) + 1);
     // Rows that were parsed just now hold what the service sent: only known records need the check.
     const sample = batch.known > 0 ? this.#check.choose(pages) : [];
     for (const page of pages) if (!sample.includes(page)) freeBytes(page.body);
+    await this.#writeBatch(batch, (pages.at(-1)?.page ?? 0) + 1);
     for (const page of sample) await this.#check.compare(page);
   }
 
