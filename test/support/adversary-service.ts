@@ -1,6 +1,7 @@
 // The adversary on a local port, in the observed dialect.
 
 import type {ServerResponse} from 'node:http';
+import {gzipSync} from 'node:zlib';
 import type {Adversary, Standing} from './adversary.ts';
 import type {Version} from './adversary-history.ts';
 import type {Settings} from './adversary-settings.ts';
@@ -68,8 +69,21 @@ function answer(
   const page = Number(query.get('page') ?? 1);
   const only = query.get('only');
   const standing = adversary.page(page);
-  response.end(only === null ? pages.many(standing) : pages.keys(standing, only.split(',')));
+  const document = only === null ? pages.many(standing) : pages.keys(standing, only.split(','));
+  if (adversary.settings.isPacked) sendPacked(document, {response, packedAt: adversary.tick});
+  else response.end(document);
   return {kind: only === null ? 'page' : 'keys', number: page, records: standing.length};
+}
+
+/** The same document packed again differs in its time, as a service may send it. */
+function sendPacked(
+  document: string,
+  {response, packedAt}: {readonly response: ServerResponse; readonly packedAt: number},
+): void {
+  const packed = gzipSync(document, {level: 1});
+  packed.writeUInt32LE(packedAt, 4);
+  response.setHeader('content-encoding', 'gzip');
+  response.end(packed);
 }
 
 /** Writes documents; each version of a record once. */

@@ -35,6 +35,8 @@ export interface Settings {
   readonly rates: Rates;
   /** The longest gap of numbers that an insert leaves. */
   readonly burnt: number;
+  /** Whether lists come as gzip, with the time of their packing in them. */
+  readonly isPacked: boolean;
 }
 
 const usual: Rates = {
@@ -90,6 +92,7 @@ export function settingsOf(seed: number): Settings {
     pageSize: at(pageSizes, Math.floor(seed / 3)),
     records: at(sizes, random.integer(0, sizes.length - 1)),
     batchRecords: at(batches, random.integer(0, batches.length - 1)),
+    isPacked: seed % 2 === 0,
     ...mood,
   };
 }
