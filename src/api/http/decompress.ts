@@ -1,5 +1,6 @@
 import {promisify} from 'node:util';
 import {gunzip, gunzipSync} from 'node:zlib';
+import {moveBytes} from '../../base/memory/own-bytes.ts';
 
 const gunzipAsync = promisify(gunzip);
 
@@ -57,7 +58,9 @@ export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<B
   const maxOutputLength = Math.min(limits.maxTextBytes, byRatio);
   const options = {maxOutputLength, chunkSize: chooseRoom(body)};
   try {
-    return bytes.length <= shortBytes ? gunzipSync(bytes, options) : await gunzipAsync(bytes, options);
+    return bytes.length <= shortBytes
+      ? gunzipSync(bytes, options)
+      : moveBytes(await gunzipAsync(bytes, options));
   } catch (error) {
     if (error instanceof RangeError)
       throw new BadCoding(`a gzip body that unpacks to more than ${maxOutputLength} bytes`, true);
