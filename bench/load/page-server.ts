@@ -1,16 +1,7 @@
 // Serves prepared pages, and pages of their keys, in a process of its own: its cost is kept out of the
 // measurement. The numbers between those of its pages are gaps.
 
-import {
-  closeSync,
-  createReadStream,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  statSync,
-} from 'node:fs';
+import {closeSync, createReadStream, fstatSync, openSync, readFileSync, readSync, statSync} from 'node:fs';
 import type {ServerResponse} from 'node:http';
 import {join} from 'node:path';
 import {gzipSync} from 'node:zlib';
@@ -20,9 +11,9 @@ import {emptyList, serveJobs, xmlDeclaration} from './serve-jobs.ts';
 const [folder = '', how] = process.argv.slice(2);
 /** The simplest way, for comparison. */
 const isStreaming = how === 'streaming';
-/** By their files, made before the clock runs. */
+/** Pages of keys by their files, made before the clock runs. */
 const keyPages = new Map<string, string>();
-/** As a service sends its pages to a client that takes gzip. */
+/** Packed pages by their files, as a service sends them to a client that takes gzip. */
 const packed = new Map<string, Buffer>();
 for (const file of await listPages(folder)) {
   const page = readFileSync(file);
@@ -35,9 +26,10 @@ const idle: Buffer[] = [];
 
 serveJobs(({page, isOfKeys}, response) => {
   const file = join(folder, `${page}.xml`);
-  if (!existsSync(file)) response.end(emptyList);
+  const body = packed.get(file);
+  if (!keyPages.has(file)) response.end(emptyList);
   else if (isOfKeys) response.end(keyPages.get(file));
-  else if (packed.has(file)) sendPacked(packed.get(file), response);
+  else if (body !== undefined) sendPacked(body, response);
   else if (isStreaming) stream(file, response);
   else send(file, response);
 });
@@ -53,7 +45,7 @@ function send(file: string, response: ServerResponse): void {
   response.end(buffer.subarray(0, size), () => idle.push(buffer));
 }
 
-function sendPacked(body: Buffer | undefined, response: ServerResponse): void {
+function sendPacked(body: Buffer, response: ServerResponse): void {
   response.setHeader('content-encoding', 'gzip');
   response.end(body);
 }

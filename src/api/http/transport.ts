@@ -66,14 +66,14 @@ export interface Asking {
   readonly urgency?: Urgency | undefined;
   /** Called once for every attempt that was really sent, when it is over. */
   readonly onAttempt?: (() => void) | undefined;
-  /** Asked of a body of 200 as it came: one that it recognises is not unpacked. */
-  readonly recognise?: Recognise | undefined;
 }
 
 export interface ReadRequest extends Asking {
   /** Relative to the base address: `/jobs.xml`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
+  /** Asked of a body of 200 as it came: one that it recognises is not unpacked. */
+  readonly recognise?: Recognise | undefined;
 }
 
 export interface WriteRequest {

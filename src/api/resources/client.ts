@@ -66,6 +66,9 @@ export type JobInclude =
 /** The options of every read. */
 export type Call = Asking;
 
+/** The options of a page as it comes: its body may stay packed. */
+export type PageCall = Call & Pick<ReadRequest, 'recognise'>;
+
 /** @see docs/service.md "Filters" */
 export interface ListCall<Filters, Include> extends Call {
   /** From 1; the first when absent. How many records a page holds is the service's affair. */
@@ -96,7 +99,7 @@ export type Client = ReturnType<typeof createClient>;
 export function createClient(transport: Transport) {
   return {
     transport,
-    fetchPage: (path: string, query: Readonly<Record<string, string>>, call: Call = {}) =>
+    fetchPage: (path: string, query: Readonly<Record<string, string>>, call: PageCall = {}) =>
       fetchPage(transport, {...call, path, query}),
     customers: createCustomers(transport),
     jobs: createJobs(transport),

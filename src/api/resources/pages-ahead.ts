@@ -7,7 +7,7 @@ export interface Page extends RawPage {
   readonly page: number;
 }
 
-export interface PagesOptions extends Omit<Call, 'signal' | 'recognise'> {
+export interface PagesOptions extends Omit<Call, 'signal'> {
   readonly path: string;
   /** Filters and includes; `page` is added. */
   readonly query: Readonly<Record<string, string>>;

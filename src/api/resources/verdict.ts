@@ -6,6 +6,7 @@ import type {ExchangeFailure} from '../http/exchange.ts';
 import type {Load} from '../pace/learned-concurrency.ts';
 import type {ErrorWords} from './error-words.ts';
 
+/** An answer of the service. */
 export interface Answer {
   readonly status: number;
   readonly body: Buffer;

@@ -45,7 +45,8 @@ const checkpointMs = 5_000;
  */
 export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
   const {deps, sweep, stream} = run;
-  deps.pageReader.begin();
+  // A window may bring nothing to read; a full sweep reads its sample at least.
+  if (sweep.mode === 'full') deps.pageReader.begin();
   const last = await readLastPass(deps.pool, sweep, sweep.windowName === wholeList);
   // Not in a window: what it holds moves with the day.
   const known =

@@ -32,9 +32,9 @@ export class KnownPages {
   readonly #pool: pg.Pool;
   readonly #list: {readonly accountId: string; readonly stream: string};
   readonly #stream: Stream;
-  /** By place; pages are asked for some way ahead, so that two blocks can be needed at once. */
+  /** Blocks by their place: pages are asked for some way ahead, so that two can be needed at once. */
   readonly #blocks = new Map<number, Promise<Block>>();
-  /** Those that were not cut yet. */
+  /** Pages that came and were not cut yet, by number. */
   readonly #came = new Map<number, Came>();
   #fresh: KnownPage[] = [];
 

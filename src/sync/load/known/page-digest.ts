@@ -2,7 +2,7 @@ import {createCipheriv} from 'node:crypto';
 import type {CodedBody} from '../../../api/http/decompress.ts';
 
 const noNonce = Buffer.alloc(12);
-/** Where a gzip file holds the time at which it was made (RFC 1952). */
+/** The bytes of a gzip file that hold the time at which it was made (RFC 1952). */
 const stamp = {from: 4, to: 8};
 
 /**
