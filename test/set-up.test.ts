@@ -4,8 +4,8 @@ import {expect, test} from 'vitest';
 import {SetUp} from './support/set-up.ts';
 
 /** A set-up of named things, and the events of each. */
-function open() {
-  const setUp = new SetUp();
+function open({endMs}: {readonly endMs?: number} = {}) {
+  const setUp = new SetUp(endMs);
   const happened: string[] = [];
   const begin = (name: string) =>
     setUp.step(
@@ -45,6 +45,18 @@ test('what cannot be ended keeps nothing else running, and is told', async () =>
   await begin('c');
   await expect(setUp.end()).rejects.toThrow('ending what was begun: b is busy');
   expect(happened.slice(2)).toEqual(['c ends', 'a ends']);
+});
+
+test('what never ends is named after a while, and keeps nothing else running', async () => {
+  const {setUp, happened, begin} = open({endMs: 20});
+  await begin('a');
+  await setUp.step(
+    'starting b',
+    async () => {},
+    () => new Promise(() => {}),
+  );
+  await expect(setUp.end()).rejects.toThrow('starting b: its end was waited for in vain for 0.02 s');
+  expect(happened.slice(1)).toEqual(['a ends']);
 });
 
 test('a failed step is told before what could not be ended after it', async () => {

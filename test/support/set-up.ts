@@ -1,9 +1,20 @@
+import {setTimeout as wait} from 'node:timers/promises';
+
+/** Shorter than a test waits for its hooks: the step that stands still is named. */
+const defaultEndMs = 100_000;
+
 /**
  * The things that a test, a torture or a benchmark starts before its own work, step by step. All of them are
  * ended in the reverse order, whether the work is over or a later step fails.
  */
 export class SetUp {
+  readonly #endMs: number;
   readonly #ends: (() => Promise<unknown>)[] = [];
+
+  /** @param endMs - the end of a step counts as failed after so long */
+  constructor(endMs = defaultEndMs) {
+    this.#endMs = endMs;
+  }
 
   /**
    * Does the next step.
@@ -19,7 +30,7 @@ export class SetUp {
   ): Promise<T> {
     try {
       const begun = await begin();
-      this.#ends.push(() => end(begun));
+      this.#ends.push(() => inTime(this.#endMs, name, end(begun)));
       return begun;
     } catch (cause) {
       const left = await this.#endAll();
@@ -46,6 +57,20 @@ export class SetUp {
       }
     }
     return left;
+  }
+}
+
+/** @throws {Error} the work is not over after so long; it goes on, and nothing waits for it */
+async function inTime(ms: number, name: string, work: Promise<unknown>): Promise<void> {
+  const isOver = new AbortController();
+  const late = wait(ms, null, {signal: isOver.signal}).then(() => {
+    throw new Error(`${name}: its end was waited for in vain for ${ms / 1000} s`);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    late.catch(() => {});
+    isOver.abort();
   }
 }
 
