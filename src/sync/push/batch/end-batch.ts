@@ -86,10 +86,16 @@ function alterationsOf({run, done}: FinishedChange): Alteration[] {
   }));
 }
 
+/**
+ * The job of a change that assigns employees. A created job takes those that it had here. A rule may have taken the employees
+ * out of a change's fields: its base still tells of them.
+ */
 function assignedJobOf({run, done}: FinishedChange): AssignedJob[] {
-  const {changeId, accountId, rowId, operation} = run.change;
-  if (run.writes.table.name !== 'jobs') return [];
-  return [{changeId, accountId, rowId, number: done.number, isNew: operation === 'create'}];
+  const {changeId, accountId, rowId, operation, fields, base} = run.change;
+  const isNew = operation === 'create';
+  const isAssigning = isNew || 'employee_ids' in fields || 'employee_ids' in base;
+  if (run.writes.table.name !== 'jobs' || !isAssigning) return [];
+  return [{changeId, accountId, rowId, number: done.number, isNew}];
 }
 
 /** Writes the change's own part: its conflicts, and the number and author of a created record. */
