@@ -3,9 +3,17 @@ import {shapeOf} from '../../records/rows.ts';
 import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../../streams/stream.ts';
 import {rememberFields, type SeenField} from '../../warehouse/fields/fields.ts';
 import type {EncodedRow} from '../../warehouse/rows/encoded-row.ts';
-import {readParentsOfLive} from '../../warehouse/rows/held-numbers.ts';
+import {readParentsOfLive, readVanishing} from '../../warehouse/rows/held-numbers.ts';
 import {forgetKnown, rememberKnown} from '../../warehouse/rows/known/known-records.ts';
-import {type Batch, type LoadCounts, loadRows, markVanished} from '../../warehouse/rows/load.ts';
+import {
+  type Batch,
+  type Family,
+  type LoadCounts,
+  loadProbed,
+  loadRows,
+  markVanished,
+  probeRows,
+} from '../../warehouse/rows/load.ts';
 import {forgetAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import {quarantineRecords, resolveQuarantine} from '../../warehouse/sweeps/quarantine.ts';
 import {undoTombstones} from '../../warehouse/sweeps/tombstones.ts';
@@ -72,20 +80,51 @@ export async function writeRowSets(
   const {updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
   let {inserted, fresher} = own;
   let vanished = 0;
-  const parents = {accountId: batch.accountId, parents: rowSets.map(({row}) => rowNumberOf(row))};
-  const held = await readParentsOfLive(client, ownedTablesOf(stream), parents);
-  for (const child of stream.children) {
-    if (child.isOfStream === true) {
-      inserted += await insertKin(client, {child, rowSets}, batch);
-      continue;
-    }
-    const family = rowSets.filter(({row}) => held.get(child.table.name)?.has(rowNumberOf(row)) === true);
-    vanished += await markVanishedOf(client, {child, rowSets: family}, batch);
-    fresher += (await loadRows(client, child.table, gather(child, rowSets).rows, batch)).fresher;
+  const vanishing = await findVanishing(client, {stream, rowSets}, batch);
+  const listed = stream.children.map((child) => ({
+    table: child.table,
+    rows: gather(child, rowSets).rows,
+    insertsOnly: child.isOfStream === true,
+  }));
+  // A table at a time, so that two batches lock rows in the same order.
+  for (const probed of await probeRows(client, listed, batch)) {
+    const family = vanishing.get(probed.table.name);
+    if (family !== undefined) vanished += await markVanished(client, probed.table, family);
+    const counts = await loadProbed(client, probed);
+    if (probed.insertsOnly === true) inserted += counts.inserted;
+    else fresher += counts.fresher;
   }
   if (inserted > 0) await forgetAbsent(client, came);
   if (revived > 0) await undoTombstones(client, came);
   return {inserted, updated, revived, vanished, fresher};
+}
+
+/**
+ * Finds the families that have lost children since: those of parents with live children here. A new parent has none, and its
+ * children are not compared with anything.
+ * @returns by name of the children's table
+ */
+async function findVanishing(
+  client: pg.ClientBase,
+  {stream, rowSets}: {readonly stream: Stream; readonly rowSets: readonly EncodedRowSet[]},
+  batch: Batch,
+): Promise<ReadonlyMap<string, Family>> {
+  const {accountId} = batch;
+  const parents = rowSets.map(({row}) => rowNumberOf(row));
+  const held = await readParentsOfLive(client, ownedTablesOf(stream), {accountId, parents});
+  const families = stream.children.flatMap((child) => {
+    const {senders, rows} = gather(child, rowSets);
+    const ofLive = senders.filter(({row}) => held.get(child.table.name)?.has(rowNumberOf(row)) === true);
+    return ofLive.length === 0
+      ? []
+      : [{table: child.table, family: familyOf(child, {senders: ofLive, rows}, batch)}];
+  });
+  const names = await readVanishing(
+    client,
+    accountId,
+    families.map(({table, family}) => ({table, ...family})),
+  );
+  return new Map(families.flatMap(({table: {name}, family}) => (names.has(name) ? [[name, family]] : [])));
 }
 
 /**
@@ -107,40 +146,21 @@ function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[])
   });
 }
 
-/**
- * Inserts records of the stream that stand inside others; rows that are held stay as they are.
- * @returns how many were new
- */
-async function insertKin(
-  client: pg.ClientBase,
-  {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
-  batch: Batch,
-): Promise<number> {
-  const {rows} = gather(child, rowSets);
-  return (await loadRows(client, child.table, rows, {...batch, insertsOnly: true})).inserted;
-}
-
-/**
- * Marks deleted the children that their parent no longer holds.
- * @param family.rowSets - of parents that have live children here
- * @returns how many
- */
-async function markVanishedOf(
-  client: pg.ClientBase,
-  {child, rowSets}: {readonly child: Child; readonly rowSets: readonly EncodedRowSet[]},
-  batch: Batch,
-): Promise<number> {
-  const {senders, rows} = gather(child, rowSets);
-  if (senders.length === 0) return 0;
-  const {readBackOf} = batch;
-  const readBacks = senders.flatMap(({row}) => readBackOf?.get(row) ?? []);
-  return await markVanished(client, child.table, {
-    ...batch,
-    ...(readBackOf === undefined ? {} : {readBacks}),
+/** @param sent.senders - the parents to compare; their lists may have lost children to those of others */
+function familyOf(
+  child: Child,
+  {senders, rows}: {readonly senders: readonly EncodedRowSet[]; readonly rows: readonly EncodedRow[]},
+  {accountId, sweepId, since = null, readBackOf}: Batch,
+): Family {
+  return {
+    accountId,
+    sweepId,
+    since,
+    ...(readBackOf === undefined ? {} : {readBacks: senders.flatMap(({row}) => readBackOf.get(row) ?? [])}),
     parentColumn: parentColumnOf(child),
     parents: senders.map(({row}) => rowNumberOf(row)),
     kept: rows,
-  });
+  };
 }
 
 /** The records that sent one kind of children, and those. A list that was not sent is not an empty list. */

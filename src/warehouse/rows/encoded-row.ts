@@ -23,6 +23,11 @@ export interface EncodedRow {
 /** With a leading zero or sign: other integers are normal already. */
 const integer = /^(?:[+-]\d+|0\d+)$/;
 
+/** The key of a row as one text. */
+export function keyText({key}: EncodedRow): string {
+  return key.join(':');
+}
+
 /** A row as COPY takes it. @throws {TypeError} as `encodeLine` does */
 export function encodeRow(table: MirrorTable, row: Row, page: number | null = null): EncodedRow {
   const {line, ...encoded} = encodeLine(table, row, page);

@@ -3,8 +3,10 @@ import {NumberSet} from '../../base/memory/number-set.ts';
 import {toArrayText} from '../postgres/array-text.ts';
 import {readByCursor} from '../postgres/cursor.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {keyText} from './encoded-row.ts';
+import type {Family} from './load.ts';
 import type {MirrorTable, OwnedTable} from './mirror-table.ts';
-import {keyOf, nameTable} from './table-sql.ts';
+import {isUnkept, keyOf, nameTable} from './table-sql.ts';
 
 /** The numbers of a stream that this warehouse knows of. */
 export interface HeldNumbers {
@@ -79,4 +81,26 @@ export async function readParentsOfLive(
   ]);
   for (const {name, parent} of rows) found.get(name)?.add(parent);
   return found;
+}
+
+/** @returns the names of the tables in which one of the parents has a live child that none of them lists */
+export async function readVanishing(
+  db: Queryable,
+  accountId: string,
+  listed: readonly (OwnedTable & Pick<Family, 'parents' | 'kept'>)[],
+): Promise<ReadonlySet<string>> {
+  if (listed.length === 0) return new Set();
+  const looks = listed.map(({table, parentColumn}, at) => {
+    const [parents, kept] = [2 * at + 2, 2 * at + 3];
+    return `
+      (SELECT ${pg.escapeLiteral(table.name)} AS name FROM unnest($${parents}::bigint[]) AS parent
+        CROSS JOIN LATERAL (SELECT FROM ${nameTable(table)} AS child WHERE account_id = $1
+                               AND ${pg.escapeIdentifier(parentColumn)} = parent AND _deleted_at IS NULL
+                               AND ${isUnkept(table, `$${kept}`)} LIMIT 1) AS vanished LIMIT 1)`;
+  });
+  const {rows} = await db.query<{name: string}>(looks.join(' UNION ALL '), [
+    accountId,
+    ...listed.flatMap(({parents, kept}) => [toArrayText(parents), toArrayText(kept.map(keyText))]),
+  ]);
+  return new Set(rows.map(({name}) => name));
 }

@@ -2,9 +2,9 @@ import pg from 'pg';
 import {explainRefusal} from '../changes/refusal.ts';
 import {toArrayText} from '../postgres/array-text.ts';
 import {copyInto} from '../postgres/copy.ts';
-import type {EncodedRow} from './encoded-row.ts';
+import {type EncodedRow, keyText} from './encoded-row.ts';
 import type {MirrorTable} from './mirror-table.ts';
-import {tableSql} from './table-sql.ts';
+import {freshRows, tableSql} from './table-sql.ts';
 
 /** The writer of rows: a sweep, or changes whose results are read back. */
 export interface Batch {
@@ -13,12 +13,24 @@ export interface Batch {
   readonly sweepId: string | null;
   /** When the sweep began, by the database's clock. Not given, every row is taken. */
   readonly since?: string | null;
-  /** True where rows that are held stay as they are, and only new rows go in. */
-  readonly insertsOnly?: boolean;
   /** The change that each row was read back for, where changes write. */
   readonly readBackOf?: ReadonlyMap<EncodedRow, ReadBack>;
   /** Rows whose values are not those that their hash stands for. */
   readonly altered?: ReadonlySet<EncodedRow>;
+}
+
+/** Rows for one table. */
+export interface TableRows {
+  readonly table: MirrorTable;
+  readonly rows: readonly EncodedRow[];
+  /** True where rows that are held stay as they are, and only new rows go in. */
+  readonly insertsOnly?: boolean;
+}
+
+/** Rows for one table, each key once, in order of key, and what is held of them. */
+export interface ProbedRows extends TableRows {
+  readonly batch: Batch;
+  readonly found: readonly Held[];
 }
 
 /** The reading back of a change's result. */
@@ -57,7 +69,9 @@ interface Writing {
   readonly batch: Batch;
 }
 
+/** A row that is held of those given. */
 interface Held {
+  /** Its place among the rows given. */
   readonly at: number;
   readonly isDeleted: boolean;
   readonly isSame: boolean;
@@ -66,9 +80,11 @@ interface Held {
   /** A change has written it since. */
   readonly isFresher: boolean;
   /** The held columns and then attributes, where the row differs and its document may leave fields out. */
-  readonly values?: readonly (string | null)[];
-  readonly hash?: string;
+  readonly values: readonly (string | null)[] | null;
+  readonly hash: string | null;
 }
+
+const noCounts: LoadCounts = {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
 
 /**
  * Brings rows into their table, in the caller's transaction. A row held with the same hash is not touched at
@@ -80,15 +96,19 @@ export async function loadRows(
   client: pg.ClientBase,
   table: MirrorTable,
   rows: readonly EncodedRow[],
-  asked: Batch,
+  batch: Batch,
 ): Promise<LoadCounts> {
-  const came = keepLast(rows, asked);
-  if (came.length === 0) return {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
-  const found = await probeHeld(client, table, {rows: came, batch: asked});
-  const {given, held, batch} = recallRows({rows: came, batch: asked}, found);
+  const [probed] = await probeRows(client, [{table, rows}], batch);
+  return probed === undefined ? noCounts : await loadProbed(client, probed);
+}
+
+/** Brings rows into their table as `loadRows` does. Nothing else has written them since they were probed. */
+export async function loadProbed(client: pg.ClientBase, probed: ProbedRows): Promise<LoadCounts> {
+  if (probed.rows.length === 0) return noCounts;
+  const {table, insertsOnly} = probed;
+  const {given, held, batch} = recallRows(probed);
   const fresh = given.filter((_, at) => !held.has(at));
-  const stale =
-    batch.insertsOnly === true ? [] : given.filter((row, at) => needsWrite(row, held.get(at), batch));
+  const stale = insertsOnly === true ? [] : given.filter((row, at) => needsWrite(row, held.get(at), batch));
   const isInserted = await insertRows(client, table, {rows: fresh, batch});
   await mergeRows(client, table, {rows: isInserted ? stale : [...fresh, ...stale], batch});
   const revived = [...held.values()].filter((row) => row.isDeleted && !row.isFresher).length;
@@ -103,16 +123,17 @@ export async function loadRows(
 }
 
 /** Fills the fields that documents left out with the values held; every other row stays as it is. */
-function recallRows(
-  {rows, batch}: Writing,
-  found: readonly Held[],
-): {given: readonly EncodedRow[]; held: ReadonlyMap<number, Held>; batch: Batch} {
+function recallRows({rows, batch, found}: ProbedRows): {
+  given: readonly EncodedRow[];
+  held: ReadonlyMap<number, Held>;
+  batch: Batch;
+} {
   const held = new Map(found.map((row) => [row.at, row]));
-  if (!found.some(({values}) => values != null)) return {given: rows, held, batch};
+  if (!found.some(({values}) => values !== null)) return {given: rows, held, batch};
   const readBackOf = new Map(batch.readBackOf);
   const given = rows.map((row, at) => {
-    const {values, hash} = held.get(at) ?? {};
-    if (row.recall === undefined || values == null) return row;
+    const {values = null, hash} = held.get(at) ?? {};
+    if (row.recall === undefined || values === null) return row;
     const whole = row.recall({values: values.slice(0, -1), attributes: values.at(-1) ?? '{}'});
     const readBack = readBackOf.get(row);
     if (readBack !== undefined) readBackOf.set(whole, readBack);
@@ -144,7 +165,7 @@ export async function markVanished(
   family: Family,
 ): Promise<number> {
   if (family.parents.length === 0) return 0;
-  const kept = toArrayText(family.kept.map((row) => row.key.join(':')));
+  const kept = toArrayText(family.kept.map(keyText));
   const {accountId, sweepId, since = null, readBacks = []} = family;
   const parents = toArrayText(family.parents);
   const changeIds = readBacks.map(({changeId}) => changeId);
@@ -153,20 +174,29 @@ export async function markVanished(
   return result.rowCount ?? 0;
 }
 
-async function probeHeld(
+/** Looks, in one round trip, which rows are held of those given for some tables. */
+export async function probeRows(
   client: pg.ClientBase,
-  table: MirrorTable,
-  {rows: asked, batch}: Writing,
-): Promise<Held[]> {
-  const hashes = Buffer.from(asked.map(({hash}) => hash).join(''), 'hex');
+  brought: readonly TableRows[],
+  batch: Batch,
+): Promise<ProbedRows[]> {
+  const parts = brought.map((part) => ({...part, batch, rows: keepLast(part.rows, batch)}));
+  const asked = parts.filter(({rows}) => rows.length > 0);
   const {accountId, since = null, readBackOf} = batch;
-  const sinces = readBackOf === undefined ? [] : asked.map((row) => readBackOf.get(row)?.since ?? null);
-  const isReadBack = readBackOf !== undefined;
-  const values = [accountId, hashes, since, sinces, isReadBack, ...keysOf(table, asked)];
-  const {probe, recallingProbe} = tableSql(table);
-  const mayLeaveOut = asked.some(({recall}) => recall !== undefined);
-  const {rows} = await client.query<Held>(mayLeaveOut ? recallingProbe : probe, values);
-  return rows;
+  const values: unknown[] = [accountId, since, readBackOf !== undefined];
+  const looks = asked.map(({table, rows}, part) => {
+    const first = values.length + 1;
+    const hashes = Buffer.from(rows.map(({hash}) => hash).join(''), 'hex');
+    const sinces = readBackOf === undefined ? [] : rows.map((row) => readBackOf.get(row)?.since ?? null);
+    values.push(hashes, sinces, ...keysOf(table, rows));
+    return tableSql(table).probe({part, first, isRecalling: rows.some(({recall}) => recall !== undefined)});
+  });
+  const held =
+    looks.length === 0
+      ? []
+      : (await client.query<Held & {readonly part: number}>(looks.join(' UNION ALL '), values)).rows;
+  const found = Map.groupBy(held, ({part}) => asked[part]);
+  return parts.map((part) => ({...part, found: found.get(part) ?? []}));
 }
 
 /** Connections on which Postgres refuses COPY, because row-level security holds for them: all but the owner's. */
@@ -183,24 +213,21 @@ async function insertRows(
 ): Promise<boolean> {
   if (rows.length === 0) return true;
   if (cannotCopy.has(client)) return false;
-  await client.query('SAVEPOINT fresh_rows');
   try {
     await copyInto(client, tableSql(table).copyToTable, joinLines(rows, batch));
   } catch (error) {
     if (isError(error, featureNotSupported)) cannotCopy.add(client);
     else if (!isError(error, uniqueViolation)) throw explainRefusal(error, table, rows);
-    await client.query('ROLLBACK TO SAVEPOINT fresh_rows');
+    await client.query(`ROLLBACK TO SAVEPOINT ${freshRows}`);
     return false;
   }
-  await client.query('RELEASE SAVEPOINT fresh_rows');
   return true;
 }
 
 /** Inserts or updates rows by way of a stage, because COPY cannot update. */
 async function mergeRows(client: pg.ClientBase, table: MirrorTable, {rows, batch}: Writing): Promise<void> {
   if (rows.length === 0) return;
-  const {emptyStage, copyToStage, merge} = tableSql(table);
-  await client.query(emptyStage);
+  const {copyToStage, merge} = tableSql(table);
   try {
     await copyInto(client, copyToStage, joinLines(rows, batch));
   } catch (error) {

@@ -5,16 +5,23 @@ import {createHash} from 'node:crypto';
 import pg from 'pg';
 import type {ColumnType, MirrorTable} from './mirror-table.ts';
 
+/** One table's part in the probe of several. */
+export interface ProbePart {
+  /** Its place among them, from 0. */
+  readonly part: number;
+  /** The number of the first of its parameters: hashes, moments, and an array for each key column. */
+  readonly first: number;
+  /** Whether the values held of rows that differ are wanted too: dear, only for documents that may leave fields out. */
+  readonly isRecalling: boolean;
+}
+
 /** The statements that load one table. */
 export interface TableSql {
-  readonly probe: string;
-  /**
-   * The same with all values held of rows that differ: dear, only for documents that may leave fields out.
-   */
-  readonly recallingProbe: string;
+  /** Parts are put together by UNION ALL; $1 to $3 are the same in each: account, moment, whether changes write. */
+  readonly probe: (part: ProbePart) => string;
+  /** Between a savepoint and its release, in one round trip: a refusal costs the transaction these rows alone. */
   readonly copyToTable: string;
-  /** Makes the stage where it is missing, and empties it: a transaction may merge into one table twice. */
-  readonly emptyStage: string;
+  /** Makes the stage where it is missing, and empties it first: a transaction may merge into one table twice. */
   readonly copyToStage: string;
   readonly merge: string;
   readonly markVanished: (parentColumn: string) => string;
@@ -32,6 +39,9 @@ export const sqlTypes: Readonly<Record<ColumnType, string>> = {
 
 /** A hash of a row, or of a record's bytes, is the first half of a SHA-256. */
 export const hashBytes = 16;
+
+/** The savepoint before rows that are copied straight into their table. */
+export const freshRows = 'fresh_rows';
 
 const quote = (name: string) => pg.escapeIdentifier(name);
 const cache = new WeakMap<MirrorTable, TableSql>();
@@ -108,14 +118,16 @@ function buildTableSql(table: MirrorTable): TableSql {
   const key = table.key.map(quote);
   const stage = quote(nameStage(table));
   return {
-    probe: probeSql(table, ''),
-    recallingProbe: probeSql(table, recalled(table)),
-    copyToTable: `COPY ${target} (${values.join(', ')}) FROM STDIN`,
-    emptyStage: `
+    probe: (part) => probeSql(table, part),
+    copyToTable: `
+      SAVEPOINT ${freshRows};
+      COPY ${target} (${values.join(', ')}) FROM STDIN;
+      RELEASE SAVEPOINT ${freshRows}`,
+    copyToStage: `
       CREATE TEMPORARY TABLE IF NOT EXISTS ${stage} ON COMMIT DELETE ROWS
           AS SELECT ${values.join(', ')} FROM ${target} WITH NO DATA;
-      DELETE FROM pg_temp.${stage}`,
-    copyToStage: `COPY pg_temp.${stage} (${values.join(', ')}) FROM STDIN`,
+      DELETE FROM pg_temp.${stage};
+      COPY pg_temp.${stage} (${values.join(', ')}) FROM STDIN`,
     merge: `
       INSERT INTO ${target} AS held (${values.join(', ')})
       SELECT ${values.join(', ')} FROM pg_temp.${stage}
@@ -141,39 +153,37 @@ function nameStage({name, columns}: MirrorTable): string {
  * index look-up for each key. A join is planned by statistics, and during a first load there are none:
  * Postgres read the whole table for every batch (10,000 rows a second, against 100,000).
  */
-function probeSql(table: MirrorTable, more: string): string {
+function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): string {
   const names = table.key.map((_, at) => `key_${at}`);
-  const arrays = table.key.map((column, at) => `$${at + 6}::${findColumn(table, column).sqlType}[]`);
+  const arrays = table.key.map((column, at) => `$${first + 2 + at}::${findColumn(table, column).sqlType}[]`);
   const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
+  const [values, hash] = isRecalling ? recalled(table) : ['NULL::text[]', 'NULL::text'];
   return `
-    SELECT page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
+    SELECT ${part} AS part, page.at::integer - 1 AS at, held._deleted_at IS NOT NULL AS "isDeleted",
            held._hash IS NOT DISTINCT FROM page.hash AS "isSame", held._pending IS NOT NULL AS "isPending",
-           ${isFresher('held', 'page.since', '$5::boolean')} AS "isFresher"${more && ', held.values, held.hash'}
-      FROM (SELECT *, ${hashIn('$2', 'at')} AS hash, coalesce(read_at, $3::timestamptz) AS since
-              FROM unnest($4::timestamptz[], ${arrays.join(', ')}) WITH ORDINALITY AS came (read_at, ${names.join(', ')}, at)) AS page
+           ${isFresher('held', 'page.since', '$3::boolean')} AS "isFresher", held.values, held.hash
+      FROM (SELECT *, ${hashIn(`$${first}`, 'at')} AS hash, coalesce(read_at, $2::timestamptz) AS since
+              FROM unnest($${first + 1}::timestamptz[], ${arrays.join(', ')}) WITH ORDINALITY AS came (read_at, ${names.join(', ')}, at)) AS page
      CROSS JOIN LATERAL (
-           SELECT row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at${more} FROM ${nameTable(table)} AS row
+           SELECT row._hash, row._deleted_at, row._pending, row._change_id, row._changed_at, ${values} AS values, ${hash} AS hash
+             FROM ${nameTable(table)} AS row
             WHERE row.account_id = $1 AND ${match.join(' AND ')} OFFSET 0) AS held`;
 }
 
-/** Every value of a row that differs from the page, as text; instants as JSON writes them, which is ISO 8601. */
-function recalled({columns}: MirrorTable): string {
+/** Every value of a row that differs from the page, as text, and its hash; instants as JSON writes them, which is ISO 8601. */
+function recalled({columns}: MirrorTable): [values: string, hash: string] {
   const texts = columns.map(({name, type}) => {
     const column = `row.${quote(name)}`;
     return type === 'instant' ? `to_json(${column})#>>'{}'` : `${column}::text`;
   });
   const differs = 'row._hash IS DISTINCT FROM page.hash';
-  return `, CASE WHEN ${differs} THEN ARRAY[${texts.join(', ')}, row.attributes::text] END AS values
-          , CASE WHEN ${differs} THEN encode(row._hash, 'hex') END AS hash`;
+  return [
+    `CASE WHEN ${differs} THEN ARRAY[${texts.join(', ')}, row.attributes::text] END`,
+    `CASE WHEN ${differs} THEN encode(row._hash, 'hex') END`,
+  ];
 }
 
-/**
- * A row without its whole key was authored here and is not known to the service yet: its absence says
- * nothing. The key is one text: Postgres looks an array up by hash only when it is compared with one value,
- * and would else compare every child with every key.
- */
 function vanishSql(table: MirrorTable, parentColumn: string): string {
-  const key = table.key.map((column) => `child.${quote(column)}`);
   const type = findColumn(table, parentColumn).sqlType;
   return `
     UPDATE ${nameTable(table)} AS child
@@ -182,6 +192,16 @@ function vanishSql(table: MirrorTable, parentColumn: string): string {
               FROM unnest($4::${type}[], $6::bigint[], $7::timestamptz[]) AS came (number, change_id, read_at)) AS parent
      WHERE child.account_id = $1 AND child._deleted_at IS NULL AND NOT ${isFresher('child', 'parent.since', 'parent.change_id IS NOT NULL')}
        AND child.${quote(parentColumn)} = parent.number AND child.${quote(parentColumn)} = ANY ($4::${type}[])
-       AND ${key.map((column) => `${column} IS NOT NULL`).join(' AND ')}
-       AND concat_ws(':', ${key.join(', ')}) <> ALL ($5::text[])`;
+       AND ${isUnkept(table, '$5')}`;
+}
+
+/**
+ * Whether a child is none of those that its parents list. A row without its whole key was authored here and is not known to
+ * the service yet: its absence says nothing. The key is one text: Postgres looks an array up by hash only when it is compared
+ * with one value, and would else compare every child with every key.
+ * @param kept - the parameter with the keys that are listed
+ */
+export function isUnkept(table: MirrorTable, kept: string): string {
+  const key = table.key.map((column) => `child.${quote(column)}`);
+  return `${key.map((column) => `${column} IS NOT NULL`).join(' AND ')} AND concat_ws(':', ${key.join(', ')}) <> ALL (${kept}::text[])`;
 }
