@@ -87,7 +87,7 @@ describe.skipIf(!isInstalled())('behind a PgBouncer that hands out two sessions 
   test('no setting of ours stays in a session that others get', async () => {
     await open(inject('warehouseTemplate'));
     const settings = `SELECT name, setting FROM pg_settings WHERE name IN ('search_path', 'statement_timeout', 'lock_timeout',
-                             'idle_in_transaction_session_timeout', 'bytea_output', 'client_min_messages') ORDER BY name`;
+                             'idle_in_transaction_session_timeout', 'bytea_output', 'client_min_messages', 'jit') ORDER BY name`;
     const read = async (url: string) => (await withClient(url, (client) => client.query(settings))).rows;
     const untouched = await read(place.databaseUrl);
     await runCommand(['doctor'], both);

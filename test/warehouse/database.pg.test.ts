@@ -70,6 +70,11 @@ describe('a pool', () => {
     for (const name of names.slice(2)) expect(settings[name]).toMatch(/^[1-9]\d*(s|min)$/);
   });
 
+  test('lets the server compile no plan', async () => {
+    const {rows} = await world.pool.query('SHOW jit');
+    expect(rows).toEqual([{jit: 'off'}]);
+  });
+
   test('lets the server end the session of a host that was cut off no later than its leases expire', async () => {
     const {rows} = await world.pool.query(
       `SELECT current_setting('tcp_keepalives_idle')::int
