@@ -4,7 +4,13 @@ import {once} from 'node:events';
 import {connect, createServer, type Socket} from 'node:net';
 import {buffer} from 'node:stream/consumers';
 import {afterEach, expect, test} from 'vitest';
-import {type Draw, type FaultyLine, openFaultyLine, type Trouble} from './support/faulty-line.ts';
+import {
+  type Draw,
+  type FaultyLine,
+  openFaultyLine,
+  resetSocket,
+  type Trouble,
+} from './support/faulty-line.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 
@@ -149,4 +155,12 @@ test('a line that is down refuses, and comes up on the same port', async () => {
   const socket = await dial(echo);
   socket.end('ask');
   expect((await hear(socket)).text).toBe('answered ask');
+});
+
+test('a connection that is reset while it ends is closed, and not kept for ever', async () => {
+  const socket = await dial(await open(null));
+  const closed = once(socket, 'close');
+  socket.end();
+  resetSocket(socket);
+  await closed;
 });

@@ -158,7 +158,7 @@ class Link {
 
   reset(): void {
     this.#patience.abort();
-    for (const socket of [this.#client, this.#server]) if (!socket.destroyed) socket.resetAndDestroy();
+    for (const socket of [this.#client, this.#server]) resetSocket(socket);
   }
 
   async #send(chunk: Buffer): Promise<void> {
@@ -185,7 +185,7 @@ class Link {
       await write(this.#client, chunk.subarray(0, trouble.bytes));
       this.#client.end();
       this.#isSilent = true;
-      this.#server.resetAndDestroy();
+      resetSocket(this.#server);
       this.#client.resume();
     } else if (trouble?.kind === 'last-answer') {
       await write(this.#client, chunk);
@@ -235,6 +235,16 @@ class Link {
   #leaveClient(): void {
     if (!this.#isSilent) this.#client.destroySoon();
   }
+}
+
+/**
+ * Resets a connection. One whose end is under way is closed: Node takes the reset for done where libuv refuses it (EINVAL), keeps
+ * the socket for ever, and a process that ends by itself waits for that at full load.
+ */
+export function resetSocket(socket: Socket): void {
+  const isEnding = socket.writableEnded && !socket.writableFinished;
+  if (isEnding) socket.destroy();
+  else if (!socket.destroyed) socket.resetAndDestroy();
 }
 
 /** Runs steps one after the other. */
