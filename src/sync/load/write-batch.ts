@@ -80,10 +80,12 @@ export async function writeRowSets(
   const {updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
   let {inserted, fresher} = own;
   let vanished = 0;
-  const vanishing = await findVanishing(client, {stream, rowSets}, batch);
-  const listed = stream.children.map((child) => ({
+  const lists = stream.children.map((child) => gather(child, rowSets));
+  const vanishing = await findVanishing(client, {stream, rowSets, lists}, batch);
+  const listed = lists.map(({child, rows}) => ({
     table: child.table,
-    rows: gather(child, rowSets).rows,
+    rows,
+    // Of a record of the stream that stands inside another, the row that is held stays as it is.
     insertsOnly: child.isOfStream === true,
   }));
   // A table at a time, so that two batches lock rows in the same order.
@@ -106,25 +108,29 @@ export async function writeRowSets(
  */
 async function findVanishing(
   client: pg.ClientBase,
-  {stream, rowSets}: {readonly stream: Stream; readonly rowSets: readonly EncodedRowSet[]},
+  {
+    stream,
+    rowSets,
+    lists,
+  }: {
+    readonly stream: Stream;
+    readonly rowSets: readonly EncodedRowSet[];
+    readonly lists: readonly ChildList[];
+  },
   batch: Batch,
 ): Promise<ReadonlyMap<string, Family>> {
   const {accountId} = batch;
   const parents = rowSets.map(({row}) => rowNumberOf(row));
   const held = await readParentsOfLive(client, ownedTablesOf(stream), {accountId, parents});
-  const families = stream.children.flatMap((child) => {
-    const {senders, rows} = gather(child, rowSets);
-    const ofLive = senders.filter(({row}) => held.get(child.table.name)?.has(rowNumberOf(row)) === true);
-    return ofLive.length === 0
-      ? []
-      : [{table: child.table, family: familyOf(child, {senders: ofLive, rows}, batch)}];
+  const families = lists.flatMap(({child, senders, rows}) => {
+    const {table} = child;
+    const ofLive = senders.filter(({row}) => held.get(table.name)?.has(rowNumberOf(row)) === true);
+    return ofLive.length === 0 ? [] : [{table, ...familyOf({child, senders: ofLive, rows}, batch)}];
   });
-  const names = await readVanishing(
-    client,
-    accountId,
-    families.map(({table, family}) => ({table, ...family})),
+  const names = await readVanishing(client, accountId, families);
+  return new Map(
+    families.filter(({table}) => names.has(table.name)).map((family) => [family.table.name, family]),
   );
-  return new Map(families.flatMap(({table: {name}, family}) => (names.has(name) ? [[name, family]] : [])));
 }
 
 /**
@@ -146,10 +152,9 @@ function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[])
   });
 }
 
-/** @param sent.senders - the parents to compare; their lists may have lost children to those of others */
+/** @param list.senders - the parents to compare; `rows` are those of all parents, for a child may have moved to another */
 function familyOf(
-  child: Child,
-  {senders, rows}: {readonly senders: readonly EncodedRowSet[]; readonly rows: readonly EncodedRow[]},
+  {child, senders, rows}: ChildList,
   {accountId, sweepId, since = null, readBackOf}: Batch,
 ): Family {
   return {
@@ -163,20 +168,23 @@ function familyOf(
   };
 }
 
-/** The records that sent one kind of children, and those. A list that was not sent is not an empty list. */
-function gather(
-  {element}: Child,
-  rowSets: readonly EncodedRowSet[],
-): {senders: EncodedRowSet[]; rows: EncodedRow[]} {
+/** One kind of children: the records that sent a list of them, and those. A list that was not sent is not an empty list. */
+interface ChildList {
+  readonly child: Child;
+  readonly senders: readonly EncodedRowSet[];
+  readonly rows: readonly EncodedRow[];
+}
+
+function gather(child: Child, rowSets: readonly EncodedRowSet[]): ChildList {
   const senders: EncodedRowSet[] = [];
   const rows: EncodedRow[] = [];
   for (const rowSet of rowSets) {
-    const sent = rowSet.children.find((candidate) => candidate.element === element);
+    const sent = rowSet.children.find(({element}) => element === child.element);
     if (sent === undefined) continue;
     senders.push(rowSet);
     for (const row of sent.rows) rows.push(row);
   }
-  return {senders, rows};
+  return {child, senders, rows};
 }
 
 /** The number of a record of a stream, as its row and the rows of its children hold it. */
