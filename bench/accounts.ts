@@ -11,11 +11,10 @@ import {allStreams} from '../src/streams/all.ts';
 import type {EmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
 import {openPool} from '../src/warehouse/postgres/database.ts';
 import {type AccountServer, serveAccounts} from '../test/jobs/account-server.ts';
-import {main, type Running, startProgram} from '../test/support/command.ts';
+import {type Running, startCommand} from '../test/support/command.ts';
 import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {addAccounts, beginSweeps, nameAccount, waitForSweeps, whileAtWork} from './hosts/many-accounts.ts';
-import {nodeFlags} from './load/sweeps.ts';
 
 /** One whole pass over all accounts. */
 interface Pass {
@@ -91,10 +90,7 @@ async function measure(
     server.manners.set(refusing, {isRefusing: true});
   }
   const workers = Array.from({length: workerCount}, () =>
-    startProgram([process.execPath, ...nodeFlags, main, 'start'], {
-      DATABASE_URL: databaseUrl,
-      FIELDMIRROR_KEY: key,
-    }),
+    startCommand(['start'], {DATABASE_URL: databaseUrl, FIELDMIRROR_KEY: key}),
   );
   const work = whileAtWork(workers, async () => {
     const startedAt = performance.now();

@@ -15,6 +15,7 @@ import {openPool} from '../src/warehouse/postgres/database.ts';
 import {openPools} from '../src/web/pools.ts';
 import {openServer} from '../src/web/server.ts';
 import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
+import {percentile} from '../test/support/percentile.ts';
 import {plainConsole} from '../test/support/plain-console.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {fillLarge} from './load/large-warehouse.ts';
@@ -107,10 +108,8 @@ async function measure(url: string, cookie: string, addressOf: (at: number) => s
     times.push(performance.now() - began);
     sizes.push(body.byteLength);
   }
-  const sorted = times.toSorted((one, other) => one - other);
-  const at = (share: number) =>
-    Math.round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0);
-  return [at(0.5), at(0.95), at(1), Math.round(Math.max(...sizes) / 1000)];
+  const milliseconds = [0.5, 0.95, 1].map((share) => Math.round(percentile(times, share)));
+  return [...milliseconds, Math.round(Math.max(...sizes) / 1000)];
 }
 
 /** Opens pages that look again whenever they are told to, while changes come in. */

@@ -11,7 +11,7 @@ import type pg from 'pg';
 import {drawTable} from '../src/commands/terminal/report.ts';
 import {allStreams} from '../src/streams/all.ts';
 import {openPool} from '../src/warehouse/postgres/database.ts';
-import {main, startProgram} from '../test/support/command.ts';
+import {programLine, startProgram} from '../test/support/command.ts';
 import {migrateWarehouse} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {withClient} from '../test/support/with-client.ts';
@@ -94,7 +94,7 @@ async function measure(
     ...(redisUrl === null ? {} : {REDIS_URL: redisUrl}),
   };
   const taking = hosts.slice(0, workers);
-  const running = taking.map((host) => startProgram(host.command([process.execPath, main, 'start']), env));
+  const running = taking.map((host) => startProgram(host.command(programLine('start')), env));
   const work = whileAtWork(running, async () => {
     const startedAt = performance.now();
     await beginSweeps(pool);

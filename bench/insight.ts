@@ -13,11 +13,10 @@ import {members} from '../src/insight/star/star.ts';
 import {formatNumber} from '../src/views/format.ts';
 import {inSweepTransaction, openPool} from '../src/warehouse/postgres/database.ts';
 import {refreshStar} from '../src/warehouse/star/refresh-star.ts';
-import {startProgram} from '../test/support/command.ts';
+import {nodeFlags, startProgram} from '../test/support/command.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {measureStarCost, type Spread} from './load/star-cost.ts';
-import {nodeFlags} from './load/sweeps.ts';
 
 const {values} = parseArgs({
   options: {

@@ -23,6 +23,7 @@ import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
 import {type Running, startCommand} from '../test/support/command.ts';
 import {openFaultyLine} from '../test/support/faulty-line.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
+import {percentile} from '../test/support/percentile.ts';
 import {SetUp} from '../test/support/set-up.ts';
 
 const {values} = parseArgs({
@@ -200,7 +201,7 @@ async function latencyOf(
     await pool.query(`UPDATE warehouse.jobs SET name = name || ' again' WHERE job_number = $1`, [number]);
     times.push((await carry()) - startedAt);
   }
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
+  return percentile(times, 0.5);
 }
 
 /** A person holds a third, a third backs off, a third waits for another change. */

@@ -6,6 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {allocatorLimits} from '../../src/commands/process/allocator.ts';
 import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {nodeFlags} from '../../test/support/command.ts';
 import {migrateWarehouse} from '../../test/support/own-postgres.ts';
 import {withClient} from '../../test/support/with-client.ts';
 
@@ -30,9 +31,6 @@ export interface SweepFigures extends TimedSweep {
 
 /** With the star brought in line beside it; with one more by the same process. */
 type How = 'star' | 'again';
-
-/** The flags with which `npm start` runs Node. */
-export const nodeFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'];
 
 /** Both sweeps of one warehouse. */
 export interface Pair {

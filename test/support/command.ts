@@ -23,9 +23,17 @@ const compileCache = join(import.meta.dirname, '..', '..', 'node_modules', '.cac
 /** The built program, to be run by Node. */
 export const main = join(import.meta.dirname, '..', '..', 'dist', 'main.js');
 
+/** The flags with which a user's Node runs it. */
+export const nodeFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'];
+
+/** The command line of the program, as a user's shell has it. */
+export function programLine(...args: string[]): string[] {
+  return [process.execPath, ...nodeFlags, main, ...args];
+}
+
 /** @param env - the whole environment of the command, beside PATH */
 export function startCommand(args: readonly string[], env: Readonly<Record<string, string>>): Running {
-  return startProgram([process.execPath, main, ...args], env);
+  return startProgram(programLine(...args), env);
 }
 
 /** Starts any program in the same way. */
