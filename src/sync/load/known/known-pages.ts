@@ -2,6 +2,7 @@
 // unpacked, at a tenth of the time that cutting and hashing take. Whether those records are known is asked all the same, so
 // that nothing here is ever wrong, whatever becomes of their rows.
 
+import {createSecretKey, type KeyObject} from 'node:crypto';
 import type pg from 'pg';
 import type {Recognise} from '../../../api/http/decompress.ts';
 import type {Page} from '../../../api/resources/pages-ahead.ts';
@@ -17,7 +18,7 @@ import {digestPage} from './page-digest.ts';
 
 /** Pages of a list that follow each other, as they last came. */
 interface Block {
-  readonly key: Buffer;
+  readonly key: KeyObject;
   readonly pages: ReadonlyMap<number, KnownPage>;
 }
 
@@ -88,6 +89,6 @@ export class KnownPages {
 
   async #readBlock(at: number): Promise<Block> {
     const {key, pages} = await readKnownPages(this.#pool, {...this.#list, from: at * pagesAtOnce});
-    return {key, pages: new Map(pages.map((page) => [page.page, page]))};
+    return {key: createSecretKey(key), pages: new Map(pages.map((page) => [page.page, page]))};
   }
 }
