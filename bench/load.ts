@@ -14,13 +14,19 @@ import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {copyIn, copyOut, tokenise} from './load/floors.ts';
 import {listPages, preparePages} from './load/pages.ts';
-import {migratedDatabase, type Pair, serve, sweep, sweepTwice} from './load/sweeps.ts';
+import {migratedDatabase, type PageServer, type Pair, serve, sweep, sweepTwice} from './load/sweeps.ts';
 
 const {values} = parseArgs({
   options: {jobs: {type: 'string', default: '30000'}, large: {type: 'boolean', default: false}},
 });
 const jobCount = Number(values.jobs);
 const tables = [jobs.table, ...jobs.children.map((child) => child.table)];
+
+/** Sweeps of the pages of one server. */
+interface Served extends Pair {
+  /** CPU time that the server took for a sweep. */
+  readonly serverSeconds: number;
+}
 
 const setUp = new SetUp();
 const {postgres} = await startPostgres(setUp, 'bench');
@@ -39,18 +45,27 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
   const server = await serve({file: 'page-server.ts', args: [folder]});
   // One load to warm up: a new Postgres makes its log files with its first load, a used one has them.
   await sweep(await migratedDatabase(postgres, `warm_${count}`), server.url);
-  const pair = await sweepTwice(databaseUrl, server.url, 'again');
-  server.process.kill();
-  const packing = await serve({file: 'page-server.ts', args: [folder, 'packed']});
-  const packed = await sweepTwice(await migratedDatabase(postgres, `packed_${count}`), packing.url, 'again');
-  packing.process.kill();
-  const streaming = await serve({file: 'page-server.ts', args: [folder, 'streaming']});
-  const streamedUrl = await migratedDatabase(postgres, `streamed_${count}`);
-  const streamed = await sweepTwice(streamedUrl, streaming.url, 'again');
-  streaming.process.kill();
+  const plain = await sweepFrom(server, databaseUrl);
+  const packed = await sweepFrom(
+    await serve({file: 'page-server.ts', args: [folder, 'packed']}),
+    await migratedDatabase(postgres, `packed_${count}`),
+  );
+  const streamed = await sweepFrom(
+    await serve({file: 'page-server.ts', args: [folder, 'streaming']}),
+    await migratedDatabase(postgres, `streamed_${count}`),
+  );
   const tokeniseSeconds = await tokenise(files);
   const copySeconds = await copyRows(databaseUrl, await migratedDatabase(postgres, `floor_${count}`));
-  report(count, {pair, packed, streamed, tokeniseSeconds, copySeconds});
+  report(count, {plain, packed, streamed, tokeniseSeconds, copySeconds});
+}
+
+/** Sweeps twice, and once more by the same process; then the server ends. */
+async function sweepFrom(server: PageServer, databaseUrl: string): Promise<Served> {
+  const before = await server.cpuSeconds();
+  const pair = await sweepTwice(databaseUrl, server.url, 'again');
+  const serverSeconds = ((await server.cpuSeconds()) - before) / 3;
+  server.process.kill();
+  return {...pair, serverSeconds};
 }
 
 async function copyRows(from: string, to: string): Promise<number> {
@@ -69,14 +84,14 @@ async function copyRows(from: string, to: string): Promise<number> {
 function report(
   count: number,
   figures: {
-    readonly pair: Pair;
-    readonly packed: Pair;
-    readonly streamed: Pair;
+    readonly plain: Served;
+    readonly packed: Served;
+    readonly streamed: Served;
     readonly tokeniseSeconds: number;
     readonly copySeconds: number;
   },
 ): void {
-  const {pair, packed, streamed, tokeniseSeconds, copySeconds} = figures;
+  const {plain, packed, streamed, tokeniseSeconds, copySeconds} = figures;
   const slower = Math.max(tokeniseSeconds, copySeconds);
   const row = (what: string, seconds: number, note = '') => [
     what,
@@ -96,8 +111,9 @@ function report(
       ? []
       : [row('  the next one of the same process', unchanged.again.seconds, times(unchanged.again.seconds))]),
   ];
-  const {first, unchanged} = pair;
+  const {first, unchanged} = plain;
   const {written, result} = unchanged;
+  const cost = `CPU time of the page server, seconds a sweep: ${plain.serverSeconds.toFixed(2)}, packed ${packed.serverSeconds.toFixed(2)}, streamed from files ${streamed.serverSeconds.toFixed(2)}`;
   const proof = `unchanged sweep: ${result.state}, and the next one ${unchanged.again?.result.state}; with ${formatNumber(result.counts.requests)} requests for ${formatNumber(result.counts.pages)} pages; rows written: ${written.warehouse} in the warehouse, ${written.history} in history`;
   process.stdout.write(
     `${drawTable(
@@ -105,10 +121,10 @@ function report(
       [
         row('floor: tokenising the same bytes', tokeniseSeconds),
         row('floor: COPY of the same rows', copySeconds),
-        ...rowsOf(pair, 'HTTP included'),
+        ...rowsOf(plain, 'HTTP included'),
         ...rowsOf(packed, 'pages packed'),
         ...rowsOf(streamed, 'pages streamed from files'),
       ],
-    )}\npeak memory: ${Math.round(first.peakMegabytes)} MB first load, ${Math.round(unchanged.peakMegabytes)} MB unchanged\n${proof}\n`,
+    )}\npeak memory: ${Math.round(first.peakMegabytes)} MB first load, ${Math.round(unchanged.peakMegabytes)} MB unchanged\n${cost}\n${proof}\n`,
   );
 }

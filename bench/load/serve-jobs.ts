@@ -1,5 +1,5 @@
-// Servers of made pages share the list of jobs, and know no single job. Each runs in a process of its own and tells its
-// port to the one that started it.
+// Servers of made pages share the list of jobs, and know no single job. Each runs in a process of its own, and tells the one
+// that started it its port and, whenever it is asked, how much CPU time it took.
 
 import {createServer, type ServerResponse} from 'node:http';
 
@@ -31,5 +31,6 @@ export function serveJobs(answer: (asked: Asked, response: ServerResponse) => un
     const address = server.address();
     if (address !== null && typeof address === 'object') process.send?.({port: address.port});
   });
+  process.on('message', () => process.send?.(process.cpuUsage()));
   process.on('disconnect', () => process.exit(0));
 }

@@ -41,6 +41,8 @@ export interface Pair {
 export interface PageServer {
   readonly process: ChildProcess;
   readonly url: string;
+  /** @returns seconds of CPU time that it has taken so far */
+  cpuSeconds(): Promise<number>;
 }
 
 /** @param program.file - beside this one; it tells its port once it is there */
@@ -50,7 +52,12 @@ export async function serve(program: {
 }): Promise<PageServer> {
   const child = fork(join(import.meta.dirname, program.file), program.args);
   const [{port}] = await once(child, 'message');
-  return {process: child, url: `http://127.0.0.1:${port}`};
+  const cpuSeconds = async () => {
+    child.send('cpu');
+    const [{user, system}] = await once(child, 'message');
+    return (user + system) / 1e6;
+  };
+  return {process: child, url: `http://127.0.0.1:${port}`, cpuSeconds};
 }
 
 export async function migratedDatabase(postgres: EmbeddedPostgres, name: string): Promise<string> {
