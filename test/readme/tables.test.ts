@@ -1,4 +1,4 @@
-// The tables of docs/operating.md name every verb with its options, and every variable.
+// docs/operating.md has a table that names every verb with its options, and docs/installing.md one with every variable.
 
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -7,6 +7,7 @@ import {runCommand} from '../support/command.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const operating = await readFile(join(root, 'docs', 'operating.md'), 'utf8');
+const installing = await readFile(join(root, 'docs', 'installing.md'), 'utf8');
 const config = await readFile(join(root, 'src', 'base', 'config.ts'), 'utf8');
 const detail = readSection(operating, 'Verbs in detail');
 const verbs = readVerbs(detail);
@@ -43,7 +44,7 @@ describe.each(verbs.filter(({options}) => options.length > 0))('$verb', ({verb, 
 });
 
 test('every variable is in the table of variables, and no other', () => {
-  const table = readSection(operating, 'Settings').match(/^\| `.*$/gm) ?? [];
+  const table = readSection(installing, 'Settings').match(/^\| `.*$/gm) ?? [];
   const named = new Set(table.join('\n').match(/\b(?:FIELDMIRROR|DATABASE|REDIS)_[A-Z_]+/g));
   const read = new Set(
     config.match(/^ {2}(?:FIELDMIRROR|DATABASE|REDIS)_[A-Z_]+(?=:)/gm)?.map((name) => name.trim()),
