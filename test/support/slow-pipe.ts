@@ -4,7 +4,7 @@ import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import type {Readable} from 'node:stream';
 import {text} from 'node:stream/consumers';
-import {type Ended, main} from './command.ts';
+import {type Ended, programLine} from './command.ts';
 
 /** A few bytes at a time: any command is done long before its reader, and the pipe is full. */
 const slowly = '| dd bs=512 status=none 3>&-';
@@ -23,7 +23,7 @@ export async function runIntoPipe(
   {into = slowly, stopsAt}: Pipe = {},
 ): Promise<Ended> {
   const line = `{ echo $BASHPID >&3; exec "$@" 3>&-; } ${into}; exit \${PIPESTATUS[0]}`;
-  const shell = spawn('bash', ['-c', line, 'bash', process.execPath, main, ...args], {
+  const shell = spawn('bash', ['-c', line, 'bash', ...programLine(...args)], {
     env: {PATH: process.env.PATH ?? '', FIELDMIRROR_ENV_FILE: '/dev/null', ...env},
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });

@@ -9,7 +9,7 @@ import {join} from 'node:path';
 import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {parseKeys} from '../../../src/base/seal.ts';
-import {type Ended, main, startProgram} from '../../support/command.ts';
+import {type Ended, main, programLine, startProgram} from '../../support/command.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
 import {openService, type TestService, timeZone} from '../../support/world.ts';
 
@@ -33,7 +33,7 @@ afterEach(async () => {
 /** Runs a verb in the folder, with a line for its standard input. */
 async function run(args: readonly string[], line: string, more: Record<string, string> = {}): Promise<Ended> {
   const shell = `cd "$1"; line=$2; shift 2; printf '%s\\n' "$line" | exec "$@"`;
-  const command = ['sh', '-c', shell, 'sh', folder, line, process.execPath, main, ...args];
+  const command = ['sh', '-c', shell, 'sh', folder, line, ...programLine(...args)];
   return await startProgram(command, {...env, ...more}).ended;
 }
 

@@ -1,7 +1,7 @@
 // What is typed into a command that asks, and the schemas of a database.
 
 import type pg from 'pg';
-import {type Ended, main, startProgram} from '../../support/command.ts';
+import {type Ended, programLine, startProgram} from '../../support/command.ts';
 
 export async function typeInto(
   args: readonly string[],
@@ -9,7 +9,7 @@ export async function typeInto(
   env: Readonly<Record<string, string>>,
 ): Promise<Ended> {
   const shell = ['sh', '-c', `line=$1; shift; printf '%s\\n' "$line" | exec "$@"`, 'sh', line];
-  return await startProgram([...shell, process.execPath, main, ...args], env).ended;
+  return await startProgram([...shell, ...programLine(...args)], env).ended;
 }
 
 export async function listSchemas(client: pg.Client): Promise<string[]> {
