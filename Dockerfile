@@ -19,6 +19,6 @@ COPY migrations migrations
 # The embedded Postgres writes here when DATABASE_URL is not set.
 RUN mkdir .fieldmirror && chown node:node .fieldmirror
 USER node
-ENTRYPOINT ["node", "--max-semi-space-size=8", "--heap-growing-percent=50", "dist/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "--initial-heap-size=36", "--heap-growing-percent=50", "dist/main.js"]
 EXPOSE 8086
 CMD ["start", "--host", "0.0.0.0"]

@@ -9,6 +9,12 @@ test.each([
   'src/program/main.ts',
   'test/support/command.ts',
 ])('Node runs with the same limits of its heap wherever the program is called: %s', (path) => {
-  const flags = readFileSync(path, 'utf8').match(/--(?:max-semi-space-size|heap-growing-percent)=\d+/g);
-  expect([...new Set(flags)]).toEqual(['--max-semi-space-size=8', '--heap-growing-percent=50']);
+  const flags = readFileSync(path, 'utf8').match(
+    /--(?:max-semi-space-size|initial-heap-size|heap-growing-percent)=\d+/g,
+  );
+  expect([...new Set(flags)]).toEqual([
+    '--max-semi-space-size=4',
+    '--initial-heap-size=36',
+    '--heap-growing-percent=50',
+  ]);
 });

@@ -24,7 +24,7 @@ const compileCache = join(import.meta.dirname, '..', '..', 'node_modules', '.cac
 export const main = join(import.meta.dirname, '..', '..', 'dist', 'main.js');
 
 /** The flags with which a user's Node runs it. */
-export const nodeFlags = ['--max-semi-space-size=8', '--heap-growing-percent=50'];
+export const nodeFlags = ['--max-semi-space-size=4', '--initial-heap-size=36', '--heap-growing-percent=50'];
 
 /** The command line of the program, as a user's shell has it. */
 export function programLine(...args: string[]): string[] {

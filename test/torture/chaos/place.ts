@@ -55,9 +55,7 @@ export class Place {
     this.#setUp = parts.setUp;
     this.#redis = parts.redis;
     const secrets = [parts.token, Buffer.from(`${parts.token}:${parts.token}`).toString('base64')];
-    // As `npm start` runs it.
-    const env = {...parts.env, NODE_OPTIONS: '--max-semi-space-size=8'};
-    const worker = {args: ['start'], env, secrets};
+    const worker = {args: ['start'], env: parts.env, secrets};
     this.workers = Array.from(
       {length: parts.size.workers},
       (_, at) => new Supervised(`worker ${at + 1}`, worker),
