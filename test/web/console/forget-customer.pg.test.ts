@@ -15,7 +15,7 @@ import {makePerson, openPlace, type Person} from './place.ts';
 import {openRecords, type RecordsPlace} from './records-place.ts';
 
 const path = '/records/customers/21/forget';
-const personal = /Wren|Brien|0178|Back door|Gate|Boiler|Key under|Valve/;
+const personal = /Wren|Brien|555\W?0178|Back door|Gate|Boiler|Key under|Valve/;
 let place: RecordsPlace;
 let admin: Person;
 

@@ -16,8 +16,9 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 describe('somebody whose key masks', () => {
+  // The number is looked for whole: some of its digits are now and then those of a microsecond.
   const personal =
-    /Wren|Brien|413|0178|wren\.obrien|Back door|Gate|Boiler|Pump|Key under|Quill|Valve|onerror/;
+    /Wren|Brien|\(413\)|413\W?555|555\W?0178|wren\.obrien|Back door|Gate|Boiler|Pump|Key under|Quill|Valve|onerror/;
 
   test.each([
     '/records?q=21',
