@@ -12,10 +12,10 @@ import {openPools} from '../../../src/web/pools.ts';
 import {openServer} from '../../../src/web/server.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {makePerson, openPlace, type Person} from './place.ts';
-import {openRecords, type RecordsPlace} from './records-place.ts';
+import {openRecords, type RecordsPlace, withoutChance} from './records-place.ts';
 
 const path = '/records/customers/21/forget';
-const personal = /Wren|Brien|555\W?0178|Back door|Gate|Boiler|Key under|Valve/;
+const personal = /Wren|Brien|0178|Back door|Gate|Boiler|Key under|Valve/;
 let place: RecordsPlace;
 let admin: Person;
 
@@ -85,7 +85,7 @@ describe('before it is done', () => {
   test('a key that masks sees whom it is about by the number alone', async () => {
     const masked = await place.person({role: 'admin', masks: true});
     for (const {text} of [await masked.get(path), await masked.get(`${path}?as=json`)])
-      expect(text).not.toMatch(personal);
+      expect(withoutChance(text)).not.toMatch(personal);
   });
 
   test('another number typed back, no such customer, account or record: nothing is done', async () => {
@@ -128,7 +128,7 @@ describe('once the number is typed back', () => {
     expect(text).toContain(`Removed weekly reports ${join(folder, 'named.html')}`);
     expect(text).toContain(`cannot be read from here: ${join(folder, 'gone.html')}`);
     expect(await readdir(folder)).toEqual([]);
-    for (const page of pages) expect((await viewer.get(page)).text).not.toMatch(personal);
+    for (const page of pages) expect(withoutChance((await viewer.get(page)).text)).not.toMatch(personal);
     expect(await names()).toEqual([
       kept,
       {account_id: '1', customer_number: '21', name: null},
@@ -138,7 +138,7 @@ describe('once the number is typed back', () => {
       `SELECT to_jsonb(row)::text AS text FROM (SELECT * FROM history.customers) AS row UNION ALL SELECT to_jsonb(row)::text FROM (SELECT * FROM history.jobs) AS row
        UNION ALL SELECT to_jsonb(row)::text FROM sync.audit AS row UNION ALL SELECT to_jsonb(row)::text FROM sync.forgotten AS row`,
     );
-    expect(held.filter((row) => personal.test(row.text))).toEqual([]);
+    expect(held.filter((row) => personal.test(withoutChance(row.text)))).toEqual([]);
     const [receipt] = await receipts();
     expect(receipt).toMatchObject({customer_number: '21', removed: {'warehouse.customers': 1}});
     const [entry] = await select(

@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import type {Person} from './place.ts';
-import {openRecords, type RecordsPlace} from './records-place.ts';
+import {openRecords, type RecordsPlace, withoutChance} from './records-place.ts';
 
 let place: RecordsPlace;
 let person: Person;
@@ -16,9 +16,8 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 describe('somebody whose key masks', () => {
-  // The number is looked for whole: some of its digits are now and then those of a microsecond.
   const personal =
-    /Wren|Brien|\(413\)|413\W?555|555\W?0178|wren\.obrien|Back door|Gate|Boiler|Pump|Key under|Quill|Valve|onerror/;
+    /Wren|Brien|413|0178|wren\.obrien|Back door|Gate|Boiler|Pump|Key under|Quill|Valve|onerror/;
 
   test.each([
     '/records?q=21',
@@ -33,7 +32,7 @@ describe('somebody whose key masks', () => {
     for (const asked of [path, `${path}${path.includes('?') ? '&' : '?'}as=json`]) {
       const {status, text} = await masked.get(asked);
       expect(status).toBe(200);
-      expect(text).not.toMatch(personal);
+      expect(withoutChance(text)).not.toMatch(personal);
       expect(text).toContain('•••');
     }
   });

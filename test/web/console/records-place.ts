@@ -62,3 +62,10 @@ export async function writeAsSweep(
   const {rows} = await pool.query('SELECT clock_timestamp() AS at');
   return rows[0].at;
 }
+
+/** A text without the digits that are in it by chance: those of the fraction of a second, and of the token of a form. */
+export function withoutChance(text: string): string {
+  return text
+    .replaceAll(/(:\d\d)\.\d{1,6}(?=Z|[+-]\d\d)/g, '$1')
+    .replaceAll(/(name="form" value=)"[\w-]+"/g, '$1""');
+}
