@@ -45,11 +45,11 @@ interface Served extends Pair {
   readonly serverSeconds: number;
 }
 
+/** The ways in which pages are served. */
+type Way = 'plain' | 'packed' | 'streamed';
+
 /** Everything once, each in a warehouse of its own. */
-interface Turn {
-  readonly plain: Served;
-  readonly packed: Served;
-  readonly streamed: Served;
+interface Turn extends Readonly<Record<Way, Served>> {
   readonly tokeniseSeconds: number;
   readonly copySeconds: number;
 }
@@ -79,7 +79,7 @@ async function measure(postgres: EmbeddedPostgres, count: number): Promise<void>
 
 async function takeTurn(
   postgres: EmbeddedPostgres,
-  servers: Readonly<Record<'plain' | 'packed' | 'streamed', PageServer>>,
+  servers: Readonly<Record<Way, PageServer>>,
   files: readonly string[],
 ): Promise<Turn> {
   const tokeniseSeconds = await tokenise(files);
@@ -137,10 +137,10 @@ function report(count: number, turns: readonly Turn[]): void {
   const times = (seconds: (turn: Turn) => number) =>
     `${spread((turn) => turn.tokeniseSeconds / seconds(turn), 1)} times tokenising`;
   const slower = ({tokeniseSeconds, copySeconds}: Turn) => Math.max(tokeniseSeconds, copySeconds);
-  const rowsOf = (which: 'plain' | 'packed' | 'streamed', how: string) => {
-    const first = (turn: Turn) => turn[which].first.seconds;
-    const unchanged = (turn: Turn) => turn[which].unchanged.seconds;
-    const again = (turn: Turn) => turn[which].unchanged.again?.seconds ?? Number.NaN;
+  const rowsOf = (way: Way, how: string) => {
+    const first = (turn: Turn) => turn[way].first.seconds;
+    const unchanged = (turn: Turn) => turn[way].unchanged.seconds;
+    const again = (turn: Turn) => turn[way].unchanged.again?.seconds ?? Number.NaN;
     return [
       row(
         `first load, ${how}`,
@@ -151,8 +151,7 @@ function report(count: number, turns: readonly Turn[]): void {
       row('  the next one of the same process', again, times(again)),
     ];
   };
-  const server = (which: 'plain' | 'packed' | 'streamed') =>
-    middle((turn) => turn[which].serverSeconds).toFixed(2);
+  const server = (way: Way) => middle((turn) => turn[way].serverSeconds).toFixed(2);
   const most = (read: (turn: Turn) => number) => Math.round(Math.max(...turns.map(read)));
   process.stdout.write(
     `${drawTable(
