@@ -28,7 +28,8 @@ const quiet: Makers = {warehouse: async () => {}, business: async () => {}, redi
 async function fail(change: (see: (url: string) => Promise<void>) => Partial<Makers>) {
   let [url, home] = ['', ''];
   const see = async (seen: string) => {
-    const client = new pg.Client(seen);
+    const superuserUrl = Object.assign(new URL(seen), {username: 'superuser'}).href;
+    const client = new pg.Client(superuserUrl);
     await client.connect();
     const {rows} = await client.query(`SELECT current_setting('data_directory') AS home`);
     await client.end();

@@ -15,8 +15,12 @@ declare module 'vitest' {
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   execFileSync(process.execPath, ['esbuild.config.ts'], {cwd: join(import.meta.dirname, '..', '..')});
   const setUp = new SetUp();
-  const {postgresUrl, warehouseTemplate, businessTemplate, redisUrl} = await startServers(setUp, makers);
+  const {postgresUrl, superuserUrl, warehouseTemplate, businessTemplate, redisUrl} = await startServers(
+    setUp,
+    makers,
+  );
   project.provide('postgresUrl', postgresUrl);
+  project.provide('superuserUrl', superuserUrl);
   project.provide('warehouseTemplate', warehouseTemplate);
   project.provide('businessTemplate', businessTemplate);
   project.provide('redisUrl', redisUrl);

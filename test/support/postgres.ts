@@ -17,7 +17,8 @@ export async function createDatabase(template = 'template0'): Promise<TestDataba
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    drop: () => runAsAdmin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    // The server's own processes that clean up a database are a superuser's: only a superuser ends them.
+    drop: () => runAsAdmin(inject('superuserUrl'), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
 }
 

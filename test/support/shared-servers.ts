@@ -4,13 +4,17 @@
 import {seedBusiness} from '../../src/service/business.ts';
 import {forgoDurability} from './forgo-durability.ts';
 import {migrateWarehouse, startPostgres} from './own-postgres.ts';
+import {makePlainOwner} from './plain-owner.ts';
 import {startRedis} from './redis.ts';
 import type {TestRedis} from './redis-server.ts';
 import type {SetUp} from './set-up.ts';
+import {withClient} from './with-client.ts';
 
 export interface SharedServers {
-  /** The cluster, with a login that may create databases. */
+  /** The cluster, as an ordinary owner of databases: `plain-owner.ts`. */
   readonly postgresUrl: string;
+  /** The same cluster as a superuser, for what no owner may do. */
+  readonly superuserUrl: string;
   readonly warehouseTemplate: string;
   readonly businessTemplate: string;
   /** Null where tests can have no Redis. */
@@ -35,19 +39,26 @@ export const makers: Makers = {
   redis: startRedis,
 };
 
+async function ownPostgres(setUp: SetUp): Promise<string> {
+  const {postgres} = await startPostgres(setUp, 'test');
+  return await postgres.url('postgres');
+}
+
 /** @throws {Error} which step failed, and why; nothing stays running */
 export async function startServers(
   setUp: SetUp,
   {warehouse, business, redis}: Makers,
 ): Promise<SharedServers> {
-  const {postgres} = await startPostgres(setUp, 'test');
-  const postgresUrl = await setUp.step('setting up Postgres', async () => {
-    const url = await postgres.url('postgres');
-    await forgoDurability(url);
-    return url;
+  const adminUrl = process.env.TEST_POSTGRES_URL ?? (await ownPostgres(setUp));
+  const {ownerUrl: postgresUrl, superuserUrl} = await setUp.step('setting up Postgres', async () => {
+    await forgoDurability(adminUrl);
+    return await makePlainOwner(adminUrl);
   });
   const template = async (name: string, make: (url: string) => Promise<unknown>) => {
-    await make(await postgres.url(name));
+    await withClient(postgresUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE template0`));
+    const url = new URL(postgresUrl);
+    url.pathname = `/${name}`;
+    await make(url.href);
     return name;
   };
   const warehouseTemplate = await setUp.step('making the warehouse template', () =>
@@ -57,5 +68,5 @@ export async function startServers(
     template('business_template', business),
   );
   const started = await setUp.step('starting Redis', redis, async (server) => server?.stop());
-  return {postgresUrl, warehouseTemplate, businessTemplate, redisUrl: started?.url ?? null};
+  return {postgresUrl, superuserUrl, warehouseTemplate, businessTemplate, redisUrl: started?.url ?? null};
 }

@@ -4,6 +4,7 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {readPostgresLog} from '../support/postgres-log.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
@@ -20,13 +21,6 @@ afterAll(async () => {
   await world?.close();
 });
 
-async function readServerLog(): Promise<string> {
-  const [row] = await world.author(
-    `SELECT encode(pg_read_binary_file(current_setting('data_directory') || '/postgres.log'), 'escape') AS log`,
-  );
-  return String(row?.log);
-}
-
 /** Sets a login of the employee whose row is locked, by a statement that has the password in its text. */
 async function interrupt(settings: string, meanwhile: (pid: number) => Promise<unknown>) {
   const password = `made-up-${randomBytes(8).toString('hex')}`;
@@ -37,7 +31,7 @@ async function interrupt(settings: string, meanwhile: (pid: number) => Promise<u
     const set = client.query(`SELECT * FROM sync.set_employee_login(7, 'ada', '${password}', force => true)`);
     await meanwhile(own?.pid ?? 0);
     const {rows} = await set;
-    return {rows, isLogged: (await readServerLog()).includes(password)};
+    return {rows, isLogged: (await readPostgresLog()).includes(password)};
   } finally {
     client.release(true);
   }
@@ -77,5 +71,5 @@ test('the look at the log would see it', async () => {
       `SET log_min_error_statement = 'error'; SELECT sync.set_employee_login(nothing => 'planted-password')`,
     )
     .catch(() => {});
-  expect(await readServerLog()).toContain('planted-password');
+  expect(await readPostgresLog()).toContain('planted-password');
 });

@@ -42,20 +42,24 @@ END
 $$;
 COMMENT ON FUNCTION sync.refuse_open_changes IS 'Refuses to forget a customer while changes of its rows are on their way.';
 
--- The current rows come first: what they held becomes a version, and is emptied with the others.
+-- The current rows come first: what they held becomes a version, and is emptied with the others. The writer is set in the body:
+-- a function that is declared with a setting of ours needs a superuser, which managed servers do not give.
 CREATE OR REPLACE FUNCTION sync.empty_rows(of_table text, columns text[], ids bigint[], of_account bigint, of_customer bigint) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET fieldmirror.writer = 'sweep' AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  writer_before text := coalesce(current_setting('fieldmirror.writer', true), '');
   emptied text := (SELECT string_agg(format('%I = %s', name, CASE name WHEN 'attributes' THEN '''{}''' ELSE 'NULL' END), ', ') FROM unnest(columns) AS name);
   filled text := (SELECT string_agg(format('%I %s', name, CASE name WHEN 'attributes' THEN '<> ''{}''' ELSE 'IS NOT NULL' END), ' OR ') FROM unnest(columns) AS name);
   moved text := CASE WHEN of_table <> 'customers' AND sync.has_column(of_table, 'customer_number') THEN 'OR account_id = $2 AND customer_number = $3' ELSE '' END;
   here bigint;
   past bigint;
 BEGIN
+  PERFORM set_config('fieldmirror.writer', 'sweep', true);
   EXECUTE format('UPDATE warehouse.%I SET %s WHERE row_id = ANY ($1) AND (%s)', of_table, emptied, filled) USING ids;
   GET DIAGNOSTICS here = ROW_COUNT;
   EXECUTE format('UPDATE history.%I SET %s WHERE (row_id = ANY ($1) %s) AND (%s)', 'past_' || of_table, emptied, moved, filled) USING ids, of_account, of_customer;
   GET DIAGNOSTICS past = ROW_COUNT;
+  PERFORM set_config('fieldmirror.writer', writer_before, true);
   RETURN jsonb_build_object('warehouse.' || of_table, here, 'history.' || of_table, past);
 END
 $$;

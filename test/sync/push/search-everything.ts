@@ -2,6 +2,7 @@
 
 import {Redis} from 'ioredis';
 import type pg from 'pg';
+import {readPostgresLog} from '../../support/postgres-log.ts';
 
 /** The places in which a run can leave a text. */
 export interface Haystack {
@@ -36,17 +37,10 @@ export async function findAnywhere(haystack: Haystack, texts: readonly string[])
   };
   for (const line of haystack.lines) look('the log', line);
   for (const line of haystack.told) look('an error', line);
-  look('the log of Postgres', await readPostgresLog(haystack.pool));
+  look('the log of Postgres', await readPostgresLog());
   for (const {name, text} of await readTables(haystack.pool)) look(name, text);
   if (haystack.redisUrl !== null) for (const text of await readRedis(haystack.redisUrl)) look('Redis', text);
   return [...found].sort();
-}
-
-async function readPostgresLog(pool: pg.Pool): Promise<string> {
-  const {rows} = await pool.query<{log: string}>(
-    `SELECT encode(pg_read_binary_file(current_setting('data_directory') || '/postgres.log'), 'escape') AS log`,
-  );
-  return rows[0]?.log ?? '';
 }
 
 /** All rows of all tables of all schemas, those of the queue included; bytes as text, too. */
