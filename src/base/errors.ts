@@ -85,12 +85,19 @@ export class NoRoomError extends RetryableError {
   }
 }
 
-/** One record cannot be read or taken: quarantine it, go on with the rest. */
+/** One record cannot be read or taken: quarantine it, go on with the rest. Exit code 3 where nothing catches it. */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
+  readonly #kind: ErrorKind | undefined;
 
   constructor(message: string, facts: Facts = {}) {
     super(message, {cause: facts.cause});
+    this.#kind = facts.kind;
+  }
+
+  /** See `errorNumbers`. */
+  get kind(): ErrorKind | undefined {
+    return this.#kind;
   }
 }
 
@@ -157,6 +164,9 @@ export function seeNumber(page: string): string {
 function findKind(error: unknown): ErrorKind | undefined {
   if (!(error instanceof Error)) return undefined;
   const hasKind =
-    error instanceof FatalError || error instanceof RetryableError || error instanceof UsageError;
+    error instanceof FatalError ||
+    error instanceof RetryableError ||
+    error instanceof RecordError ||
+    error instanceof UsageError;
   return (hasKind ? error.kind : undefined) ?? findKind(error.cause);
 }

@@ -71,7 +71,10 @@ export function toReadError(refusal: Refusal): Error {
   }
   if (isPassing(status) || words.isHtml)
     return new RetryableError(`${thing}: ${got}; try again later`, {retryAfterMs, kind: 'service'});
-  return new RecordError(`${thing}: ${got}; the request itself is refused`);
+  return new RecordError(
+    `${thing}: ${got}; the request itself is refused: check the base address and any proxy between, then ask who runs the service`,
+    {kind: 'service'},
+  );
 }
 
 /**

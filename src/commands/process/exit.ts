@@ -2,7 +2,7 @@
 // process ends.
 
 import {CommanderError} from 'commander';
-import {FatalError, RetryableError, seeKind, seePage, UsageError} from '../../base/errors.ts';
+import {FatalError, RecordError, RetryableError, seeKind, seePage, UsageError} from '../../base/errors.ts';
 import {tellAside} from '../../base/terminal.ts';
 import {describeMissingPackage} from './missing-package.ts';
 
@@ -24,6 +24,8 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
   if (error instanceof UsageError) return exitCodes.usage;
   if (error instanceof FatalError || error instanceof RetryableError) return exitCodes.dependency;
+  // What the service answers is no bug of ours, whatever it is.
+  if (error instanceof RecordError) return exitCodes.dependency;
   if (describeMissingPackage(error) !== null) return exitCodes.usage;
   return exitCodes.bug;
 }
