@@ -147,6 +147,22 @@ describe('a hold', () => {
     expect(await one).toBe('one');
   });
 
+  test.each([[[9_000, 5_000, 3_000]], [[5_000, 9_000, 3_000]], [[3_000, 5_000, 9_000]]])(
+    'of %j lasts 9 s, whatever their order',
+    async (holds) => {
+      const {limiter, started, run, endOne, wake, slept} = openLimiter(1);
+      for (const ms of holds) limiter.hold(ms);
+      const one = run('one');
+      await turnOfLoop();
+      expect(slept).toEqual([9_000]);
+      expect(started).toEqual([]);
+      wake();
+      await turnOfLoop();
+      await endOne();
+      expect(await one).toBe('one');
+    },
+  );
+
   test('that nobody met is over without a pause', async () => {
     const {limiter, clock, started, run, endOne, slept} = openLimiter(1);
     limiter.hold(5_000);

@@ -10,6 +10,7 @@ import {findStream} from '../../src/streams/all.ts';
 import type {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {writeDeletionLimit} from '../../src/warehouse/accounts/settings/deletion-limits.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {HeldRow} from './sweep-checker.ts';
@@ -54,6 +55,9 @@ export async function openMirror(place: {
     retry: {attempts: 1},
   });
   const {accountId} = await upsertAccount(pool, {name: 'adversary', apiUrl: service.url, timeZone});
+  // A business that lives fast, on few records: a person would let so many deletions pass.
+  const often = {account: 'adversary', stream: place.stream, limit: {rows: 50}};
+  await writeDeletionLimit(pool, often);
   const log = createLogger({level: 'silent', secrets: []});
   const account = {api: createClient(transport), timeZone};
   const batch = place.batchRecords === undefined ? {} : {batchRecords: place.batchRecords};

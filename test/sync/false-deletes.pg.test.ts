@@ -2,6 +2,14 @@
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {FatalError} from '../../src/base/errors.ts';
+import {jobs} from '../../src/streams/jobs.ts';
+import {ownedTablesOf} from '../../src/streams/stream.ts';
+import {
+  deleteDeletionLimit,
+  writeDeletionLimit,
+} from '../../src/warehouse/accounts/settings/deletion-limits.ts';
+import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
+import {writeTombstones} from '../../src/warehouse/sweeps/tombstones.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
 import {refuse, words} from '../support/adversary-script.ts';
 
@@ -137,9 +145,9 @@ describe('what is evidence, and what is none', () => {
 describe('the breaker', () => {
   test('as many as it lets through are marked', async () => {
     place = await openHeld(120);
-    leave(range(51, 120));
-    expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 50}});
-    expect(await place.deleted()).toEqual(range(1, 50));
+    leave(range(13, 120));
+    expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 12}});
+    expect(await place.deleted()).toEqual(range(1, 12));
   });
 
   test('a role that sees less, half of the list gone and denied by number, marks nothing and asks a person', async () => {
@@ -155,9 +163,29 @@ describe('the breaker', () => {
 
   test('one more than it lets through is too many', async () => {
     place = await openHeld(120);
-    leave(range(52, 120));
+    leave(range(14, 120));
     expect(await place.sweep()).toMatchObject({state: 'stopped', counts: {tombstoned: 0}});
     expect(await place.deleted()).toEqual([]);
+  });
+
+  test('24 of 40 records that disappear are too many, though they are fewer than 50', async () => {
+    place = await openHeld(40);
+    leave(range(25, 40));
+    expect(await place.sweep()).toMatchObject({state: 'stopped', counts: {tombstoned: 0}});
+    expect(await place.live()).toEqual(range(1, 40));
+  });
+
+  test('a limit that is set for the stream of the account counts in place of the default', async () => {
+    place = await openHeld(40);
+    const setting = {account: place.world.account.name, stream: 'jobs', limit: {percent: 60}};
+    await writeDeletionLimit(place.world.pool, setting);
+    leave(range(25, 40));
+    expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 24}});
+    await writeDeletionLimit(place.world.pool, {...setting, limit: {rows: 0}});
+    leave(range(26, 40));
+    expect(await place.sweep()).toMatchObject({state: 'stopped', counts: {tombstoned: 0}});
+    await deleteDeletionLimit(place.world.pool, setting);
+    expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 1}});
   });
 
   test('a list suddenly empty: nothing is asked by number, nothing is marked, all is listed for a person', async () => {
@@ -215,6 +243,27 @@ describe('sweeps that may not delete', () => {
 });
 
 describe('records that come back', () => {
+  test.each([
+    ['before its record was asked for is marked', '+1 ms', 1],
+    ['after its record was asked for has come back, and stays', '-1 ms', 0],
+  ])('a row that was written %s', async (_, asked, marked) => {
+    place = await openHeld(3);
+    const {pool} = place.world;
+    const {rows} = await pool.query<{sweep_id: string; account_id: string}>(
+      `INSERT INTO sync.tombstones (account_id, stream, sweep_id, number, status, words, asked_at)
+       SELECT account_id, 'jobs', _sweep_id, job_number, 400, 'Invalid job.', _changed_at + $1::interval
+         FROM warehouse.jobs WHERE job_number = 2 RETURNING sweep_id, account_id`,
+      [asked],
+    );
+    const [{sweep_id: sweepId = '', account_id: accountId = ''} = {}] = rows;
+    const family = {table: jobs.table, owned: ownedTablesOf(jobs)};
+    const counts = await inSweepTransaction(pool, (client) =>
+      writeTombstones(client, family, {sweepId, accountId}),
+    );
+    expect(counts.tombstoned).toBe(marked);
+    expect(await place.deleted()).toEqual(marked === 1 ? [2] : []);
+  });
+
   test('a record that was gone when it was asked for, and is listed again before its cut-off sweep goes on, is not marked', async () => {
     place = await openScript(inPages(range(1, 70), 30));
     expect(await place.sweep()).toMatchObject({state: 'certified'});

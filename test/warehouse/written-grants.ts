@@ -182,6 +182,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.capacity_to_come',
         'sync.captured_tables',
         'sync.change_transitions',
+        'sync.deletion_limits',
         'sync.employee_logins',
         'sync.feed_entries',
         'sync.feed_starts',

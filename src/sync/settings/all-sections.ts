@@ -3,6 +3,7 @@ import {accountsSection} from './sections/accounts.ts';
 import {alertsSection} from './sections/alerts.ts';
 import {capacitySection} from './sections/capacity.ts';
 import {closedDaysSection} from './sections/closed-days.ts';
+import {deletionsSection} from './sections/deletions.ts';
 import {freshnessSection} from './sections/freshness.ts';
 import {hooksSection} from './sections/hooks.ts';
 import {insightSection} from './sections/insight.ts';
@@ -17,6 +18,7 @@ export const allSections: readonly Section[] = [
   accountsSection,
   schedulesSection,
   freshnessSection,
+  deletionsSection,
   writeRulesSection,
   promotedFieldsSection,
   insightSection,

@@ -2,17 +2,26 @@
 // full-sweep.ts asks it.
 
 import type {NumberSet} from '../../base/memory/number-set.ts';
+import type {DeletionLimit} from '../../warehouse/accounts/settings/deletion-limits.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {keepSuspects} from '../../warehouse/sweeps/tombstones.ts';
 import {endRun} from './end-run.ts';
 import {type Finished, type SweepRun, scopeOf} from './sweep-run.ts';
 
-const alwaysAllowed = 50;
-const share = 0.02;
+/** A sweep is stopped above the larger of these two, ... */
+const usual = {rows: 50, percent: 2};
+/** ... and already above the larger of these, so that a short list does not lose most of its rows unseen. */
+const ofShortList = {rows: 3, percent: 10};
 
-/** How many tombstones one sweep may write without a person. */
-export function tombstoneLimit(liveRows: number): number {
-  return Math.max(alwaysAllowed, Math.floor(liveRows * share));
+/**
+ * How many rows one sweep may mark as deleted without a person.
+ * @param set - what the account has set for the stream; null for the default
+ */
+export function tombstoneLimit(liveRows: number, set: DeletionLimit | null): number {
+  const share = (percent: number) => Math.floor((liveRows * percent) / 100);
+  if (set !== null) return 'rows' in set ? set.rows : share(set.percent);
+  const larger = ({rows, percent}: typeof usual) => Math.max(rows, share(percent));
+  return Math.min(larger(usual), larger(ofShortList));
 }
 
 /** Ends a sweep as stopped: no row is marked deleted, and the rows that would be are listed for a person. */

@@ -2,6 +2,7 @@
 // that lived throughout is missing here, or older than that start, and no row is marked deleted whose record
 // lives.
 
+import {type DeletionLimit, readDeletionLimit} from '../../warehouse/accounts/settings/deletion-limits.ts';
 import {settleFields} from '../../warehouse/fields/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
@@ -28,14 +29,15 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
   // Read beside the second pass: neither waits for the other. A row that a change writes meanwhile is asked for by its number.
   const reading = readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
   reading.catch(() => {});
+  const set = await readDeletionLimit(run.deps.pool, scopeOf(run));
   if (first.seen.size === 0 && (await reading).live.size > 0)
-    return await refuseEmpty(run, first, await reading);
+    return await refuseEmpty(run, describeFirst(first, await reading, set), await reading);
   const second = await verifyList(run, first);
   const held = await reading;
   await pass(run, 'list-verified');
   const asksEdges = run.stream.isPaged ? !second.isQuiet : run.tally.counts.inserted > 0;
   const passes = {seen: first.seen, seenAgain: second.numbers, held, asksEdges};
-  const about = describeFirst(first, held);
+  const about = describeFirst(first, held, set);
   const limit = about.tombstoneLimit;
   const findings = await resolveOpenNumbers(
     run,
@@ -59,9 +61,13 @@ async function recallList(run: SweepRun): Promise<FirstPass> {
   return {seen: await readSeen(run), pages: new PageNumbers(), lastPage, endedBy, sample};
 }
 
-function describeFirst({lastPage, endedBy, seen, sample}: FirstPass, {live}: HeldNumbers) {
+function describeFirst(
+  {lastPage, endedBy, seen, sample}: FirstPass,
+  {live}: HeldNumbers,
+  set: DeletionLimit | null,
+) {
   const firstPass = {lastPage, endedBy, numbers: seen.size};
-  return {firstPass, sample, liveRows: live.size, tombstoneLimit: tombstoneLimit(live.size)};
+  return {firstPass, sample, liveRows: live.size, tombstoneLimit: tombstoneLimit(live.size, set)};
 }
 
 function describeSecond(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
@@ -96,8 +102,7 @@ async function stop(
 }
 
 /** A list that is suddenly empty is not believed: its missing records are not even asked for. */
-async function refuseEmpty(run: SweepRun, first: FirstPass, held: HeldNumbers): Promise<Finished> {
-  const evidence = describeFirst(first, held);
+async function refuseEmpty(run: SweepRun, evidence: Evidence, held: HeldNumbers): Promise<Finished> {
   const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
   return await trip(run, {evidence, suspects: held.live, reason});

@@ -9,7 +9,11 @@ import {
 import {auditTable, sessionsTable, signInCodesTable} from '../accounts/access/console-tables.ts';
 import {accountsTable, sync} from '../accounts/accounts-table.ts';
 import {forgottenTable} from '../accounts/forget/forgotten-table.ts';
-import {capacityToComeTable, fileSettingsTable} from '../accounts/settings/settings-tables.ts';
+import {
+  capacityToComeTable,
+  deletionLimitsTable,
+  fileSettingsTable,
+} from '../accounts/settings/settings-tables.ts';
 import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
@@ -127,6 +131,7 @@ export const syncTables: readonly CommentedTable[] = [
   alertLooksTable,
   fileSettingsTable,
   capacityToComeTable,
+  deletionLimitsTable,
   installationTable,
   retentionTable,
   pruningsTable,

@@ -149,6 +149,12 @@ const settings = names.chain((accounts) => {
         {requiredKeys: []},
       ),
     ),
+    deletions: by(
+      fc.record(
+        {customers: fc.constantFrom(7, '0', '20'), jobs: fc.constantFrom('5%', '2.5%', '100%')},
+        {requiredKeys: []},
+      ),
+    ),
     capacity: by(fc.dictionary(number, hours, {maxKeys: 2})),
     closed_days: by(
       fc.dictionary(
@@ -224,6 +230,7 @@ async function rowsOf(pool: pg.Pool): Promise<unknown[]> {
         `SELECT a.name AS account, (to_jsonb(t) - 'account_key')::text AS row FROM mart.${table} AS t JOIN sync.accounts AS a ON account_key = account_id ORDER BY 1, 2`,
     ),
     'SELECT a.name, employee_number, working_hours FROM sync.capacity_to_come JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2',
+    'SELECT a.name, stream, most_rows, most_percent FROM sync.deletion_limits JOIN sync.accounts AS a USING (account_id) ORDER BY 1, 2',
     `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'mart.jobs'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1`,
   ])
     found.push((await pool.query(statement)).rows);

@@ -1,5 +1,5 @@
 import {sql} from 'drizzle-orm';
-import {check, jsonb, numeric, primaryKey, text} from 'drizzle-orm/pg-core';
+import {check, integer, jsonb, numeric, primaryKey, text} from 'drizzle-orm/pg-core';
 import {bigNumber, instant} from '../../postgres/column-types.ts';
 import {commentTable} from '../../schema/commented-table.ts';
 import {accounts, sync} from '../accounts-table.ts';
@@ -51,5 +51,37 @@ export const capacityToComeTable = commentTable(
     account_id: 'The account.',
     employee_number: 'Number the service gave the employee.',
     working_hours: 'Hours on Monday to Sunday.',
+  },
+);
+
+export const deletionLimitsTable = commentTable(
+  sync.table(
+    'deletion_limits',
+    {
+      account_id: bigNumber()
+        .notNull()
+        .references(() => accounts.account_id),
+      stream: text().notNull(),
+      most_rows: integer(),
+      most_percent: numeric(),
+    },
+    (table) => [
+      primaryKey({name: 'deletion_limits_pkey', columns: [table.account_id, table.stream]}),
+      check(
+        'deletion_limits_one_check',
+        sql`(${table.most_rows} IS NULL) <> (${table.most_percent} IS NULL)`,
+      ),
+      check(
+        'deletion_limits_range_check',
+        sql`${table.most_rows} >= 0 OR (${table.most_percent} >= 0 AND ${table.most_percent} <= 100)`,
+      ),
+    ],
+  ),
+  'How many rows one sweep of a stream may mark as deleted before a person approves it, where that is not the default.',
+  {
+    account_id: 'The account.',
+    stream: 'The kind of object.',
+    most_rows: 'At most so many rows; null where the limit is a share.',
+    most_percent: 'At most so many percent of the live rows; null where the limit is a number of rows.',
   },
 );
