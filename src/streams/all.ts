@@ -1,5 +1,6 @@
 import {UsageError} from '../base/errors.ts';
 import {nearest} from '../base/spelling/nearest.ts';
+import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import {customers, customerWrites} from './customers.ts';
 import {jobChargeWrites} from './embedded/job-charges.ts';
 import {customerNoteWrites, jobNoteWrites} from './embedded/notes.ts';
@@ -21,6 +22,17 @@ export function findStream(name: string): Stream {
   throw new UsageError(
     `no stream ${JSON.stringify(name)}${nearest(name, known)}; there are ${known.join(', ')}`,
   );
+}
+
+/**
+ * The tables whose rows name records of a stream by their number, and come with other records: witnesses of what a list
+ * leaves out. None where numbers are not the account's own.
+ */
+export function tablesThatName({table, key, isCountedPerAccount, children}: Stream): readonly MirrorTable[] {
+  if (!isCountedPerAccount) return [];
+  const tables = allStreams.flatMap((each) => [each.table, ...each.children.map((child) => child.table)]);
+  const own = new Set([table, ...children.filter(({isOwned}) => isOwned).map((child) => child.table)]);
+  return [...new Set(tables)].filter((each) => !own.has(each) && each.columns.some(({name}) => name === key));
 }
 
 /** The writes of every table that can be written back. */

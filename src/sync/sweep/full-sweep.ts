@@ -35,8 +35,7 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
   const second = await verifyList(run, first);
   const held = await reading;
   await pass(run, 'list-verified');
-  const asksEdges = run.stream.isPaged ? !second.isQuiet : run.tally.counts.inserted > 0;
-  const passes = {seen: first.seen, seenAgain: second.numbers, held, asksEdges};
+  const passes = {seen: first.seen, seenAgain: second.numbers, held};
   const about = describeFirst(first, held, set);
   const limit = about.tombstoneLimit;
   const findings = await resolveOpenNumbers(

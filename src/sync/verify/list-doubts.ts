@@ -1,5 +1,7 @@
+import type {NumberSet} from '../../base/memory/number-set.ts';
 import type {FirstPass} from '../load/read-list.ts';
 import type {SweepRun} from '../sweep/sweep-run.ts';
+import {endsOf} from './open-numbers.ts';
 
 /** The reasons why a list was not read as a whole: its end is not known, or records in it were refused. */
 export function doubtsOfList(
@@ -22,5 +24,27 @@ export function doubtsOfList(
     ...(quarantined > 0
       ? [`${quarantined} records of ${stream.name} could not be read or taken: fieldmirror quarantine list`]
       : []),
+  ];
+}
+
+/** Records beyond the ends of a list that are no sign of a cap: born meanwhile, or of a kind that the list leaves out. */
+const usualBeyond = {least: 5, share: 0.1};
+
+/**
+ * The reason why a list is taken to end before its end, at a cap: more records live outside of the numbers that it showed than
+ * births or records of another kind explain. They were read by their number; what lies further out is not proven.
+ */
+export function doubtsOfCap({
+  seen,
+  seenAgain,
+  lives,
+}: Readonly<Record<'seen' | 'seenAgain' | 'lives', NumberSet>>): string[] {
+  const shown = seen.union(seenAgain);
+  const {lowest, highest} = endsOf(shown);
+  let beyond = 0;
+  for (const number of lives.asNumbers()) if (number > highest || number < lowest) beyond++;
+  if (beyond <= Math.max(usualBeyond.least, shown.size * usualBeyond.share)) return [];
+  return [
+    `the list showed ${shown.size} records, from ${lowest} to ${highest}, and ${beyond} more live outside of these numbers: the service seems to end the list at a cap. Those were read by their number, others may be missing: ask who runs the service how long a list may be`,
   ];
 }

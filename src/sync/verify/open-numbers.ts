@@ -43,6 +43,9 @@ export function rangeOf({seen, seenAgain, live, deleted, absent}: NumberKnowledg
   return {known: seen.union(seenAgain).union(live).union(deleted), absent};
 }
 
+/** Outside the known range the questions end when so many numbers in a row are unknown. */
+export const edgeWidth = 5;
+
 /** The lowest and the highest number; 1 and 0 where none is known: a step beyond the highest is the first number. */
 export function endsOf(known: NumberSet): {readonly lowest: number; readonly highest: number} {
   let [lowest, highest]: [number | null, number] = [null, 0];

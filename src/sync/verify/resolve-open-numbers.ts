@@ -1,14 +1,17 @@
 // The questions by number that both passes leave open, group by group.
 
 import {NumberSet} from '../../base/memory/number-set.ts';
-import type {HeldNumbers} from '../../warehouse/rows/held-numbers.ts';
+import {tablesThatName} from '../../streams/all.ts';
+import {type HeldNumbers, readNamed} from '../../warehouse/rows/held-numbers.ts';
 import {readAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import type {Asked, Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {listUnmetNumbers} from '../../warehouse/sweeps/quarantine.ts';
 import {dropSuspects, keepAnswers, listTombstones} from '../../warehouse/sweeps/tombstones.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
+import {doubtsOfCap} from './list-doubts.ts';
 import {
+  edgeWidth,
   endsOf,
   findGaps,
   findLost,
@@ -23,13 +26,14 @@ export interface Passes {
   readonly seen: NumberSet;
   readonly seenAgain: NumberSet;
   readonly held: HeldNumbers;
-  /** Whether numbers outside the known range must be asked for too. */
-  readonly asksEdges: boolean;
 }
 
 /** The results of all questions. */
 export interface Findings {
-  readonly evidence: Pick<Evidence, 'missed' | 'lost' | 'unseen' | 'quarantined' | 'gaps' | 'edges'>;
+  readonly evidence: Pick<
+    Evidence,
+    'missed' | 'lost' | 'unseen' | 'quarantined' | 'named' | 'gaps' | 'edges'
+  >;
   /** Held numbers that are gone. */
   readonly gone: NumberSet;
   /** Held numbers that were not asked for, because too many were gone already. */
@@ -39,8 +43,8 @@ export interface Findings {
 
 /** How many numbers never seen one sweep asks for; the rest wait for the next sweep. */
 const maxGaps = 5_000;
-/** Outside the known range the questions end when so many numbers in a row are unknown. */
-const edgeWidth = 5;
+/** How many numbers that only other tables name one sweep asks for. */
+const maxNamed = 5_000;
 
 /**
  * Asks for every number that the passes leave open. Found records are loaded as they come.
@@ -57,6 +61,8 @@ class OpenQuestions {
   readonly #limit: number;
   readonly #live: NumberSet;
   readonly #gone = new NumberSet();
+  /** Answered with a record. */
+  readonly #found = new NumberSet();
   readonly #doubts: string[] = [];
 
   constructor(run: SweepRun, passes: Passes, limit: number) {
@@ -75,7 +81,7 @@ class OpenQuestions {
 
   async ask(): Promise<Findings> {
     const {deps, stream} = this.#run;
-    const {seen, seenAgain, held, asksEdges} = this.#passes;
+    const {seen, seenAgain, held} = this.#passes;
     await this.#recallAnswers();
     const missed = await this.#askHeld(findMissed({seen, seenAgain}));
     const lost = await this.#askHeld(findLost({seen, seenAgain}));
@@ -85,17 +91,34 @@ class OpenQuestions {
     if (this.#hasTripped() || !stream.isCountedPerAccount)
       return this.#tell({missed, lost, unseen, quarantined});
     // A number is asked for once in a sweep, and the unmet numbers were asked for above.
-    const absent = (await readAbsent(deps.pool, scopeOf(this.#run))).union(unmet);
-    const range = rangeOf({seen, seenAgain, ...held, absent});
+    const before = (await readAbsent(deps.pool, scopeOf(this.#run))).union(unmet);
+    const listed = rangeOf({seen, seenAgain, ...held, absent: before});
+    const {named, asked} = await this.#askNamed(listed);
+    const absent = before.union(asked).difference(this.#found);
+    const range = {known: listed.known.union(this.#found), absent};
     const gaps = await this.#askGaps(range);
-    return this.#tell({
-      missed,
-      lost,
-      unseen,
-      quarantined,
-      gaps,
-      ...(asksEdges ? {edges: await this.#askEdges(range)} : {}),
-    });
+    // Always: a list that ends at a cap stands still as well as one that is whole.
+    const edges = await this.#askEdges(range);
+    const lives = held.live.union(this.#found).difference(this.#gone);
+    if (stream.isDeletable) this.#doubts.push(...doubtsOfCap({seen, seenAgain, lives}));
+    return this.#tell({missed, lost, unseen, quarantined, named, gaps, edges});
+  }
+
+  /** Numbers that rows of other streams name, and no list has shown: a list may have ended before them. */
+  async #askNamed({known, absent}: KnownRange): Promise<{named: Asked; asked: NumberSet}> {
+    const {deps, sweep, stream} = this.#run;
+    const open = (
+      await readNamed(deps.pool, sweep.accountId, {table: stream.table, tables: tablesThatName(stream)})
+    )
+      .difference(known)
+      .difference(absent);
+    const asked = new NumberSet(Array.from(open).slice(0, maxNamed));
+    const left = open.size - asked.size;
+    if (left > 0)
+      this.#doubts.push(
+        `${left} numbers that other records name were in no list and are still to be asked for`,
+      );
+    return {named: await this.#askAll(asked, this.#keep), asked};
   }
 
   /** Records that could not be read once, and that no list shows any more: they may be gone. */
@@ -189,7 +212,10 @@ class OpenQuestions {
       found += answers.found.length;
       gone += answers.gone.length;
       this.#doubts.push(...answers.unclear);
-      for (const number of answers.found) onFound(number);
+      for (const number of answers.found) {
+        this.#found.add(number);
+        onFound(number);
+      }
       for (const {number} of answers.gone) if (this.#live.has(number)) this.#gone.add(number);
       if (this.#hasTripped()) break;
     }

@@ -33,12 +33,14 @@ const endings: Readonly<Record<ListEnd, string>> = {
 
 /** What the sweep saw and asked, a line each. */
 export function tellEvidence({evidence}: Sweep): string[] {
-  const {firstPass, sample, secondPass, missed, lost, unseen, quarantined, gaps, edges, absent} = evidence;
+  const {firstPass, sample, secondPass, missed, lost, unseen, quarantined, named, gaps, edges, absent} =
+    evidence;
   const questions: [string, Asked | undefined][] = [
     ['numbers that only the second pass saw', missed],
     ['numbers that only the first pass saw', lost],
     ['live rows that no pass saw', unseen],
     ['records in quarantine that no pass saw', quarantined],
+    ['numbers that other records name and no list showed', named],
     ['numbers inside the known range that were never seen', gaps],
     ['numbers just outside it', edges],
   ];

@@ -43,6 +43,29 @@ export async function readHeldNumbers(
   });
 }
 
+/** Reads the numbers that live rows of other tables name, and that no row of the table itself has. */
+export async function readNamed(
+  pool: pg.Pool,
+  accountId: string,
+  {table, tables}: {readonly table: MirrorTable; readonly tables: readonly MirrorTable[]},
+): Promise<NumberSet> {
+  const named = new NumberSet();
+  if (tables.length === 0) return named;
+  const key = keyOf(table);
+  const looks = tables.map(
+    (other) => `
+      SELECT ${key} AS number FROM ${nameTable(other)} AS naming
+       WHERE account_id = $1 AND _deleted_at IS NULL AND ${key} > 0
+         AND NOT EXISTS (SELECT FROM ${nameTable(table)} AS own
+                          WHERE own.account_id = $1 AND own.${key} = naming.${key})`,
+  );
+  await inTransaction(pool, async (client) => {
+    for await (const rows of readByCursor<{number: string}>(client, looks.join(' UNION '), [accountId]))
+      for (const {number} of rows) named.add(number);
+  });
+  return named;
+}
+
 /** True when a row of that number lives here. */
 export async function isLive(
   db: Queryable,

@@ -40,6 +40,8 @@ export interface Evidence {
   readonly unseen?: Asked;
   /** Numbers of records in quarantine that this sweep had not met. */
   readonly quarantined?: Asked;
+  /** Numbers that rows of other streams name, and no list has shown. */
+  readonly named?: Asked;
   /** Numbers inside the known range that were never seen; `left` are still to be asked, of `sampled` a sample was. */
   readonly gaps?: Asked & {readonly left: number; readonly sampled?: number};
   /** Numbers just outside the known range. */
