@@ -67,7 +67,7 @@ function columnsOf(table: MirrorTable): string {
     'account_id',
     '_sweep_id',
     ...table.columns.map((column) => `"${column.name}"`),
-    'attributes',
+    'extra',
     '_hash',
   ].join(', ');
 }

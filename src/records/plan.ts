@@ -26,7 +26,7 @@ export interface Part {
   readonly givenAt: readonly number[];
   /** Elements that are looked up by name, in this order: children first, then those that columns are derived from. */
   readonly elements: readonly string[];
-  /** Fields that go neither to a column nor to attributes. */
+  /** Fields that go neither to a column nor to `extra`. */
   readonly skipped: ReadonlySet<string>;
   readonly keepsRest: boolean;
   /** One layout for each list of names; the reader uses one list for all records alike. */

@@ -61,11 +61,11 @@ async function tellStory(): Promise<void> {
     `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id`,
   );
   accountId = account.rows[0].account_id;
-  const update = `UPDATE warehouse.jobs SET name = $2, attributes = $3, _sweep_id = $1, _page = $4, _hash = '\\x01', _deleted_at = NULL`;
+  const update = `UPDATE warehouse.jobs SET name = $2, extra = $3, _sweep_id = $1, _page = $4, _hash = '\\x01', _deleted_at = NULL`;
   const first = await addSweep({state: 'certified'});
   await sweep(
     'first',
-    `INSERT INTO warehouse.jobs (account_id, job_number, name, attributes, _sweep_id, _page, _hash)
+    `INSERT INTO warehouse.jobs (account_id, job_number, name, extra, _sweep_id, _page, _hash)
      VALUES ($2, 4711, 'Roof', '{"custom_1":"old"}', $1, 3, '\\x00')`,
     [first, accountId],
   );
@@ -152,7 +152,7 @@ describe('explain STREAM NUMBER FIELD', () => {
     ]);
   });
 
-  test('knows fields that are kept in attributes, by either spelling, and runs that other fields do not break', async () => {
+  test('knows fields that are kept in extra, by either spelling, and runs that other fields do not break', async () => {
     const {value, earlier} = await explainJson('jobs', '4711', 'custom-1');
     expect(value).toBe('new');
     expect(earlier.map((run: {value: string; from: string}) => [run.value, run.from])).toEqual([

@@ -138,7 +138,7 @@ describe('the exit code of status follows its words: it', () => {
     await addSweep('stopped', 5);
     await client.query(
       `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id, at)
-       VALUES ($1, 'jobs', 'colour', 'new', 'sent as text; kept in attributes', 1, now()),
+       VALUES ($1, 'jobs', 'colour', 'new', 'sent as text; kept in extra', 1, now()),
               ($1, 'jobs', 'older', 'new', 'x', 1, now() - interval '8 days')`,
       [accountId],
     );

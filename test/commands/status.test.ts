@@ -229,11 +229,11 @@ describe('the drawing', () => {
       accountId: '1',
       table: 'jobs',
       kind: 'new' as const,
-      detail: 'sent as text; kept in attributes',
+      detail: 'sent as text; kept in extra',
     };
     const events = Array.from({length: 30}, (_, n) => ({...event, at: hoursAgo(n), field: `f${n}`}));
     const text = draw([account('acme', {events})]);
-    expect(text).toMatch(/seven days:\n {2}2026-11-21 jobs\.f0 new: sent as text; kept in attributes\n/);
+    expect(text).toMatch(/seven days:\n {2}2026-11-21 jobs\.f0 new: sent as text; kept in extra\n/);
     expect(text).toContain('f19');
     expect(text).not.toContain('f20');
     expect(text).toContain('and 10 more');

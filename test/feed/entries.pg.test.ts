@@ -34,7 +34,7 @@ test('a row that a sweep brings, changes and marks deleted is created, changed a
     id: '101',
     name,
     phone_number: '555-0100',
-    attributes: {},
+    extra: {},
   });
   const of = {table: 'customers', number: '1', own: false};
   expect(entries.map(brief)).toEqual([

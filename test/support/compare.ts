@@ -7,7 +7,7 @@ import type {TrueRecord} from './truth.ts';
 
 interface HeldRow {
   readonly columns: ReadonlyMap<string, string | null>;
-  readonly attributes: Record<string, unknown>;
+  readonly extra: Record<string, unknown>;
 }
 
 const secretName = /pass|token|secret|salt|digest|api_?key/i;
@@ -82,7 +82,7 @@ function compareFields(
   const {record, row, place} = pair;
   for (const [name, sent] of record.fields) {
     const column = table.columns.find((candidate) => candidate.name === name);
-    const held = column === undefined ? row.attributes[name] : row.columns.get(name);
+    const held = column === undefined ? row.extra[name] : row.columns.get(name);
     if (secretName.test(name)) {
       if (held !== undefined && held !== null) differences.push(`${place}: the secret ${name} is held`);
     } else if (!isSame(column, sent, held)) {
@@ -107,13 +107,13 @@ async function readRows(client: Queryable, table: MirrorTable, moment: string | 
       : `"${column.name}"::text`,
   );
   const {rows} = await client.query(
-    `SELECT attributes, ${columns.join(', ')} FROM ${
+    `SELECT extra, ${columns.join(', ')} FROM ${
       moment === null ? `warehouse."${table.name}"` : `history."${table.name}_as_of"($1)`
     } WHERE _deleted_at IS NULL`,
     moment === null ? [] : [moment],
   );
-  return rows.map(({attributes, ...values}) => ({
-    attributes,
+  return rows.map(({extra, ...values}) => ({
+    extra,
     columns: new Map(Object.entries<string | null>(values)),
   }));
 }

@@ -48,9 +48,9 @@ async function field(name: string) {
   return rows[0];
 }
 
-async function attributes(): Promise<unknown[]> {
-  const {rows} = await world.pool.query('SELECT attributes FROM warehouse.jobs ORDER BY job_number');
-  return rows.map((row) => row.attributes);
+async function extra(): Promise<unknown[]> {
+  const {rows} = await world.pool.query('SELECT extra FROM warehouse.jobs ORDER BY job_number');
+  return rows.map((row) => row.extra);
 }
 
 const colour = '<colour>red</colour>';
@@ -76,16 +76,16 @@ describe('a field', () => {
   test('that appears is news, and its values are kept', async () => {
     await sweepJobs(colour, colour);
     await sweepJobs(colour, colour + size);
-    expect(await events()).toEqual(['jobs.size new: sent as integer; kept in attributes']);
+    expect(await events()).toEqual(['jobs.size new: sent as integer; kept in extra']);
     expect(await field('size')).toMatchObject({filled_share: 0.5});
-    expect(await attributes()).toEqual([{colour: 'red'}, {colour: 'red', size: '5'}]);
+    expect(await extra()).toEqual([{colour: 'red'}, {colour: 'red', size: '5'}]);
   });
 
   test('that appears in a window is news as well', async () => {
     await sweepJobs(colour);
     page = list('jobs', [job(1, colour + size)]);
     await world.sweep('jobs', {windowName: 'today'});
-    expect(await events()).toEqual(['jobs.size new: sent as integer; kept in attributes']);
+    expect(await events()).toEqual(['jobs.size new: sent as integer; kept in extra']);
   });
 
   test('that goes has vanished, and that comes back has returned', async () => {
@@ -108,7 +108,7 @@ describe('a field', () => {
   test('that only a record bears which comes byte for byte is where it was', async () => {
     await sweepJobs(colour + size, colour);
     await sweepJobs(colour + size, `${colour}<name2>x</name2>`);
-    expect(await events()).toEqual(['jobs.name2 new: sent as text; kept in attributes']);
+    expect(await events()).toEqual(['jobs.name2 new: sent as text; kept in extra']);
   });
 
   test('whose type flips from row to row loses no value, and is told once', async () => {
@@ -116,7 +116,7 @@ describe('a field', () => {
     for (let round = 0; round < 3; round++)
       await sweepJobs(`<size type="float">5.${round}</size>`, `<size>${round} feet</size>`);
     expect(await events()).toEqual(['jobs.size retyped: sent as text, float; before as integer']);
-    expect(await attributes()).toEqual([{size: '5.2'}, {size: '2 feet'}]);
+    expect(await extra()).toEqual([{size: '5.2'}, {size: '2 feet'}]);
     expect(await field('size')).toMatchObject({types: ['integer', 'text', 'float']});
   });
 
@@ -131,7 +131,7 @@ describe('a field', () => {
       '',
     ]);
     expect(rows[0].all).not.toContain('hunter2');
-    expect(await attributes()).toEqual([{}]);
+    expect(await extra()).toEqual([{}]);
   });
 
   test('can be promoted as soon as it is seen', async () => {
@@ -185,7 +185,7 @@ test('every field of a whole account is listed, by the table that takes it', asy
     });
     for (const table of ['customers', 'jobs', 'tasks', 'employees']) {
       const {rows: unlisted} = await mirror.pool.query(
-        `SELECT DISTINCT key FROM warehouse.${table}, jsonb_object_keys(attributes) AS key
+        `SELECT DISTINCT key FROM warehouse.${table}, jsonb_object_keys(extra) AS key
          EXCEPT SELECT field FROM sync.fields WHERE table_name = $1`,
         [table],
       );

@@ -186,6 +186,6 @@ test('a field that nobody has seen before is kept under its own name', async () 
     return page === 1;
   });
   await world.sweep('jobs');
-  const {rows} = await world.pool.query('SELECT attributes FROM warehouse.jobs');
-  expect(rows[0].attributes).toEqual({brand_new_field: '275.10'});
+  const {rows} = await world.pool.query('SELECT extra FROM warehouse.jobs');
+  expect(rows[0].extra).toEqual({brand_new_field: '275.10'});
 });

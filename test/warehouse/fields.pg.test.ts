@@ -34,8 +34,8 @@ describe('a field that is seen', () => {
     await sweep(fields);
     await sweep(fields);
     expect(await events()).toEqual([
-      'jobs.b new: sent as decimal; kept in attributes',
-      'jobs.c new: kept in attributes',
+      'jobs.b new: sent as decimal; kept in extra',
+      'jobs.c new: kept in extra',
       'jobs.d new: sent as integer; kept in the column d',
       'jobs.token new: a secret: dropped, never stored',
     ]);

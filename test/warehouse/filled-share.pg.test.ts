@@ -2,13 +2,10 @@ import {describe, expect, test} from 'vitest';
 import {accountId, field, pool, seen, sweep} from './fields-place.ts';
 
 describe('the filled share', () => {
-  async function insertJob(
-    number: number,
-    values: {name?: string | null; total?: number; attributes?: object},
-  ) {
+  async function insertJob(number: number, values: {name?: string | null; total?: number; extra?: object}) {
     await pool.query(
-      'INSERT INTO warehouse.jobs (account_id, job_number, name, total, attributes) VALUES ($1, $2, $3, $4, $5)',
-      [accountId, number, values.name ?? null, values.total ?? null, values.attributes ?? {}],
+      'INSERT INTO warehouse.jobs (account_id, job_number, name, total, extra) VALUES ($1, $2, $3, $4, $5)',
+      [accountId, number, values.name ?? null, values.total ?? null, values.extra ?? {}],
     );
   }
 
@@ -23,9 +20,9 @@ describe('the filled share', () => {
   ];
 
   test('counts live rows in which there is more than null and an empty text', async () => {
-    await insertJob(1, {name: 'Boiler', total: 0, attributes: {custom_text1: 'x', "it's": {a: '1'}}});
-    await insertJob(2, {name: '', attributes: {custom_text1: ''}});
-    await insertJob(3, {name: null, attributes: {custom_text1: null, "it's": ['1']}});
+    await insertJob(1, {name: 'Boiler', total: 0, extra: {custom_text1: 'x', "it's": {a: '1'}}});
+    await insertJob(2, {name: '', extra: {custom_text1: ''}});
+    await insertJob(3, {name: null, extra: {custom_text1: null, "it's": ['1']}});
     await insertJob(4, {name: 'Pump'});
     await insertJob(5, {name: 'Gone'});
     await pool.query('UPDATE warehouse.jobs SET _deleted_at = now() WHERE job_number = 5');

@@ -120,7 +120,7 @@ describe('a row that comes inside another record', () => {
       );
       await insertRow(child.table.name, {account_id: '88', ...keys, ...parent});
       await query(
-        `UPDATE warehouse.${child.table.name} SET attributes = '{"edited":"yes"}' WHERE account_id = 88`,
+        `UPDATE warehouse.${child.table.name} SET extra = '{"edited":"yes"}' WHERE account_id = 88`,
       );
       const known = await query('SELECT account_id, number FROM sync.known_records ORDER BY 1, 2');
       // An edit of a row that many records share makes all of them unknown.

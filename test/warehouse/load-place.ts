@@ -30,7 +30,7 @@ export async function load(
 export async function readAll(): Promise<Record<string, string | null>[]> {
   const columns = machines.columns.map(({name}) => `"${name}"::text`).join(', ');
   const {rows} = await world.pool.query(
-    `SELECT ${columns}, attributes::text, _sweep_id::text AS sweep, _deleted_at IS NOT NULL AS deleted
+    `SELECT ${columns}, extra::text, _sweep_id::text AS sweep, _deleted_at IS NOT NULL AS deleted
        FROM warehouse.machines ORDER BY machine_number`,
   );
   return rows;

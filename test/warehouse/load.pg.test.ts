@@ -29,9 +29,7 @@ describe('values', () => {
       await load([machine('1', {name: text}, JSON.stringify({text}))]);
       await load([machine('2', {name: 'before'})]);
       expect(await load([machine('2', {name: text}, JSON.stringify({text}))])).toMatchObject({updated: 1});
-      const {rows} = await world.pool.query(
-        `SELECT name, attributes->>'text' AS text FROM warehouse.machines`,
-      );
+      const {rows} = await world.pool.query(`SELECT name, extra->>'text' AS text FROM warehouse.machines`);
       expect(rows).toEqual([
         {name: text, text},
         {name: text, text},
@@ -50,7 +48,7 @@ describe('values', () => {
         ...fields,
         bought_at: '2026-03-08 06:30:00+00',
         options: '{"colors": ["red", null]}',
-        attributes: '{}',
+        extra: '{}',
         sweep: '1',
         deleted: false,
       },

@@ -49,12 +49,12 @@ async function readAs(role: string, text: string): Promise<pg.QueryResult> {
 }
 
 test('the reader, and a BI user to whom the view alone was granted, read fields of every type', async () => {
-  const attributes = {
+  const extra = {
     promoted_datetime: '2026-11-02T10:00:00Z',
     promoted_float: '1.5',
     promoted_boolean: 'true',
   };
-  await world.sent('jobs', {job_number: '4', attributes});
+  await world.sent('jobs', {job_number: '4', extra});
   for (const role of ['fieldmirror_reader', stranger]) {
     const {rows} = await readAs(role, 'SELECT * FROM mart.jobs');
     expect(rows).toMatchObject([{promoted_float: 1.5, promoted_boolean: true, promoted_decimal: null}]);

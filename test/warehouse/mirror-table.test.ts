@@ -18,14 +18,7 @@ describe('mirrorTable', () => {
     const names = getTableConfig(toDrizzle(mirrorTable('things', definition))).columns.map(
       (column) => column.name,
     );
-    expect(names.slice(0, 6)).toEqual([
-      'row_id',
-      'account_id',
-      'external_key',
-      'number',
-      'parent',
-      'attributes',
-    ]);
+    expect(names.slice(0, 6)).toEqual(['row_id', 'account_id', 'external_key', 'number', 'parent', 'extra']);
     expect(names.slice(6)).toEqual([
       '_hash',
       '_first_seen_at',

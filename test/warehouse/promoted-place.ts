@@ -39,7 +39,7 @@ export async function addField(
 }
 
 export async function addJob(number: number, attributes: object, account = accountId) {
-  await pool.query('INSERT INTO warehouse.jobs (account_id, job_number, attributes) VALUES ($1, $2, $3)', [
+  await pool.query('INSERT INTO warehouse.jobs (account_id, job_number, extra) VALUES ($1, $2, $3)', [
     account,
     number,
     attributes,

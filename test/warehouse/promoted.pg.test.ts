@@ -28,7 +28,7 @@ describe('a view in mart', () => {
     const names = Object.keys(await columns());
     expect(names.slice(0, 5)).toEqual(['row_id', 'account_id', 'external_key', 'id', 'job_number']);
     expect(names.slice(-4)).toEqual(['parent_row_id', '_first_seen_at', '_changed_at', '_pending']);
-    for (const own of ['attributes', '_hash', '_deleted_at', '_sweep_id', '_page'])
+    for (const own of ['extra', '_hash', '_deleted_at', '_sweep_id', '_page'])
       expect(names).not.toContain(own);
   });
 
@@ -62,7 +62,7 @@ describe('a promoted field', () => {
     const {rows} = await pool.query(
       `SELECT col_description(attrelid, attnum) AS comment FROM pg_attribute WHERE attrelid = 'mart.jobs'::regclass AND attname = 'warranty_until'`,
     );
-    expect(rows).toEqual([{comment: 'Promoted from attributes: custom_datetime1.'}]);
+    expect(rows).toEqual([{comment: 'Promoted from extra: custom_datetime1.'}]);
     await promote('custom_datetime1', null);
     expect(await columns()).not.toHaveProperty('warranty_until');
   });

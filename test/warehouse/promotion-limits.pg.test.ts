@@ -59,7 +59,7 @@ describe('what stands on a view', () => {
 describe('a promotion is refused, by what is wrong with it,', () => {
   test.each([
     ['total', /'total' is a column of jobs already; choose another name/],
-    ['attributes', /'attributes' is a column of jobs already/],
+    ['extra', /'extra' is a column of jobs already/],
     ['_hash', /expected a name of at most 63 small letters/],
     ['Warranty Until', /expected a name of at most 63 small letters.*got 'Warranty Until'/],
     ['x'.repeat(64), /expected a name/],

@@ -50,9 +50,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.grant_reader IS 'What fieldmirror_reader may do: read the warehouse, its history and mart, of every account.';
 
--- An author may set the fields of a row that the service takes from us, and the parent that the row hangs on; never a column
--- that the service or Fieldmirror fills. The tables come from sync.captured_tables and the fields from sync.write_rules, so
--- that a new one follows by itself.
+-- An author may name every column in a statement, as an ORM does: the triggers of migrations/functions/capture refuse a value
+-- that the author may not give, by the name of its column. row_id alone is withheld from INSERT, for no trigger could tell a
+-- number that was given from one that was counted. The tables come from sync.captured_tables, so that a new one follows.
 CREATE OR REPLACE FUNCTION sync.grant_author() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
@@ -61,17 +61,13 @@ BEGIN
   GRANT USAGE ON SCHEMA warehouse, sync TO fieldmirror_author;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_author;
   FOR captured IN
-    SELECT attrelid::regclass AS place, string_agg(format('%I', attname), ', ') AS given,
-           string_agg(format('%I', attname), ', ') FILTER (WHERE is_field OR attname = 'external_key') AS changed
+    SELECT attrelid::regclass AS place, string_agg(format('%I', attname), ', ' ORDER BY attnum) AS given
       FROM sync.captured_tables AS held
       JOIN pg_attribute ON attrelid = format('warehouse.%I', held.table_name)::regclass AND attnum > 0 AND NOT attisdropped
-     CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM sync.write_rules AS rule WHERE rule.table_name = held.table_name AND field = attname) AS is_field) AS rule
-     WHERE held.operations <> '{}'
-       AND (is_field OR attname IN ('account_id', 'external_key') OR held.parent_table IS NOT NULL AND attname IN ('parent_row_id', held.parent_number_column)
-            OR held.table_name = 'job_employees' AND attname = 'employee_id')
+     WHERE attname <> 'row_id'
      GROUP BY attrelid
   LOOP
-    EXECUTE format('GRANT INSERT (%s), UPDATE (%s), DELETE ON %s TO fieldmirror_author', captured.given, captured.changed, captured.place);
+    EXECUTE format('GRANT INSERT (%s), UPDATE, DELETE ON %s TO fieldmirror_author', captured.given, captured.place);
   END LOOP;
   GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace

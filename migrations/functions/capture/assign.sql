@@ -6,6 +6,7 @@ DECLARE
 BEGIN
   NEW.parent_row_id := coalesce(NEW.parent_row_id, job.row_id);
   NEW.job_number := coalesce(NEW.job_number, job.job_number);
+  NEW._pending := coalesce(NEW._pending, true);
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
   DELETE FROM warehouse.job_employees
    WHERE account_id = NEW.account_id AND employee_id = NEW.employee_id AND _deleted_at IS NOT NULL

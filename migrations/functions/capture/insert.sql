@@ -8,7 +8,7 @@ BEGIN
   SELECT time_zone INTO zone FROM sync.accounts WHERE account_id = (row_json->>'account_id')::bigint;
   IF zone IS NULL THEN
     RAISE EXCEPTION 'warehouse.%.account_id: expected an account, got %', of_table, row_json->>'account_id' USING ERRCODE = 'foreign_key_violation';
-  ELSIF row_json->>'_pending' IS NULL THEN
+  ELSIF row_json->'_pending' = 'false' THEN
     PERFORM sync.refuse_column(of_table, '_pending', 'the column is Fieldmirror''s own');
   ELSIF (row_json->>'row_id')::bigint > pg_sequence_last_value(pg_get_serial_sequence('warehouse.' || of_table, 'row_id')::regclass) THEN
     -- A row_id of the future would stop the INSERT that is given the number later, in any account.
@@ -22,13 +22,13 @@ BEGIN
     IF given.on_create THEN
       PERFORM sync.check_value(of_table, given.name, given.kind, given.value, zone);
     ELSIF given.name IN ('_first_seen_at', '_changed_at') AND given.value::timestamptz = now()
-       OR given.name = 'attributes' AND given.value = '{}' OR given.name = parent_number THEN
+       OR given.name = 'extra' AND given.value = '{}' OR given.name = parent_number THEN
       CONTINUE;
     ELSIF of_table = 'job_employees' AND given.name = 'employee_id' THEN
       PERFORM sync.check_value(of_table, given.name, 'integer', given.value, zone);
     ELSIF given.name = key THEN
       PERFORM sync.refuse_column(of_table, given.name, 'the service gives the number', 'Leave it out; external_key holds a key of your own.');
-    ELSIF left(given.name, 1) = '_' OR given.name = 'attributes' THEN
+    ELSIF left(given.name, 1) = '_' OR given.name = 'extra' THEN
       PERFORM sync.refuse_column(of_table, given.name, 'the column is Fieldmirror''s own');
     ELSIF NOT (given.on_create OR given.on_update) THEN
       PERFORM sync.refuse_column(of_table, given.name, 'a login is set with its password',
@@ -104,6 +104,12 @@ BEGIN
   FOR needed IN SELECT * FROM sync.write_rules AS held WHERE held.table_name = TG_TABLE_NAME AND held.on_create ORDER BY held.field LOOP
     PERFORM sync.check_rule(needed, row_json->>needed.field);
   END LOOP;
+  IF NEW._pending IS NULL THEN
+    -- The statement gave NULL to every column that it does not know, and so left out the default.
+    PERFORM set_config('fieldmirror.writer', 'sweep', true);
+    EXECUTE format('UPDATE warehouse.%I SET _pending = true WHERE row_id = $1', TG_TABLE_NAME) USING NEW.row_id;
+    PERFORM set_config('fieldmirror.writer', '', true);
+  END IF;
   PERFORM sync.record_create(TG_TABLE_NAME, row_json, parent_row);
   RETURN NULL;
 END

@@ -10,7 +10,16 @@ DECLARE
   names text[] := '{}';
   groups text[] := '{}';
   hint text;
+  -- NULL in a column of ours is no wish: an ORM that saves a whole row writes it into each column that it does not know.
+  kept jsonb := (
+    SELECT jsonb_object_agg(held.key, was->held.key) FROM jsonb_each(now_json) AS held
+     WHERE held.value = 'null' AND was->held.key <> 'null'
+       AND (left(held.key, 1) = '_' AND held.key <> '_deleted_at' OR held.key IN ('account_id', 'parent_row_id', 'extra')));
 BEGIN
+  IF kept IS NOT NULL THEN
+    NEW := jsonb_populate_record(NEW, kept);
+    now_json := now_json || kept;
+  END IF;
   -- One query reads the rules of the table and the time zone: it runs for every row.
   SELECT captured.key_column, captured.operations, captured.hint, accounts.time_zone INTO STRICT told
     FROM sync.captured_tables AS captured LEFT JOIN sync.accounts ON account_id = OLD.account_id WHERE captured.table_name = TG_TABLE_NAME;
@@ -30,7 +39,7 @@ BEGIN
     ELSIF cell.name = '_deleted_at' THEN
       PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'the column is Fieldmirror''s own',
                                  'DELETE the row to delete the record at the service; sync.cancel_change takes back what was not sent.');
-    ELSIF left(cell.name, 1) = '_' OR cell.name IN ('row_id', 'account_id', 'parent_row_id', 'attributes') THEN
+    ELSIF left(cell.name, 1) = '_' OR cell.name IN ('row_id', 'account_id', 'parent_row_id', 'extra') THEN
       PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'the column is Fieldmirror''s own');
     ELSIF NOT (cell.on_create OR cell.on_update) THEN
       PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'a login is set with its password',

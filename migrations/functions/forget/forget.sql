@@ -48,8 +48,8 @@ CREATE OR REPLACE FUNCTION sync.empty_rows(of_table text, columns text[], ids bi
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   writer_before text := coalesce(current_setting('fieldmirror.writer', true), '');
-  emptied text := (SELECT string_agg(format('%I = %s', name, CASE name WHEN 'attributes' THEN '''{}''' ELSE 'NULL' END), ', ') FROM unnest(columns) AS name);
-  filled text := (SELECT string_agg(format('%I %s', name, CASE name WHEN 'attributes' THEN '<> ''{}''' ELSE 'IS NOT NULL' END), ' OR ') FROM unnest(columns) AS name);
+  emptied text := (SELECT string_agg(format('%I = %s', name, CASE name WHEN 'extra' THEN '''{}''' ELSE 'NULL' END), ', ') FROM unnest(columns) AS name);
+  filled text := (SELECT string_agg(format('%I %s', name, CASE name WHEN 'extra' THEN '<> ''{}''' ELSE 'IS NOT NULL' END), ' OR ') FROM unnest(columns) AS name);
   moved text := CASE WHEN of_table <> 'customers' AND sync.has_column(of_table, 'customer_number') THEN 'OR account_id = $2 AND customer_number = $3' ELSE '' END;
   here bigint;
   past bigint;

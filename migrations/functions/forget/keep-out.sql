@@ -37,7 +37,7 @@ COMMENT ON FUNCTION sync.is_of_forgotten IS 'Whether a row of a table, given as 
 
 -- What empties personal columns, as jsonb_populate_record takes it.
 CREATE OR REPLACE FUNCTION sync.emptied(columns text[]) RETURNS jsonb LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT jsonb_object_agg(name, CASE name WHEN 'attributes' THEN '{}'::jsonb END) FROM unnest(columns) AS name
+  SELECT jsonb_object_agg(name, CASE name WHEN 'extra' THEN '{}'::jsonb END) FROM unnest(columns) AS name
 $$;
 COMMENT ON FUNCTION sync.emptied IS 'Personal columns without their values.';
 

@@ -40,7 +40,7 @@ BEGIN
       source := format('(to_jsonb(live.%I) ', held.field)
                 || CASE of_type WHEN 'jsonb' THEN '#>' ELSE '#>>' END || ' ''{}'')';
     ELSE
-      source := '(live.attributes ' || CASE of_type WHEN 'jsonb' THEN '->' ELSE '->>' END || format(' %L)', held.field);
+      source := '(live.extra ' || CASE of_type WHEN 'jsonb' THEN '->' ELSE '->>' END || format(' %L)', held.field);
     END IF;
     cases := cases || format(' WHEN live.account_id = ANY (%L::bigint[]) THEN %s', held.accounts,
                              CASE WHEN reader IS NULL THEN source ELSE format('%s(%s)', reader, source) END);

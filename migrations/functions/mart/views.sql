@@ -12,11 +12,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
            CASE WHEN left(attname, 1) = '_' THEN attnum + 2000 ELSE attnum END AS place
       FROM pg_attribute
      WHERE attrelid = format('warehouse.%I', of_table)::regclass AND attnum > 0 AND NOT attisdropped
-       AND (left(attname, 1) <> '_' OR attname IN ('_first_seen_at', '_changed_at', '_pending')) AND attname <> 'attributes'
+       AND (left(attname, 1) <> '_' OR attname IN ('_first_seen_at', '_changed_at', '_pending')) AND attname <> 'extra'
   ), promoted AS (
     SELECT field.promoted_as AS name,
            sync.promoted_type(array_agg(DISTINCT type) FILTER (WHERE type IS NOT NULL)) AS type,
-           'Promoted from attributes: ' || string_agg(DISTINCT field.field, ', ') || '.' AS comment
+           'Promoted from extra: ' || string_agg(DISTINCT field.field, ', ') || '.' AS comment
       FROM sync.fields AS field LEFT JOIN LATERAL unnest(field.types) AS type ON true
      WHERE field.table_name = of_table AND field.promoted_as IS NOT NULL
        AND field.promoted_as NOT IN (SELECT fixed.name FROM fixed)

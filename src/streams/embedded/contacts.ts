@@ -1,7 +1,7 @@
 import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
 
 /**
- * People to talk to at a customer. No recording shows one: other fields are in `attributes`
+ * People to talk to at a customer. No recording shows one: other fields are in `extra`
  * (docs/service.md "Fields").
  */
 export const contacts = mirrorTable('contacts', {

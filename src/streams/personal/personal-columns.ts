@@ -21,7 +21,7 @@ export function mayName(field: string, type: ColumnType | undefined): boolean {
   return type === undefined || type === 'text' || type === 'nested' || type === 'float';
 }
 
-/** The columns of a table whose values may tell who somebody is; `attributes` holds every field without a column. */
+/** The columns of a table whose values may tell who somebody is; `extra` holds every field without a column. */
 export function personalColumnsOf(table: MirrorTable): readonly string[] {
-  return [...table.columns.filter(({name, type}) => mayName(name, type)).map(({name}) => name), 'attributes'];
+  return [...table.columns.filter(({name, type}) => mayName(name, type)).map(({name}) => name), 'extra'];
 }

@@ -16,7 +16,7 @@ import {type PointedAt, readPointedAt, readRecordParts, type ToldParts} from './
 export interface ToldValue {
   readonly field: string;
   readonly value: unknown;
-  /** How its column keeps it; null where it is kept in attributes, as text or as it was nested. */
+  /** How its column keeps it; null where it is kept in `extra`, as text or as it was nested. */
   readonly type: ColumnType | null;
   /** The name under which it is a column of mart; null where it was given none. */
   readonly promotedAs: string | null;

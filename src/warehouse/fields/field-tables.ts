@@ -48,7 +48,7 @@ export const fieldsTable = commentTable(
     stream: 'The stream in whose records it came.',
     types:
       'The types it was sent with, in order of first appearance; text where it names none, empty while it was always nil.',
-    column_name: 'The column that takes it; null where it is kept in attributes.',
+    column_name: 'The column that takes it; null where it is kept in extra.',
     filled_share:
       'Share of the live rows in which it is not empty, 0 to 1; as of the last full sweep that wrote a row.',
     first_seen_at: 'When it was first seen, or promoted before it came.',

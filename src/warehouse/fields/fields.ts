@@ -7,7 +7,7 @@ export interface SeenField {
   readonly table: string;
   /** With underscores. */
   readonly field: string;
-  /** The column that takes it; null where it is kept in attributes, or dropped. */
+  /** The column that takes it; null where it is kept in `extra`, or dropped. */
   readonly column: string | null;
   /** As in sync.fields.types; null where it was nil and named no type. */
   readonly type: string | null;
@@ -88,7 +88,7 @@ const rememberSql = `
   ), sent AS (
     SELECT *, array_to_string(added, ', ') AS news,
            CASE WHEN 'secret' = ANY (types) THEN 'a secret: dropped, never stored'
-                WHEN column_name IS NULL THEN 'kept in attributes'
+                WHEN column_name IS NULL THEN 'kept in extra'
                 ELSE 'kept in the column ' || column_name END AS place
       FROM judged
   )

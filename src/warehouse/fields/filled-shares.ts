@@ -3,7 +3,7 @@ import pg from 'pg';
 interface Kept {
   readonly table: string;
   readonly field: string;
-  /** Null where it is kept in attributes. */
+  /** Null where it is kept in `extra`. */
   readonly column: string | null;
   readonly isText: boolean;
 }
@@ -52,7 +52,7 @@ async function listKept(
        JOIN pg_class AS class ON class.relname = field.table_name
                              AND class.relnamespace = 'warehouse'::regnamespace AND class.relkind = 'r'
        JOIN pg_attribute AS kept ON kept.attrelid = class.oid AND NOT kept.attisdropped
-                                AND kept.attname = coalesce(field.column_name, 'attributes')
+                                AND kept.attname = coalesce(field.column_name, 'extra')
       WHERE field.account_id = $1 AND field.stream = $2 AND 'secret' <> ALL (field.types)
       ORDER BY field.table_name, field.field`,
     [accountId, stream],
@@ -89,7 +89,7 @@ async function countTable(
 function countSql(table: string, fields: readonly Kept[]): string {
   let parameter = 1;
   const counts = fields.map(({column, isText}) => {
-    if (column === null) return `count(nullif(live.attributes ->> $${++parameter}::text, ''))`;
+    if (column === null) return `count(nullif(live.extra ->> $${++parameter}::text, ''))`;
     const value = `live.${pg.escapeIdentifier(column)}`;
     return `count(${isText ? `nullif(${value}, '')` : value})`;
   });

@@ -106,7 +106,7 @@ export async function listFieldEvents(
 /** Rows among which examples are looked for: those of the highest numbers. */
 const exampleRows = 500;
 
-/** Up to three values of a field, of rows that came of late. @param column - null where it is kept in attributes */
+/** Up to three values of a field, of rows that came of late. @param column - null where it is kept in `extra` */
 export async function readExamples(
   db: Queryable,
   table: MirrorTable,
@@ -114,7 +114,7 @@ export async function readExamples(
 ): Promise<string[]> {
   const {accountId, field, column} = asked;
   if (column !== null) findColumn(table, column);
-  const value = column === null ? `attributes ->> $2::text` : `${pg.escapeIdentifier(column)}::text`;
+  const value = column === null ? `extra ->> $2::text` : `${pg.escapeIdentifier(column)}::text`;
   const keys = table.key.map((name) => `${pg.escapeIdentifier(name)} DESC`).join(', ');
   const {rows} = await db.query<{value: string}>(
     `SELECT DISTINCT left(value, 200) AS value

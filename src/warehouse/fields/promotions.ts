@@ -54,7 +54,7 @@ export async function promoteField(
 }
 
 /**
- * Takes the column of a field away; its values stay in attributes. A field that no sweep has seen is no longer listed.
+ * Takes the column of a field away; its values stay in `extra`. A field that no sweep has seen is no longer listed.
  * @throws {UsageError} a view of somebody's stands on the column
  */
 export async function demoteField(

@@ -68,7 +68,7 @@ export interface Version {
   readonly writer: Writer;
   /** The remover of the row, where no later version follows because the row was removed. */
   readonly remover: EditWriter | null;
-  /** Every field by its name: those with a column, null included, and those kept in attributes. */
+  /** Every field by its name: those with a column, null included, and those kept in `extra`. */
   readonly fields: ReadonlyMap<string, unknown>;
 }
 
@@ -114,7 +114,7 @@ function versionsSql(table: MirrorTable, column: string): string {
   const columns = fieldColumns(table).map((name) => `version.${pg.escapeIdentifier(name)}`);
   return `
     SELECT version.row_id AS _row_id, version.valid_from AS _valid_from, version.valid_to AS _valid_to,
-           version._deleted_at IS NOT NULL AS _is_deleted, version.attributes AS _attributes,
+           version._deleted_at IS NOT NULL AS _is_deleted, version.extra AS _attributes,
            CASE WHEN version._sweep_id IS NOT NULL AND edit.row_id IS NULL THEN json_build_object(
              'kind', 'sweep', 'sweepId', version._sweep_id::text, 'mode', sweep.mode, 'windowName', sweep.window_name,
              'state', sweep.state, 'startedAt', ${isoText('sweep.started_at')}, 'page', version._page) END AS _sweep,

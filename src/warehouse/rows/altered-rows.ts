@@ -26,7 +26,7 @@ export async function findAltered(
   if (rows.length === 0) return [];
   const lines = rows.map((row) => decodeCopyRow(row.line.toString()));
   const hashes = rows.map((row) => `\\x${row.hash}`);
-  const values = [...table.columns, 'attributes'].map((_, at) => lines.map((line) => line[at] ?? null));
+  const values = [...table.columns, 'extra'].map((_, at) => lines.map((line) => line[at] ?? null));
   const statement = cache.get(table) ?? alteredSql(table);
   cache.set(table, statement);
   const found = await db.query<{at: number}>(statement, [accountId, hashes, ...values]);
@@ -35,7 +35,7 @@ export async function findAltered(
 
 /** OFFSET 0 keeps the query to an index look-up for each row, as with the probe of a load. */
 function alteredSql(table: MirrorTable): string {
-  const columns = [...table.columns, {name: 'attributes', type: 'nested'} as const];
+  const columns = [...table.columns, {name: 'extra', type: 'nested'} as const];
   const names = columns.map((_, at) => `v${at}`);
   const arrays = columns.map((_, at) => `$${at + 3}::text[]`);
   const key = table.key.map((name) => {

@@ -79,7 +79,7 @@ interface Held {
   readonly isPending: boolean;
   /** A change has written it since. */
   readonly isFresher: boolean;
-  /** The held columns and then attributes, where the row differs and its document may leave fields out. */
+  /** The held columns and then `extra`, where the row differs and its document may leave fields out. */
   readonly values: readonly (string | null)[] | null;
   readonly hash: string | null;
 }

@@ -84,7 +84,7 @@ export const ownColumns: Readonly<Record<string, string>> = {
   account_id:
     'The account at the service that the row belongs to: sync.accounts; where there is only one, it is the default.',
   external_key: 'Key of the same thing in your own system, such as an ERP; unique per account.',
-  attributes: 'Fields that the service sent and no column takes, under their own names.',
+  extra: 'Fields that the service sent and no column takes, under their own names.',
   _hash: 'Hash of what the row means; equal hashes need no write. Null in a row the service has not sent.',
   _first_seen_at: 'When the row came into this warehouse.',
   _changed_at: 'When the row last changed in this warehouse.',

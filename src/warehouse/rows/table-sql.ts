@@ -111,7 +111,7 @@ function buildTableSql(table: MirrorTable): TableSql {
     '_sweep_id',
     '_change_id',
     ...table.columns.map((column) => quote(column.name)),
-    'attributes',
+    'extra',
     '_hash',
     '_page',
   ];
@@ -178,7 +178,7 @@ function recalled({columns}: MirrorTable): [values: string, hash: string] {
   });
   const differs = 'row._hash IS DISTINCT FROM page.hash';
   return [
-    `CASE WHEN ${differs} THEN ARRAY[${texts.join(', ')}, row.attributes::text] END`,
+    `CASE WHEN ${differs} THEN ARRAY[${texts.join(', ')}, row.extra::text] END`,
     `CASE WHEN ${differs} THEN encode(row._hash, 'hex') END`,
   ];
 }

@@ -37,10 +37,8 @@ const builders: Readonly<Record<ColumnType, () => PgColumnBuilderBase>> = {
 export function toDrizzle({name, key, columns, indexes, searched}: MirrorTable): PgTable {
   return warehouse.table(name, buildColumns(columns), (table) => [
     unique(`${name}_key`).on(...pickColumns(table, ['account_id', ...key])),
-    // Most rows have none, and pay nothing for it.
-    uniqueIndex(`${name}_external_key`)
-      .on(...pickColumns(table, ['account_id', 'external_key']))
-      .where(sql`external_key IS NOT NULL`),
+    // Of every row: an upsert cannot name an index of some rows alone, without its condition.
+    uniqueIndex(`${name}_external_key`).on(...pickColumns(table, ['account_id', 'external_key'])),
     ...indexes.map((names) =>
       index(`${name}_${names.join('_')}_idx`).on(...pickColumns(table, ['account_id', ...names])),
     ),
@@ -56,7 +54,7 @@ function buildColumns(columns: readonly Column[]): Record<string, PgColumnBuilde
     account_id: bigNumber().notNull(),
     external_key: text(),
     ...Object.fromEntries(columns.map((column) => [column.name, builders[column.type]()])),
-    attributes: jsonb().notNull().default(sql`'{}'::jsonb`),
+    extra: jsonb().notNull().default(sql`'{}'::jsonb`),
     _hash: bytea(),
     _first_seen_at: instant().notNull().defaultNow(),
     _changed_at: instant().notNull().defaultNow(),

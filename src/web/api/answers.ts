@@ -114,7 +114,7 @@ const own = {
   row_id: number,
   external_key: z.string().nullable(),
   parent_row_id: number.nullable(),
-  attributes: z.record(z.string(), z.unknown()),
+  extra: z.record(z.string(), z.unknown()),
   _first_seen_at: moment,
   _changed_at: moment,
   _deleted_at: moment.nullable(),

@@ -144,9 +144,7 @@ describe.each(backends)('with the queue on %s, the password and the token are fo
   test('by a search that finds what is there', async () => {
     const [one, two, three, four, five, six] = formsOf(canary('planted'));
     const {pool, redisUrl} = haystack;
-    await pool.query(`UPDATE history.past_employees SET attributes = jsonb_build_object('x', $1::text)`, [
-      one,
-    ]);
+    await pool.query(`UPDATE history.past_employees SET extra = jsonb_build_object('x', $1::text)`, [one]);
     await pool.query('UPDATE sync.attempts SET request = $1', [two]);
     await pool.query('UPDATE sync.login_keys SET public_key = convert_to($1, $2)', [three, 'UTF8']);
     await client.query(`SELECT '${four}'::int`).catch(() => {});

@@ -66,7 +66,7 @@ test('every table is listed, with numbers as text and instants in UTC', async ()
     name: 'Roof',
     scheduled_on: '2027-01-31T14:00:00Z',
     total: '12.50',
-    attributes: {},
+    extra: {},
     _deleted_at: null,
     _pending: null,
   });

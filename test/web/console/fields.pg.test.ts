@@ -28,7 +28,7 @@ beforeAll(async () => {
       [accountId],
     );
     await client.query(
-      `UPDATE warehouse.jobs SET attributes = jsonb_build_object('custom_text1', 'Gate ' || job_number) WHERE account_id = $1`,
+      `UPDATE warehouse.jobs SET extra = jsonb_build_object('custom_text1', 'Gate ' || job_number) WHERE account_id = $1`,
       [accountId],
     );
   });
@@ -50,9 +50,7 @@ describe('the list of fields', () => {
   test('tells of each its types, where it is kept, its share and since when it is seen', async () => {
     const {text} = await person.get('/fields?table=jobs');
     expect(text).toContain('3 fields of jobs');
-    expect(text).toMatch(
-      /custom_text1<\/a><\/td><td>text<\/td><td>attributes<\/td><td class="number">under 1 %/,
-    );
+    expect(text).toMatch(/custom_text1<\/a><\/td><td>text<\/td><td>extra<\/td><td class="number">under 1 %/);
     expect(text).toMatch(/total<\/a><\/td><td>decimal<\/td><td>total<\/td><td class="number">50 %/);
     expect(text).toContain('always empty');
   });

@@ -17,7 +17,7 @@ export async function openRecords(): Promise<RecordsPlace> {
   const made = await step(
     `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at)
      SELECT $1, 'jobs', 'full', 'schedule', 'certified', now(), now() FROM generate_series(1, 3)`,
-    `INSERT INTO warehouse.customers (account_id, customer_number, id, name, company_name, phone_number, email_address, external_key, attributes, _sweep_id)
+    `INSERT INTO warehouse.customers (account_id, customer_number, id, name, company_name, phone_number, email_address, external_key, extra, _sweep_id)
      VALUES ($1, 21, 2100, 'Wren O''Brien', '<img src=x onerror=alert(1)>', '(413) 555-0178', 'wren.obrien@example.org', 'ERP-21', '{"custom_text1": "Back door", "custom_text2": "Gate"}', 1)`,
     `INSERT INTO warehouse.jobs (account_id, job_number, id, customer_number, customer_id, name, status, total, description, _sweep_id, _page)
      VALUES ($1, 31, 3100, 21, 2100, 'Boiler', 'scheduled', 10.00, 'Key under the mat', 1, 4), ($1, 32, 3200, 21, 2100, 'Pump', 'scheduled', 5, NULL, 1, 4)`,

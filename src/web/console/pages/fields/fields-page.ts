@@ -129,7 +129,7 @@ function drawTypes({types}: ToldField): string {
 function drawPlace({columnName, types, promotedAs}: ToldField): SafeHtml | string {
   if (types.includes('secret')) return 'a secret: dropped, never stored';
   if (columnName !== null) return columnName;
-  return promotedAs === null ? 'attributes' : html`attributes, in mart as <strong>${promotedAs}</strong>`;
+  return promotedAs === null ? 'extra' : html`extra, in mart as <strong>${promotedAs}</strong>`;
 }
 
 function drawShare({filledShare}: ToldField): string {
