@@ -1,5 +1,8 @@
 import {describe, expect, test} from 'vitest';
+import {readRecord} from '../../src/api/xml/quick/quick-record.ts';
 import {readList} from '../../src/api/xml/reader.ts';
+import {readListApart} from '../../src/api/xml/undecodable.ts';
+import {FatalError, RetryableError} from '../../src/base/errors.ts';
 import {failureOf, JOBS} from './read-jobs.ts';
 
 describe('bytes become text by', () => {
@@ -9,7 +12,19 @@ describe('bytes become text by', () => {
   test.each<[string, Buffer, string | null]>([
     ['UTF-8, declared', Buffer.from(xml('UTF-8')), null],
     ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${xml('UTF-8')}`), null],
-    ['ISO-8859-1, declared', Buffer.from(xml('ISO-8859-1'), 'latin1'), 'application/xml; charset=utf-8'],
+    ['ISO-8859-1, declared', Buffer.from(xml('ISO-8859-1'), 'latin1'), 'application/xml'],
+    // RFC 7303, 3.2: a mark goes before the header, and the header before the declaration.
+    [
+      'a mark against header and declaration',
+      Buffer.from(`\ufeff${xml('ISO-8859-1')}`),
+      'text/xml; charset=iso-8859-1',
+    ],
+    ['the header against the declaration', Buffer.from(xml('ISO-8859-1')), 'application/xml; charset=utf-8'],
+    [
+      'the header against a declaration of UTF-8',
+      Buffer.from(xml('UTF-8'), 'latin1'),
+      'application/xml; charset=ISO-8859-1',
+    ],
     ['windows-1252, declared', Buffer.from(xml('windows-1252'), 'latin1'), null],
     [
       'charset of the answer, undeclared',
@@ -22,6 +37,9 @@ describe('bytes become text by', () => {
     ['nothing said', Buffer.from('<jobs><job><name>caf\u00e9</name></job></jobs>'), null],
   ])('%s', (_, body, contentType) => {
     expect(readList(body, JOBS, {contentType}).records[0]?.values).toEqual(['caf\u00e9']);
+    expect(readListApart(body, JOBS, {contentType}).records[0]?.values).toEqual(['caf\u00e9']);
+    const single = Buffer.from(body.toString('latin1').replace(/<(\/?)(?:\0?)jobs>/g, ''), 'latin1');
+    if (!body.includes(0)) expect(readRecord(single, JOBS, {contentType}).values).toEqual(['caf\u00e9']);
   });
 
   test.each<[string, Buffer, RegExp]>([
@@ -44,6 +62,7 @@ describe('bytes become text by', () => {
       /not UTF-16LE/,
     ],
   ])('%s is refused', (_, body, words) => {
-    expect(failureOf(body).message).toMatch(words);
+    const kind = /ebcdic/.test(words.source) ? FatalError : RetryableError;
+    expect(failureOf(body, null, kind).message).toMatch(words);
   });
 });

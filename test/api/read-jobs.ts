@@ -1,7 +1,7 @@
 import {expect} from 'vitest';
 import {readList} from '../../src/api/xml/reader.ts';
 import type {Value} from '../../src/api/xml/record.ts';
-import {RetryableError} from '../../src/base/errors.ts';
+import {type FatalError, RetryableError} from '../../src/base/errors.ts';
 
 export const JOBS = {list: 'jobs', item: 'job'};
 
@@ -22,13 +22,17 @@ function plain(value: Value): unknown {
     : {isArray: value.isArray, items: value.names.map((name, at) => [name, plain(value.values[at] ?? null)])};
 }
 
-/** The error of a list that is refused; it must be worth a retry. */
-export function failureOf(xml: string | Buffer, contentType: string | null = null): RetryableError {
+/** The error of a list that is refused; it must be worth a retry, unless it is said to be final. */
+export function failureOf(
+  xml: string | Buffer,
+  contentType: string | null = null,
+  kind: typeof RetryableError | typeof FatalError = RetryableError,
+): Error {
   try {
     readJobs(xml, contentType);
   } catch (error) {
-    expect(error).toBeInstanceOf(RetryableError);
-    if (error instanceof RetryableError) return error;
+    expect(error).toBeInstanceOf(kind);
+    if (error instanceof Error) return error;
   }
   throw new Error('it was accepted');
 }

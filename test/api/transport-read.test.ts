@@ -201,6 +201,49 @@ describe('a status is an error typed by what to do next', () => {
   });
 });
 
+describe('a body that does not unpack', () => {
+  const coded = {'content-encoding': 'gzip'};
+
+  test.each([404, 410])('%i without a body is what it says, whatever coding it names', async (status) => {
+    const {transport} = await always(status, '', coded);
+    expect(await transport.read({path: '/jobs/7.xml'})).toMatchObject({
+      gone: true,
+      status,
+      words: 'an empty body',
+    });
+  });
+
+  test.each([401, 403, 302])('%i holds without its words, and is not asked again', async (status) => {
+    const {server, transport} = await always(status, 'not packed', coded);
+    expect(await failureOf(transport.read({path: '/jobs.xml'}))).toBeInstanceOf(FatalError);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test.each([429, 503])('%i holds without its words: Retry-After counts', async (status) => {
+    const {transport} = await always(status, 'not packed', {...coded, 'retry-after': '7'});
+    expect(await failureOf(transport.read({path: '/jobs.xml'}))).toHaveProperty('retryAfterMs', 7_000);
+  });
+
+  test.each([200, 400, 404])('%i hangs on its body, and is tried again', async (status) => {
+    const {server, transport} = await always(status, 'not packed', coded);
+    expect(await failureOf(transport.read({path: '/jobs/7.xml'}))).toBeInstanceOf(RetryableError);
+    expect(server.seen).toHaveLength(4);
+  });
+
+  test('a coding that was not asked for fails at once', async () => {
+    const {server, transport} = await always(200, 'x', {'content-encoding': 'br'});
+    const error = await failureOf(transport.read({path: '/jobs.xml'}));
+    expect(error).toBeInstanceOf(FatalError);
+    expect(error.message).toContain('a body coded as "br"; gzip alone was asked for');
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test('identity beside gzip is no other coding', async () => {
+    const {transport} = await always(200, gzipSync(EMPTY_LIST), {'content-encoding': 'identity, gzip'});
+    expect(String((await answerOf(transport.read({path: '/jobs.xml'}))).body)).toBe(EMPTY_LIST);
+  });
+});
+
 describe('Retry-After', () => {
   describe.each([429, 503])('with %i', (status) => {
     test.each<[string, number | null, number[]]>([

@@ -110,7 +110,6 @@ test.each([
     'a list of something else',
     list('customers', ['<customer><customer-number>1</customer-number></customer>']),
   ],
-  ['a document type', `<!DOCTYPE x [<!ENTITY a "b">]>${list('jobs', [job(2)])}`],
 ])(
   '%s in the middle of a list is never its end: the sweep waits, and what was read before stays',
   async (_, body) => {
@@ -125,6 +124,67 @@ test.each([
     expect(rows[0]).toMatchObject({state: 'due', next_page: 2, error: expect.stringMatching(/jobs/)});
   },
 );
+
+test.each([
+  ['a document type', `<!DOCTYPE x [<!ENTITY a "b">]>${list('jobs', [job(2)])}`, /a DOCTYPE/],
+  [
+    'elements nested too deep',
+    list('jobs', [job(2, `${'<a>'.repeat(30)}${'</a>'.repeat(30)}`)]),
+    /nested deeper than 20/,
+  ],
+  ['a blank line before the declaration', `\n${list('jobs', [job(2)])}`, /before <\?xml/],
+  ['an encoding that nobody reads', list('jobs', [job(2)]).replace('UTF-8', 'EBCDIC-US'), /ebcdic-us/],
+])('%s fails the sweep at once: the next answer would be no other', async (_, body, words) => {
+  const {world} = await open(({page}, response) => {
+    response.setHeader('content-type', 'application/xml');
+    response.end(page === 1 ? list('jobs', wholeBatch) : body);
+    return true;
+  });
+  const result = await world.sweep('jobs');
+  expect(result).toMatchObject({
+    outcome: 'failed',
+    error: {name: 'FatalError', message: expect.stringMatching(words)},
+  });
+  expect(await numbersOf(world)).toHaveLength(1_000);
+});
+
+test.each([
+  ['xsi:nil', '<po-number xsi:nil="true"/>'],
+  [
+    'declared in the element',
+    '<po-number i:nil="1" xmlns:i="http://www.w3.org/2001/XMLSchema-instance"></po-number>',
+  ],
+  ['nil', '<po-number nil="true"/>'],
+])('%s is NULL, in a list and in a record', async (_, element) => {
+  const service = await scriptService(({url = '', page}, response) => {
+    if (url.startsWith('/jobs/2.xml')) response.end(job(2, element));
+    else if (page === 1 && url.startsWith('/jobs.xml'))
+      response.end(list('jobs', [job(1, element), job(3, element)]));
+    else return false;
+    return true;
+  });
+  closers.push(service.close);
+  const world = await openWorld(service);
+  closers.push(world.close);
+  expect(await world.sweep('jobs')).toMatchObject({state: 'certified'});
+  const {rows} = await world.pool.query(
+    'SELECT job_number::int AS number, po_number FROM warehouse.jobs ORDER BY 1',
+  );
+  expect(rows).toEqual([1, 2, 3].map((number) => ({number, po_number: null})));
+});
+
+test('an empty answer that says gzip is an empty answer: a 404 is the record gone, and ends the sweep', async () => {
+  const service = await scriptService(({url = '', page}, response) => {
+    if (/\/jobs\/\d+\.xml/.test(url)) response.writeHead(404, {'content-encoding': 'gzip'}).end();
+    else if (page === 1 && url.startsWith('/jobs.xml')) response.end(list('jobs', [job(1), job(3)]));
+    else return false;
+    return true;
+  });
+  closers.push(service.close);
+  const world = await openWorld(service);
+  closers.push(world.close);
+  expect(await world.sweep('jobs')).toMatchObject({outcome: 'ended', state: 'certified'});
+});
 
 test('a sweep that failed in passing goes on from its checkpoint', async () => {
   let isDown = true;

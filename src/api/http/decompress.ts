@@ -31,17 +31,20 @@ export type Recognise = (body: CodedBody) => boolean;
 export class BadCoding extends Error {
   override readonly name = 'BadCoding';
   readonly isTooLarge: boolean;
+  /** A coding that was not asked for: it would come again. */
+  readonly isUnknown: boolean;
 
-  constructor(message: string, isTooLarge = false) {
+  constructor(message: string, {isTooLarge = false, isUnknown = false} = {}) {
     super(message);
     this.isTooLarge = isTooLarge;
+    this.isUnknown = isUnknown;
   }
 }
 
 /** @param contentEncoding - the header, if it came */
 export function toCoded(bytes: Buffer, contentEncoding: string | undefined): CodedBody {
-  const name = contentEncoding?.trim().toLowerCase() ?? '';
-  return {bytes, coding: name === 'identity' ? '' : name};
+  const names = (contentEncoding ?? '').split(',').map((name) => name.trim().toLowerCase());
+  return {bytes, coding: names.filter((name) => name !== '' && name !== 'identity').join(', ')};
 }
 
 /**
@@ -51,9 +54,10 @@ export function toCoded(bytes: Buffer, contentEncoding: string | undefined): Cod
  */
 export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<Buffer> {
   const {bytes, coding} = body;
-  if (coding === '') return bytes;
+  // Nothing packed is nothing: an empty answer may still name a coding.
+  if (coding === '' || bytes.length === 0) return bytes;
   if (coding !== 'gzip' && coding !== 'x-gzip')
-    throw new BadCoding(`a body coded as "${coding.slice(0, 40)}"`);
+    throw new BadCoding(`a body coded as "${coding.slice(0, 40)}"`, {isUnknown: true});
   const byRatio = Math.max(RATIO_FREE_BYTES, bytes.length * limits.maxRatio);
   const maxOutputLength = Math.min(limits.maxTextBytes, byRatio);
   const options = {maxOutputLength, chunkSize: chooseRoom(body)};
@@ -63,7 +67,9 @@ export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<B
       : moveBytes(await gunzipAsync(bytes, options));
   } catch (error) {
     if (error instanceof RangeError)
-      throw new BadCoding(`a gzip body that unpacks to more than ${maxOutputLength} bytes`, true);
+      throw new BadCoding(`a gzip body that unpacks to more than ${maxOutputLength} bytes`, {
+        isTooLarge: true,
+      });
     throw new BadCoding('a gzip body that is broken or cut short');
   }
 }

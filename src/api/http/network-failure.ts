@@ -60,5 +60,12 @@ function isCertificate(code: string): boolean {
 export function toCodingError(thing: string, error: BadCoding): Error {
   const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
   if (error.isTooLarge) return new FatalError(`${message}; raise the limits if such an answer is right`);
+  if (error.isUnknown)
+    return new FatalError(
+      `${message}; gzip alone was asked for: a proxy before the service must leave that as it is`,
+      {
+        kind: 'service',
+      },
+    );
   return new RetryableError(`${message}; try again later`, {kind: 'service'});
 }

@@ -4,7 +4,14 @@ import type {LearnedConcurrency, Load} from '../pace/learned-concurrency.ts';
 import type {Limiter} from '../pace/limiter.ts';
 import type {EndedRequest, RequestObserver} from '../pace/request-observer.ts';
 import {type Answer, loadOfFailure, loadOfStatus} from '../resources/verdict.ts';
-import {type BodyLimits, type CodedBody, decodeBody, type Recognise, toCoded} from './decompress.ts';
+import {
+  BadCoding,
+  type BodyLimits,
+  type CodedBody,
+  decodeBody,
+  type Recognise,
+  toCoded,
+} from './decompress.ts';
 import {type Exchange, ExchangeError, type ExchangeLimits, exchange} from './exchange.ts';
 
 /** An answer before it is judged. */
@@ -78,7 +85,7 @@ async function send(
     load = loadOfStatus(got.status);
     const came = toCoded(got.body, headerOf(got, 'content-encoding'));
     const isKnown = got.status === 200 && recognise?.(came) === true;
-    const body = isKnown ? came : toCoded(await decodeBody(came, limits), undefined);
+    const body = isKnown ? came : toCoded(await unpack(came, got.status, limits), undefined);
     return toAnswer(got, body, now() - begun.atMs);
   } catch (error) {
     if (error instanceof ExchangeError) {
@@ -94,6 +101,18 @@ async function send(
     if (isSent) onAttempt?.();
     if (ended !== null && !ours.has(ended.result))
       observer?.ended({...ended, method: request.method, ms: now() - begun.atMs, concurrency});
+  }
+}
+
+/** A status that says all by itself holds, whatever became of the words beside it. */
+async function unpack(body: CodedBody, status: number, limits: BodyLimits): Promise<Buffer> {
+  try {
+    return await decodeBody(body, limits);
+  } catch (error) {
+    const saysAll =
+      status === 401 || status === 403 || status === 429 || status >= 500 || (status >= 300 && status < 400);
+    if (error instanceof BadCoding && saysAll) return Buffer.alloc(0);
+    throw error;
   }
 }
 

@@ -5,12 +5,12 @@
 import {SaxesParser} from 'saxes';
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
 import {judgeFlaws} from '../http/local-flaw.ts';
-import {decodeText, NotText} from './document-text.ts';
+import {decodeText, NotText, UnknownEncoding} from './document-text.ts';
 import {DEFAULT_LIMITS, type Limits, TooMuch} from './limits.ts';
 import type {Element, ElementNames, FieldRecord, Value} from './record.ts';
 import type {SeenElements} from './seen-elements.ts';
 import {toUnderscored} from './shape.ts';
-import {BadDocument, TreeBuilder} from './tree-builder.ts';
+import {BadDocument, RefusedDocument, TreeBuilder} from './tree-builder.ts';
 import {replaceForbidden} from './xml-character.ts';
 
 /** The source of the bytes, and the terms of their reading. */
@@ -138,7 +138,7 @@ function parse(text: string, plan: Plan): void {
   parser.on('error', ({message}) => {
     const reason = builder.isInRecord ? judge(message) : null;
     if (reason === null) throw new BadDocument(`broken XML: ${message.slice(0, 120)}`);
-    if (++flaws > plan.limits.flaws) throw new BadDocument(`more than ${plan.limits.flaws} flaws`);
+    if (++flaws > plan.limits.flaws) throw new RefusedDocument(`more than ${plan.limits.flaws} flaws`);
     builder.spoil(reason);
   });
   parser.on('attribute', (attribute) => builder.attribute(attribute.name, attribute.value));
@@ -163,6 +163,11 @@ function checkReferences(text: string, most: number): void {
 
 // Only the part before the root is walked, so a DOCTYPE quoted in a value does no harm.
 function refuseDoctype(text: string): void {
+  const [blanks = ''] = /^[ \t\r\n]+(?=<\?xml\s)/.exec(text) ?? [];
+  if (blanks !== '')
+    throw new RefusedDocument(
+      `${blanks.length} blanks or line ends before <?xml, which must be the first characters of a document`,
+    );
   let at = 0;
   for (;;) {
     at = skipBlank(text, at);
@@ -171,13 +176,11 @@ function refuseDoctype(text: string): void {
     else break;
   }
   if (/^<!doctype/i.test(text.slice(at, at + 9)))
-    throw new BadDocument(describeDoctype(text.slice(at, at + 40)));
+    throw /^<!doctype\s+html/i.test(text.slice(at, at + 40))
+      ? new BadDocument('an HTML page')
+      : new RefusedDocument('a DOCTYPE, which is never taken');
   if (at >= text.length) throw new BadDocument('no element at all');
   if (text[at] !== '<') throw new BadDocument('plain text');
-}
-
-function describeDoctype(start: string): string {
-  return /^<!doctype\s+html/i.test(start) ? 'an HTML page' : 'a DOCTYPE, which is never taken';
 }
 
 function skipBlank(text: string, from: number): number {
@@ -223,6 +226,12 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
       });
     if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
     const got = `${error.message} (${body.length} bytes)`;
+    // The same answer would come again: rounds of tries only keep the reason from whoever can mend it.
+    if (error instanceof RefusedDocument || error instanceof UnknownEncoding)
+      throw new FatalError(
+        `${thing}: expected ${expected}, got ${got}; nothing of it was taken: whoever runs the service, or a proxy before it, must mend that`,
+        {kind: 'service'},
+      );
     throw new RetryableError(`${thing}: expected ${expected}, got ${got}; nothing of it was taken`, {
       kind: 'service',
     });

@@ -4,9 +4,17 @@ import {maxSeenDepth, type SeenElements} from './seen-elements.ts';
 import {extendShape, MAX_NAME_LENGTH, namesOf, type Shape, startShape, toUnderscored} from './shape.ts';
 import {ARRAY, isOfType, readValueType, TEXT, type ValueType} from './value-type.ts';
 
+/** `xsi:nil` of XML Schema, under whatever prefix a serialiser gives it: .NET writes `i:nil`. */
+const XSI_NIL = ':nil';
+
 /** The document as a whole cannot be taken; the message says what came instead. */
 export class BadDocument extends Error {
-  override readonly name = 'BadDocument';
+  override readonly name: string = 'BadDocument';
+}
+
+/** The same, where the next answer would be no other: the service writes such documents. */
+export class RefusedDocument extends BadDocument {
+  override readonly name = 'RefusedDocument';
 }
 
 /** The builder's calls: the root and each record when they open, each record again when it is whole. */
@@ -64,14 +72,15 @@ export class TreeBuilder {
 
   attribute(name: string, value: string): void {
     if (name === 'type') this.#type = readValueType(value);
-    else if (name === 'nil') this.#nil = value;
+    else if (name === 'nil') this.#noteNil(value);
+    else if (name.endsWith(XSI_NIL)) this.#noteNil(readXsiNil(value));
     else this.#countAttribute();
   }
 
   open(name: string): void {
     const depth = this.#depth + 1;
     if (depth > this.#limits.depth)
-      throw new BadDocument(`elements nested deeper than ${this.#limits.depth}`);
+      throw new RefusedDocument(`elements nested deeper than ${this.#limits.depth}`);
     if (++this.#elements > this.#limits.elements) throw new TooMuch(this.#limits.elements, 'elements');
     if (depth > 1) this.#checkBlank();
     if (depth === 1) this.#sink.root(name, this.#type === ARRAY);
@@ -110,6 +119,11 @@ export class TreeBuilder {
     if (this.#reason !== null) return;
     this.#reason = reason;
     this.#reasonDepth = this.#depth;
+  }
+
+  /** One of two words is enough to say that there is no value. */
+  #noteNil(word: string): void {
+    if (this.#nil !== 'true') this.#nil = word;
   }
 
   #countAttribute(): void {
@@ -240,10 +254,16 @@ export class TreeBuilder {
   // Too many children for a shape, or a name too long: from here on the names are a list of this element's own.
   #addName(depth: number, shape: Shape | null, name: string): void {
     if (name.length > MAX_NAME_LENGTH)
-      throw new BadDocument(`an element with a name longer than ${MAX_NAME_LENGTH} characters`);
+      throw new RefusedDocument(`an element with a name longer than ${MAX_NAME_LENGTH} characters`);
     if (shape !== null) this.#names[depth] = [...namesOf(shape)];
     this.#names[depth]?.push(toUnderscored(name));
   }
+}
+
+/** A boolean of XML Schema, as `nil` has it. */
+function readXsiNil(value: string): string {
+  const word = value.trim();
+  return word === '1' ? 'true' : word === '0' ? 'false' : word;
 }
 
 function isBlank(text: string): boolean {

@@ -4,6 +4,7 @@
 
 import {isUtf8} from 'node:buffer';
 import {RecordError, RetryableError} from '../../base/errors.ts';
+import {saysUtf8} from './document-text.ts';
 import {DEFAULT_LIMITS} from './limits.ts';
 import {cutList} from './quick/cut.ts';
 import {takeQuickly} from './quick/quick-list.ts';
@@ -52,7 +53,8 @@ export function readListInto(
 ): BadRecord[] {
   const {limits, seen} = meta;
   const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
-  if (takeQuickly(body, names, (record) => sink.take(record), terms)) return [];
+  if (saysUtf8(meta.contentType ?? null) && takeQuickly(body, names, (record) => sink.take(record), terms))
+    return [];
   sink.restart();
   const {records, bad} = readStrictly(body, names, meta);
   for (const record of records) sink.take(record);
@@ -63,7 +65,8 @@ function readStrictly(body: Buffer, names: ElementNames, meta: ReadMeta): Return
   try {
     return readList(body, names, meta);
   } catch (error) {
-    const apart = error instanceof RetryableError ? setApart(body, names) : null;
+    const apart =
+      error instanceof RetryableError && saysUtf8(meta.contentType ?? null) ? setApart(body, names) : null;
     if (apart === null) throw error;
     const {records, bad} = readList(apart.rest, names, meta);
     // The parser must have seen the very records that the cut did.
@@ -81,7 +84,8 @@ export function readOneApart(body: Buffer, names: ElementNames, meta: ReadMeta =
   try {
     return readRecord(body, names, meta);
   } catch (error) {
-    if (!(error instanceof RetryableError) || isUtf8(body)) throw error;
+    if (!(error instanceof RetryableError) || isUtf8(body) || !saysUtf8(meta.contentType ?? null))
+      throw error;
     readOne(Buffer.from(body.toString('utf8')), names, meta);
     throw new RecordError(`${meta.thing ?? 'the answer'}: <${names.item}>: ${reason}`);
   }

@@ -18,6 +18,7 @@ import {PageNumbers} from '../verify/page-numbers.ts';
 import {SpotCheck} from '../verify/spot-check.ts';
 import {type CutPage, cutPage, sizeOf} from './known/cut-page.ts';
 import {KnownPages} from './known/known-pages.ts';
+import {boundOf, type ListBound} from './list-bound.ts';
 import {queryOf} from './query.ts';
 import {type ReadBatch, readBatch} from './read-batch.ts';
 import {writeBatch} from './write-batch.ts';
@@ -51,7 +52,9 @@ export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
   // Not in a window: what it holds moves with the day.
   const known =
     sweep.mode === 'full' ? new KnownPages(deps.pool, {accountId: sweep.accountId, stream}) : null;
-  const reading = new ListReading(run, {seen: await readSeen(run), check: new SpotCheck(run, last), known});
+  const bound = await boundOf(run, last.records);
+  const check = new SpotCheck(run, last);
+  const reading = new ListReading(run, {seen: await readSeen(run), check, known, bound});
   try {
     for await (const answer of askFor(run, last.pages, known)) {
       if (await reading.add(answer)) break;
@@ -104,6 +107,7 @@ class ListReading {
   readonly #check: SpotCheck;
   readonly #pages = new PageNumbers();
   readonly #known: KnownPages | null;
+  readonly #bound: ListBound;
   /** Seen since the last checkpoint. */
   #unsaved: string[] = [];
   #waiting: CutPage[] = [];
@@ -121,12 +125,19 @@ class ListReading {
       seen,
       check,
       known,
-    }: {readonly seen: NumberSet; readonly check: SpotCheck; readonly known: KnownPages | null},
+      bound,
+    }: {
+      readonly seen: NumberSet;
+      readonly check: SpotCheck;
+      readonly known: KnownPages | null;
+      readonly bound: ListBound;
+    },
   ) {
     this.#run = run;
     this.#seen = seen;
     this.#check = check;
     this.#known = known;
+    this.#bound = bound;
     this.#endedBy = run.stream.isPaged ? 'nothing-new' : 'whole-answer';
   }
 
@@ -211,6 +222,7 @@ class ListReading {
     const batch = await reading.batch;
     await pass(this.#run, 'batch-read');
     const fresh = this.#note(batch);
+    this.#bound.check(this.#seen.size, reading.pages.at(-1)?.page ?? 1);
     const {tally, deps, sweep, stream} = this.#run;
     tally.add({
       pages: reading.pages.length,

@@ -5,6 +5,18 @@ import type {ClaimedSweep} from '../../warehouse/sweeps/sweep.ts';
 import type {PageReader} from '../load/page-reader.ts';
 import type {SweepStep} from './sweep-step.ts';
 
+/** When a list counts as one without an end: `usualBounds`. */
+export interface ListBounds {
+  /** It is stopped at so many times the records that it had before, ... */
+  readonly multiple: number;
+  /** ... and never below so many records. */
+  readonly least: number;
+  /** Where nothing is known of the list. */
+  readonly unknown: number;
+  /** How many records outside of the known range are looked for: a service may answer every number with one. */
+  readonly beyond: number;
+}
+
 /** The way to one account at the service. */
 export interface AccountApi {
   readonly api: Client;
@@ -42,6 +54,8 @@ export interface SweepDeps {
   readonly leaseMs?: number;
   /** How many records are written at once, unless they are large. */
   readonly batchRecords?: number;
+  /** When a list counts as one without an end; the usual ones when absent. */
+  readonly listBounds?: ListBounds;
 }
 
 export interface SweepProgress {

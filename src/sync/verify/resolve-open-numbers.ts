@@ -7,6 +7,7 @@ import {readAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.
 import type {Asked, Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {listUnmetNumbers} from '../../warehouse/sweeps/quarantine.ts';
 import {dropSuspects, keepAnswers, listTombstones} from '../../warehouse/sweeps/tombstones.ts';
+import {usualBounds} from '../load/list-bound.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';
 import {doubtsOfCap} from './list-doubts.ts';
@@ -167,12 +168,20 @@ class OpenQuestions {
   async #askEdges({known, absent}: KnownRange): Promise<Asked> {
     const sum = {asked: 0, found: 0, gone: 0};
     const {lowest, highest} = endsOf(known);
+    const {beyond} = this.#run.deps.listBounds ?? usualBounds;
     const directions = [
       {from: highest, step: 1},
       {from: lowest, step: -1},
     ];
     for (const {from, step} of directions) {
       for (let edge: number | null = from; edge !== null; ) {
+        if (sum.found >= beyond) {
+          const where = step > 0 ? 'above' : 'below';
+          this.#doubts.push(
+            `the numbers ${where} ${edge} are still to be asked for: ${sum.found} before them had records`,
+          );
+          break;
+        }
         const {asked, furthest} = await this.#askBeside(edge, step, absent);
         sum.asked += asked.asked;
         sum.found += asked.found;

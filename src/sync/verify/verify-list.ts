@@ -5,6 +5,7 @@ import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
 import {readListApart} from '../../api/xml/undecodable.ts';
 import {NumberSet} from '../../base/memory/number-set.ts';
 import {numberOf} from '../../records/number-of.ts';
+import {ListBound} from '../load/list-bound.ts';
 import {keyQueryOf} from '../load/query.ts';
 import type {FirstPass} from '../load/read-list.ts';
 import {callOf, type SweepRun} from '../sweep/sweep-run.ts';
@@ -34,11 +35,12 @@ const maxPasses = {counted: 2, uncounted: 4};
 export async function verifyList(run: SweepRun, first: FirstPass): Promise<SecondPass> {
   if (!run.stream.isPaged) return {numbers: first.seen, pages: 0, isQuiet: true, doubts: []};
   let numbers = new NumberSet();
+  const bound = new ListBound(run, first.seen.size);
   const before: {pages: PageNumbers; lastPage: number} = {pages: first.pages, lastPage: first.lastPage};
   const {isCountedPerAccount} = run.stream;
   const most = isCountedPerAccount ? maxPasses.counted : maxPasses.uncounted;
   for (let pages = 0, passes = 1; ; passes++) {
-    const light = new LightPass(run, before);
+    const light = new LightPass(run, before, bound);
     const {doubts, isQuiet} = await light.read();
     numbers = numbers.union(light.numbers);
     pages += light.asked;
@@ -59,12 +61,18 @@ class LightPass {
   readonly pages = new PageNumbers();
   readonly #run: SweepRun;
   readonly #before: {readonly pages: PageNumbers; readonly lastPage: number};
+  readonly #bound: ListBound;
   readonly #doubts: string[] = [];
   asked = 0;
   lastPage = 1;
 
-  constructor(run: SweepRun, before: {readonly pages: PageNumbers; readonly lastPage: number}) {
+  constructor(
+    run: SweepRun,
+    before: {readonly pages: PageNumbers; readonly lastPage: number},
+    bound: ListBound,
+  ) {
     this.#run = run;
+    this.#bound = bound;
     this.#before = before;
   }
 
@@ -151,6 +159,7 @@ class LightPass {
     if (unread > 0) this.#doubts.push(`page ${page} of the second pass: ${unread} records without a number`);
     const before = this.numbers.size;
     for (const number of numbers) this.numbers.add(number);
+    this.#bound.check(this.numbers.size, page);
     this.pages.note(page, numbers);
     this.asked++;
     tally.add({bytes: body.length});

@@ -214,16 +214,17 @@ export async function readLastPass(
   db: Queryable,
   sweep: SweepTarget,
   isOfWholeList: boolean,
-): Promise<{readonly pages: number | null; readonly sample: Sample | null}> {
-  const {rows} = await db.query<{pages: number | null; sample: Sample | null}>(
-    `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages, evidence->'sample' AS sample FROM sync.sweeps
+): Promise<{readonly pages: number | null; readonly records: number | null; readonly sample: Sample | null}> {
+  const {rows} = await db.query<{pages: number | null; records: number | null; sample: Sample | null}>(
+    `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages,
+            (evidence->'firstPass'->>'numbers')::integer AS records, evidence->'sample' AS sample FROM sync.sweeps
       WHERE account_id = $1 AND stream = $2
         AND (mode = $3 AND window_name IS NOT DISTINCT FROM $4 OR $5 AND mode = 'full')
         AND state IN ('certified', 'refreshed', 'uncertified')
       ORDER BY sweep_id DESC LIMIT 1`,
     [sweep.accountId, sweep.stream, sweep.mode, sweep.windowName, isOfWholeList],
   );
-  return rows[0] ?? {pages: null, sample: null};
+  return rows[0] ?? {pages: null, records: null, sample: null};
 }
 
 /**

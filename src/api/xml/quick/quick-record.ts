@@ -1,5 +1,6 @@
 // Reads one record that looks as others of its kind looked before: docs/decisions/0019-a-quick-reader-before-the-strict-one.md.
 
+import {saysUtf8} from '../document-text.ts';
 import {DEFAULT_LIMITS} from '../limits.ts';
 import {type ReadMeta, readOne} from '../reader.ts';
 import type {ElementNames, FieldRecord} from '../record.ts';
@@ -13,7 +14,8 @@ import {readUnlessAside, stepAside, type Terms} from './quick-document.ts';
 export function readRecord(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
   const {limits, seen} = meta;
   const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
-  return readRecordQuickly(body, names, terms) ?? readOne(body, names, meta);
+  const quick = saysUtf8(meta.contentType ?? null) ? readRecordQuickly(body, names, terms) : null;
+  return quick ?? readOne(body, names, meta);
 }
 
 /**

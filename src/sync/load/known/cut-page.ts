@@ -1,6 +1,7 @@
 import {decodeBody, tellSize} from '../../../api/http/decompress.ts';
 import {DEFAULT_TRANSPORT_LIMITS} from '../../../api/http/transport.ts';
 import type {Page} from '../../../api/resources/pages-ahead.ts';
+import {saysUtf8} from '../../../api/xml/document-text.ts';
 import {cutList, hashSlice} from '../../../api/xml/quick/cut.ts';
 import type {Stream} from '../../../streams/stream.ts';
 import {hashBytes} from '../../../warehouse/rows/table-sql.ts';
@@ -22,7 +23,8 @@ export interface CutPage {
 
 /** Cuts a page and hashes its slices; costs about a millisecond for a megabyte. */
 export function cutPage(stream: Stream, page: Page): CutPage {
-  const slices = cutList(page.body, stream);
+  // Bytes are compared as they are only where they are UTF-8: under another charset they mean another text.
+  const slices = saysUtf8(page.contentType) ? cutList(page.body, stream) : null;
   return slices === null ? uncut(page) : cutAs(page, Buffer.concat(slices.map(hashSlice)));
 }
 
