@@ -19,6 +19,7 @@ import {parseRedisAddress} from '../../src/base/redis-address.ts';
 import {explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
 import {Outage} from './outage.ts';
 import {migrateQueue, schema} from './queue-schema.ts';
+import {pathOf} from './queue-turns.ts';
 import {connect} from './redis/connect.ts';
 import {inspectRedis} from './redis/inspect-redis.ts';
 import {prefixAt} from './redis/prefix.ts';
@@ -70,7 +71,7 @@ async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
 }
 
 async function openPostgres(connectionString: string, log: Logger): Promise<QueueBackend> {
-  await migrateQueue(connectionString);
+  await migrateQueue(connectionString, {tell: (line) => log.warn({event: 'queue.waits'}, line)});
   const outage = new Outage(log);
   const explain = (error: Error) => explainDatabaseError(error, connectionString);
   return {
@@ -102,7 +103,7 @@ function openQueuePool(connectionString: string): PgPool {
     max: 5,
     // Not at the start of the connection: a pooler in session mode would refuse it.
     onConnect: async (client) => {
-      await client.query(`SELECT set_config('search_path', '${schema}', false)`);
+      await client.query(`SELECT set_config('search_path', '${pathOf(schema)}', false)`);
     },
   });
   pool.on('connect', (client) => client.on('error', () => {}));

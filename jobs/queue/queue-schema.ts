@@ -3,6 +3,9 @@
 import {LATEST_SCHEMA_VERSION, runMigrations} from 'bullmq';
 import pg from 'pg';
 import {FatalError} from '../../src/base/errors.ts';
+import {readProcessId, tellWaits, type WaitWords} from '../../src/warehouse/postgres/sessions/lock-waits.ts';
+import {takeTurn} from '../../src/warehouse/schema/migration-turn.ts';
+import {makeTurns, pathOf, standIns, useTurns} from './queue-turns.ts';
 import {queueNames} from './wake-queue.ts';
 
 export const schema = 'bullmq';
@@ -10,22 +13,21 @@ export const schema = 'bullmq';
 const connectTimeoutMs = 5_000;
 
 /**
- * Makes missing or old tables. A dedicated session: a migration's lock and its transaction must share one.
+ * Makes missing or old tables, in the turn of migrations. A dedicated session: a migration's lock and its transaction
+ * must share one.
  * @throws {FatalError} a part is missing, and we may not make it
  */
-export async function migrateQueue(connectionString: string): Promise<void> {
-  const client = new pg.Client({connectionString, connectionTimeoutMillis: connectTimeoutMs});
-  client.on('error', () => {});
-  await client.connect();
+export async function migrateQueue(
+  connectionString: string,
+  words: WaitWords = {tell: () => {}},
+): Promise<void> {
+  const pool = new pg.Pool({connectionString, connectionTimeoutMillis: connectTimeoutMs, max: 3});
+  pool.on('error', () => {});
+  pool.on('connect', (each) => each.on('error', () => {}));
+  const client = await pool.connect();
   try {
     // A worker may use the schema, but not make it: `IF NOT EXISTS` is refused even where it exists.
-    if (await isReady(client)) return;
-    // Two processes that start at once would grant on the same objects. The lock ends with the session.
-    await client.query(`SELECT pg_advisory_lock(720368547, hashtext('${schema}'))`);
-    if (await isReady(client)) return;
-    await runMigrations(client, schema);
-    await makeSequences(client);
-    await client.query('SELECT sync.grant_queue()');
+    if (!(await isReady(client))) await makeReady(pool, client, words);
   } catch (cause) {
     if (!isError(cause, '42501')) throw cause;
     throw new FatalError(
@@ -33,17 +35,41 @@ export async function migrateQueue(connectionString: string): Promise<void> {
       {cause, kind: 'queue'},
     );
   } finally {
-    await client.end();
+    client.release(true);
+    await pool.end();
   }
 }
 
-async function isReady(client: pg.Client): Promise<boolean> {
+/** Two processes that start at once would grant on the same objects. The turn ends with the session. */
+async function makeReady(pool: pg.Pool, client: pg.PoolClient, words: WaitWords): Promise<void> {
+  const turn = await pool.connect();
+  try {
+    const pids = await Promise.all([readProcessId(client), readProcessId(turn)]);
+    await tellWaits(pool, {pids, what: 'the tables of the queue', words}, async () => {
+      await takeTurn(turn);
+      if (await isReady(client)) return;
+      await makeTurns(client, schema);
+      await client.query(`SET search_path = ${pathOf(schema)}`);
+      await runMigrations(client, schema);
+      await useTurns(client, schema);
+      await makeSequences(client);
+      await client.query('SELECT sync.grant_queue()');
+    });
+  } finally {
+    turn.release(true);
+  }
+}
+
+async function isReady(client: pg.ClientBase): Promise<boolean> {
   try {
     const {rows} = await client.query<{isReady: boolean}>(
       `SELECT (SELECT max(version) FROM ${schema}.migration) >= $1
               AND NOT EXISTS (SELECT FROM unnest($2::text[]) AS queue
-                               WHERE to_regclass('${schema}.' || ${schema}.job_id_seq_name(queue)) IS NULL) AS "isReady"`,
-      [LATEST_SCHEMA_VERSION, Object.values(queueNames)],
+                               WHERE to_regclass('${schema}.' || ${schema}.job_id_seq_name(queue)) IS NULL)
+              AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS stands WHERE to_regprocedure('${schema}.' || stands) IS NULL)
+              AND NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = '${schema}'::regnamespace
+                                 AND proconfig @> ARRAY['search_path=${schema}']) AS "isReady"`,
+      [LATEST_SCHEMA_VERSION, Object.values(queueNames), standIns],
     );
     return rows[0]?.isReady === true;
   } catch (error) {
@@ -53,8 +79,7 @@ async function isReady(client: pg.Client): Promise<boolean> {
 }
 
 /** BullMQ makes the sequence of a queue with its first job; a worker may not make it. */
-async function makeSequences(client: pg.Client): Promise<void> {
-  await client.query(`SET search_path = ${schema}, pg_temp`);
+async function makeSequences(client: pg.ClientBase): Promise<void> {
   for (const queue of Object.values(queueNames)) await client.query('SELECT next_job_id($1)', [queue]);
 }
 

@@ -106,11 +106,16 @@ async function openPostgres(
   return {pool, direct, databaseUrl, directUrl: directUrl ?? databaseUrl, place};
 }
 
+/** For a person who looks on: a start that waits says for whom. */
+export function tellWait(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
 /** Loads the definitions of the star only now: a verb that migrates nothing does without them. */
 async function bringUpToDate(direct: pg.Pool): Promise<void> {
   const [{migrate}, {definitions}] = await Promise.all([
     import('../warehouse/schema/migrate.ts'),
     import('../insight/definitions.ts'),
   ]);
-  await migrate(direct, definitions);
+  await migrate(direct, definitions, false, {tell: tellWait});
 }

@@ -11,7 +11,7 @@ import {Roster} from './business/orders/roster.ts';
 import {makeJob} from './business/orders/work-orders.ts';
 import {makeEmployees, makeOwnerToken} from './business/people.ts';
 import {defaultToday, Plan, type Scale} from './business/plan.ts';
-import {installSchema, inTransaction, openDatabase, type Queryable} from './store/database.ts';
+import {installSchema, inTransaction, lockTurn, openDatabase, type Queryable} from './store/database.ts';
 import {layFoundation} from './store/foundation.ts';
 
 export interface BusinessOptions {
@@ -43,7 +43,6 @@ export interface Business {
 }
 
 const BATCH = 1000;
-const SEED_LOCK = 7_302_115;
 
 /**
  * Makes a business up, once: a database that holds customers or jobs already is left as it is. The same options give
@@ -85,7 +84,7 @@ async function seedOnce(
   onMaking: BusinessOptions['onMaking'],
 ): Promise<Business> {
   const business = await inTransaction(database, async (client): Promise<Business> => {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [SEED_LOCK]);
+    await lockTurn(client);
     const there = await findBusiness(client);
     if (there !== null) return there;
     onMaking?.(scale);

@@ -39,6 +39,15 @@ CREATE OR REPLACE FUNCTION sync.decider() RETURNS text LANGUAGE sql STABLE SET s
 $$;
 COMMENT ON FUNCTION sync.decider IS 'Who decides: the role of the session, or the person of the console for whom a worker decides.';
 
+-- What the connection calls itself, for the record. Of a worker `http: NAME` and `console: NAME` say for whom it writes: a key, a
+-- person. Any other role may call itself so as well; its words are then kept in quotes, and are nobody's name.
+CREATE OR REPLACE FUNCTION sync.application() RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN name ~* '^[^a-z0-9]*(http|console)[^a-z0-9]*:' AND NOT has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE')
+              THEN quote_literal(name) ELSE nullif(name, '') END
+    FROM (SELECT current_setting('application_name') AS name) AS said
+$$;
+COMMENT ON FUNCTION sync.application IS 'What the connection calls itself; where it takes a name that only a worker may give, in quotes.';
+
 CREATE OR REPLACE FUNCTION sync.grant_account(author name, account text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

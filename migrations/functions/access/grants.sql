@@ -13,7 +13,7 @@ DECLARE
        AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'));
 BEGIN
   -- Two calls at once in this database would update the same rows of the catalogue.
-  PERFORM pg_advisory_xact_lock(720368547, hashtext('sync.grant_roles'));
+  PERFORM FROM sync.source FOR UPDATE;
   PERFORM sync.confine_authors();
   -- The functions run as the owner of the schemas. A trigger needs no right on its function.
   EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', functions);

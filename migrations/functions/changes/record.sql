@@ -57,7 +57,7 @@ BEGIN
                             waits_for, fingerprint, application, requested_by, batch, transaction_id, undoes, reason)
   VALUES (of_account, of_table, of_row, of_operation, of_number, of_parent, of_key, edited, was, wanted_state, blocker,
           CASE of_operation WHEN 'create' THEN sync.fingerprint(of_account, of_table, of_parent, edited) END,
-          nullif(current_setting('application_name'), ''), sync.decider(), batch_name, pg_current_xact_id()::text::bigint, sync.undoing(),
+          sync.application(), sync.decider(), batch_name, pg_current_xact_id()::text::bigint, sync.undoing(),
           'takes back change ' || array_to_string(sync.undoing(), ', '))
   RETURNING change_id INTO made;
   IF of_operation = 'create' THEN

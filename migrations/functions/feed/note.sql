@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION sync.entries_of(place regclass, operation text, writer text, held text, ended text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  author text := CASE writer WHEN 'edit' THEN $sql$session_user, nullif(current_setting('application_name'), '')$sql$ ELSE 'NULL, NULL' END;
+  author text := CASE writer WHEN 'edit' THEN $sql$session_user, sync.application()$sql$ ELSE 'NULL, NULL' END;
   was text;
   became text;
 BEGIN
@@ -40,7 +40,7 @@ CREATE OR REPLACE FUNCTION sync.note_created() RETURNS trigger LANGUAGE plpgsql 
 BEGIN
   INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, application, change_id)
   SELECT NEW.account_id, TG_TABLE_NAME, NEW.row_id, 'created', NEW._changed_at, CASE WHEN is_edit THEN session_user END,
-         CASE WHEN is_edit THEN nullif(current_setting('application_name'), '') END, NEW._change_id
+         CASE WHEN is_edit THEN sync.application() END, NEW._change_id
     FROM (SELECT NEW._sweep_id IS NULL AND NEW._change_id IS NULL) AS writer (is_edit);
   RETURN NULL;
 END

@@ -16,7 +16,7 @@ BEGIN
     RETURN 0;
   END IF;
   -- Each statement after this one sees what the call before has committed.
-  PERFORM pg_advisory_xact_lock(720368547, hashtext('sync.sequence_feed'));
+  PERFORM FROM sync.feed_state FOR UPDATE;
   LOOP
     SELECT last_position INTO STRICT last FROM sync.feed_state;
     WITH seen AS (

@@ -32,7 +32,7 @@ BEGIN
   IF TG_ARGV[0] = 'edit' THEN
     EXECUTE format(
       $sql$INSERT INTO history.edits (row_id, table_name, at, kind, written_by, application)
-           SELECT held.row_id, %L, %s, %L, session_user, nullif(current_setting('application_name'), '') FROM %s
+           SELECT held.row_id, %L, %s, %L, session_user, sync.application() FROM %s
                ON CONFLICT (row_id, table_name, at) DO UPDATE SET kind = EXCLUDED.kind$sql$,
       TG_TABLE_NAME, ended, CASE TG_OP WHEN 'UPDATE' THEN 'update' ELSE 'delete' END, source);
     IF TG_NARGS > 1 THEN
@@ -64,7 +64,7 @@ BEGIN
   END IF;
   INSERT INTO history.edits (row_id, table_name, at, kind, written_by, application)
   VALUES (NEW.row_id, TG_TABLE_NAME, NEW._changed_at, 'insert', session_user,
-          nullif(current_setting('application_name'), ''))
+          sync.application())
       ON CONFLICT (row_id, table_name, at) DO UPDATE SET kind = EXCLUDED.kind;
   RETURN NULL;
 END

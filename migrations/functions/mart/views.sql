@@ -62,7 +62,8 @@ DECLARE
   granted record;
   dependents text;
 BEGIN
-  PERFORM pg_advisory_xact_lock(720368547, hashtext('mart.' || of_table));
+  -- One call at a time for a table. Entries of the feed that name the table are not held up.
+  PERFORM FROM sync.captured_tables WHERE table_name = of_table FOR NO KEY UPDATE;
   SELECT array_agg(format('%I %s', attname, format_type(atttypid, atttypmod)) ORDER BY attnum) INTO present
     FROM pg_attribute WHERE attrelid = to_regclass(view_name) AND attnum > 0 AND NOT attisdropped;
   SELECT array_agg(format('%I %s', plan.name, plan.type)),

@@ -3,14 +3,14 @@ import type {Config} from '../../base/config.ts';
 import {definitions} from '../../insight/definitions.ts';
 import {migrate as runMigrations} from '../../warehouse/schema/migrate.ts';
 import {print} from '../terminal/report.ts';
-import {withWarehouse} from '../warehouse.ts';
+import {tellWait, withWarehouse} from '../warehouse.ts';
 
 /** Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres; nothing else. */
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false, makes: true}, async ({direct, directUrl, place}) => {
-    const {applied} = await runMigrations(direct, definitions, true);
+    const {applied} = await runMigrations(direct, definitions, true, {tell: tellWait});
     // A worker may not make the tables of the queue: a login that may, makes them here.
-    if (config.redisUrl === null) await migrateQueue(directUrl);
+    if (config.redisUrl === null) await migrateQueue(directUrl, {tell: tellWait});
     const done = applied === 1 ? '1 migration' : `${applied} migrations`;
     const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${done} applied`;
     print(options.json, {json: {applied}, text});

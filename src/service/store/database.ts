@@ -7,7 +7,11 @@ import type {Logger} from '../../base/log.ts';
 /** A runner of statements: the pool, or the connection of a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>;
 
-const SCHEMA_LOCK = 7_302_114;
+/** What services take turns by, when they make the schema or fill it: a stranger may not lock it, as an advisory lock. */
+const TURN = 'service.turn';
+/** duplicate_schema, duplicate_table, unique_violation: another service made it in the same moment. */
+const madeMeanwhile: ReadonlySet<string | undefined> = new Set(['42P06', '42P07', '23505']);
+const attempts = 5;
 
 /**
  * Connects to the service's own database and brings the schema `service` about. Running it again changes nothing.
@@ -70,8 +74,9 @@ export async function inTransaction<T>(
 export async function installSchema(database: pg.Pool): Promise<void> {
   const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8');
   const version = createHash('sha256').update(schema).digest('hex').slice(0, 16);
+  await makeTurn(database);
   await inTransaction(database, async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK]);
+    await lockTurn(client);
     const text = `SELECT obj_description(oid, 'pg_namespace') AS comment FROM pg_namespace WHERE nspname = 'service'`;
     const {rows} = await client.query<{comment: string | null}>(text);
     if (rows[0]?.comment?.endsWith(version) === true) return;
@@ -81,6 +86,26 @@ export async function installSchema(database: pg.Pool): Promise<void> {
       `COMMENT ON SCHEMA service IS 'Reference implementation of the field-service API, ${version}'`,
     );
   });
+}
+
+async function makeTurn(database: pg.Pool): Promise<void> {
+  const {rows} = await database.query<{there: string | null}>('SELECT to_regclass($1) AS there', [TURN]);
+  if (typeof rows[0]?.there === 'string') return;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await database.query('CREATE SCHEMA IF NOT EXISTS service');
+      await database.query(`CREATE TABLE IF NOT EXISTS ${TURN} ()`);
+      return;
+    } catch (error) {
+      const isRace = error instanceof pg.DatabaseError && madeMeanwhile.has(error.code);
+      if (!isRace || attempt === attempts) throw error;
+    }
+  }
+}
+
+/** One service at a time; until the end of the transaction. */
+export async function lockTurn(client: pg.ClientBase): Promise<void> {
+  await client.query(`LOCK TABLE ${TURN} IN EXCLUSIVE MODE`);
 }
 
 function explain(databaseUrl: string, cause: unknown): string {

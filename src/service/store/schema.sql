@@ -1,5 +1,5 @@
--- The reference service's own database. Every statement can be run again; all of them run in one transaction under an
--- advisory lock, when a service starts and finds another version of this file, or none.
+-- The reference service's own database. Every statement can be run again; all of them run in one transaction under a
+-- lock, when a service starts and finds another version of this file, or none.
 --
 -- The truth of a record is `fields`: its values as text under the names of the wire, so that 275.10 and 01234 stay what
 -- they are; a name that is missing is nil. What is looked up, filtered or sorted is generated from it, so the two cannot

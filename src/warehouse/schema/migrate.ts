@@ -1,73 +1,116 @@
-// drizzle takes no lock, so migrations run under one of ours. Where nothing is missing, as at every start but the first,
+// drizzle takes no lock, so migrations take turns of ours. Where nothing is missing, as at every start but the first,
 // drizzle is not loaded.
 
+import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {FatalError} from '../../base/errors.ts';
 import {openPool} from '../postgres/database.ts';
+import {readProcessId, tellWaits, type WaitWords} from '../postgres/sessions/lock-waits.ts';
 import {isOutdated, readAppliedSource} from './apply-source.ts';
 import type {Definitions} from './definitions.ts';
 import {checkMigrations} from './migration-check.ts';
-import {readSource} from './read-source.ts';
+import {endTurn, findTurn, prepareTurn, takeTurn} from './migration-turn.ts';
+import {readSource, type Source} from './read-source.ts';
 
 const oldestVersion = 15;
-/** Chosen once, at random: the session that holds it in this database is migrating the database. */
-const lockKey = '7203685477580001';
+const lookEveryMs = 500;
 
 /**
- * Brings the schema up to date, and with it functions, rules and comments. Two at once take turns, each on a
- * session of its own.
+ * Brings the schema up to date, and with it functions, rules and comments. Two at once take turns, each on
+ * sessions of its own. Where nothing is to be done, nobody is waited for.
  * @param pool - opened by `openPool`; only its address is used
  * @param isThorough - looks at the comments even where nothing changed
+ * @param words - hears for whom it waits, where it waits for long
  * @throws {FatalError} Postgres is too old or not in UTF-8, or the database knows migrations that we do not
  */
 export async function migrate(
   pool: pg.Pool,
   definitions: Definitions,
   isThorough = false,
+  words: WaitWords = {tell: () => {}},
 ): Promise<{applied: number}> {
+  // One session migrates, one has the turn, and one finds out who is waited for.
   const own = openPool(pool.options.connectionString ?? '', {
-    max: 1,
-    applicationName: 'fieldmirror migrate',
-    statementTimeoutMs: 0,
+    ...{max: 3, applicationName: 'fieldmirror migrate'},
+    ...{statementTimeoutMs: 0, lockTimeoutMs: 0},
   });
   try {
-    const client = await own.connect();
-    try {
-      return {applied: await migrateAlone(client, definitions, isThorough)};
-    } finally {
-      client.release();
-    }
+    return {applied: await migrateInTurn(own, {definitions, isThorough, words})};
   } finally {
-    // Ends the session, and with it the lock, whatever happened.
+    // Ends the sessions, and with them the turn, whatever happened.
     await own.end();
   }
 }
 
-async function migrateAlone(
-  client: pg.PoolClient,
-  definitions: Definitions,
-  isThorough: boolean,
-): Promise<number> {
-  await checkServer(client);
-  // Waiting for another one to finish, or for a lock on a large table, is no failure here.
-  await client.query(
-    `SELECT set_config('lock_timeout', '0', false), set_config('statement_timeout', '0', false)`,
-  );
-  await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
-  return await migrateLocked(client, definitions, isThorough);
+interface Migrating {
+  readonly definitions: Definitions;
+  readonly isThorough: boolean;
+  readonly words: WaitWords;
 }
 
-async function migrateLocked(
+async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number> {
+  const client = await own.connect();
+  try {
+    await checkServer(client);
+    const look = await lookAround(client, migrating);
+    if (look.isSame && !migrating.isThorough) return 0;
+    if (!(await mayMigrate(client)) && (await outwaitOwner(own, client, migrating))) return 0;
+    await checkOwner(client);
+    await prepareTurn(client);
+    return await inTurn(own, client, migrating);
+  } finally {
+    client.release();
+  }
+}
+
+async function inTurn(own: pg.Pool, client: pg.PoolClient, migrating: Migrating): Promise<number> {
+  const turn = await own.connect();
+  try {
+    const pids = await Promise.all([readProcessId(client), readProcessId(turn)]);
+    return await tellWaits(own, {pids, what: 'migrations', words: migrating.words}, async () => {
+      await takeTurn(turn);
+      const applied = await migrateAlone(client, migrating);
+      await endTurn(turn);
+      return applied;
+    });
+  } finally {
+    turn.release(true);
+  }
+}
+
+/** @returns whether all is as this version has it, after whoever migrates now has ended */
+async function outwaitOwner(own: pg.Pool, client: pg.PoolClient, migrating: Migrating): Promise<boolean> {
+  const begunAt = performance.now();
+  let toldAt = begunAt;
+  const patienceMs = migrating.words.patienceMs ?? 5_000;
+  for (;;) {
+    const pid = await findTurn(own);
+    if (pid === null) return (await lookAround(client, migrating)).isSame && !migrating.isThorough;
+    if (performance.now() - toldAt >= patienceMs) {
+      toldAt = performance.now();
+      const seconds = Math.round((toldAt - begunAt) / 1000);
+      migrating.words.tell(`migrations: waiting for the owner, who migrates (pid ${pid}), for ${seconds} s`);
+    }
+    await wait(lookEveryMs);
+  }
+}
+
+/** How the database stands to this version. @throws {FatalError} it knows migrations that we do not */
+async function lookAround(
   client: pg.PoolClient,
-  definitions: Definitions,
-  isThorough: boolean,
-): Promise<number> {
-  const before = await checkMigrations(client);
-  if (before.unknown.length > 0) throw new FatalError(`migrations: ${before.problem}`, {kind: 'schema'});
+  {definitions}: Pick<Migrating, 'definitions'>,
+): Promise<{readonly missing: number; readonly source: Source; readonly isSame: boolean}> {
+  const {unknown, problem, missing} = await checkMigrations(client);
+  if (unknown.length > 0) throw new FatalError(`migrations: ${problem}`, {kind: 'schema'});
   const source = readSource(definitions);
-  const isSame = before.missing.length === 0 && !isOutdated(await readAppliedSource(client), source);
+  const isSame = missing.length === 0 && !isOutdated(await readAppliedSource(client), source);
+  return {missing: missing.length, source, isSame};
+}
+
+async function migrateAlone(client: pg.PoolClient, migrating: Migrating): Promise<number> {
+  const {missing, source, isSame} = await lookAround(client, migrating);
+  const {definitions, isThorough} = migrating;
   if (isSame && !isThorough) return 0;
-  await checkOwner(client);
   const {applyComments, applyDefinitions, applyMigrations} = await import('./apply-migrations.ts');
   if (isSame) {
     await applyComments(client, definitions);
@@ -77,23 +120,27 @@ async function migrateLocked(
   await inTransaction(client, () => applyDefinitions(client, definitions, source));
   const {problem} = await checkMigrations(client);
   if (problem !== null) throw new FatalError(`migrations: after applying them: ${problem}`, {kind: 'schema'});
-  return before.missing.length;
+  return missing;
 }
 
 /**
  * A worker's login must not migrate: it would fail at the first statement, in words that name no next step.
  */
 async function checkOwner(client: pg.PoolClient): Promise<void> {
-  const {rows} = await client.query<{may: boolean; login: string}>(
-    `SELECT CASE WHEN to_regnamespace('sync') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
-                 ELSE pg_has_role((SELECT nspowner FROM pg_namespace WHERE nspname = 'sync'), 'USAGE') END AS may,
-            current_user AS login`,
-  );
-  if (rows[0]?.may === true) return;
+  if (await mayMigrate(client)) return;
+  const {rows} = await client.query<{login: string}>('SELECT current_user AS login');
   throw new FatalError(
     `migrations: the schema is not of this version, and ${rows[0]?.login} may not change it: run \`fieldmirror migrate\` as the owner of the warehouse`,
     {kind: 'schema'},
   );
+}
+
+async function mayMigrate(client: pg.PoolClient): Promise<boolean> {
+  const {rows} = await client.query<{may: boolean}>(
+    `SELECT CASE WHEN to_regnamespace('sync') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+                 ELSE pg_has_role((SELECT nspowner FROM pg_namespace WHERE nspname = 'sync'), 'USAGE') END AS may`,
+  );
+  return rows[0]?.may === true;
 }
 
 async function inTransaction(client: pg.PoolClient, work: () => Promise<void>): Promise<void> {

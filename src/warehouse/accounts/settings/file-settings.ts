@@ -18,7 +18,7 @@ export async function listFileSettings(db: Queryable): Promise<FileSetting[]> {
 
 /** Lets one file after the other be applied; held until the transaction ends. */
 export async function lockFileSettings(db: Queryable): Promise<void> {
-  await db.query(`SELECT pg_advisory_xact_lock(720368547, hashtext('sync.file_settings'))`);
+  await db.query('LOCK TABLE sync.file_settings IN SHARE ROW EXCLUSIVE MODE');
 }
 
 /** Notes the values that a file gives; one that the same file gave before stays as it is. */

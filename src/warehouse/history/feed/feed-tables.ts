@@ -42,7 +42,8 @@ export const feedEntriesTable = commentTable(
       'created, changed, removed; or loaded: the stream was read as a whole for the first time, and its rows are to be read from the tables.',
     at: 'When the version began; of a row that was removed from the table, when its last version ended.',
     written_by: 'Database user who wrote it; null where it came from the service.',
-    application: 'What the connection called itself: of the HTTP API http: and the name of the key.',
+    application:
+      'What the connection called itself: of the HTTP API http: and the name of the key. An author who calls itself so stands in quotes.',
     change_id: 'The change whose result was read back; null where none was.',
   },
 );
