@@ -11,6 +11,7 @@ const problemKinds = {
   unauthorized: 'sign-in',
   'read-only': 'role',
   'no-account': 'role',
+  misdirected: 'host-name',
   'not-found': 'not-found',
   refused: 'refused',
   'key-reused': 'key-reused',

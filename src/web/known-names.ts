@@ -9,6 +9,11 @@ const ownNames = ['localhost', '127.0.0.1', '[::1]'];
 export interface KnownNames {
   /** Whether a server goes by that name. */
   has(hostname: string): boolean;
+  /**
+   * Whether a request of a machine (/v1, /metrics, /livez, /readyz) was sent to somebody else: it came to a server that listens on
+   * this machine alone, by a name of another. A server that is open to others is asked by names that it does not know.
+   */
+  isMisdirected(hostname: string): boolean;
   /** Whether it listens on this machine alone. */
   readonly areOwn: boolean;
   /** Name and port of the address that people use; null where it is none of its own. */
@@ -22,9 +27,11 @@ export interface KnownNames {
 export function listKnownNames(host: string, publicUrl: URL | null): KnownNames {
   const given = isIP(host) === 6 ? `[${host}]` : host;
   const known = new Set([...ownNames, given, ...(publicUrl === null ? [] : [publicUrl.hostname])]);
+  const areOwn = ownNames.includes(given) && publicUrl === null;
   return {
     has: (hostname) => known.has(hostname),
-    areOwn: ownNames.includes(given) && publicUrl === null,
+    isMisdirected: (hostname) => areOwn && !known.has(hostname),
+    areOwn,
     publicHost: publicUrl?.host ?? null,
   };
 }

@@ -26,9 +26,17 @@ export interface ServerOptions {
   readonly telemetry?: Pick<TelemetryDeps, 'queue' | 'requests'>;
 }
 
+/** An address with its method: `/sweeps/:sweepId`. */
+export interface Route {
+  readonly method: string;
+  readonly path: string;
+}
+
 export interface RunningServer {
   /** Without a slash at its end. */
   readonly url: string;
+  /** Every address that it answers, as the parts of the server declare them. */
+  readonly routes: readonly Route[];
   /** Answers the requests that have begun, then lets go of the port. */
   close(): Promise<void>;
 }
@@ -41,10 +49,11 @@ const requestTimeoutMs = 60_000;
  */
 export async function openServer(options: ServerOptions): Promise<RunningServer> {
   const {host, port, mayMove = false} = options;
-  const app = await buildServer(options);
+  const routes: Route[] = [];
+  const app = await buildServer(options, routes);
   try {
     const url = await listen(app, {host, port, mayMove});
-    return {url, close: () => app.close()};
+    return {url, routes, close: () => app.close()};
   } catch (cause) {
     await app.close();
     const reason = isTaken(cause)
@@ -70,7 +79,10 @@ function isTaken(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }
 
-async function buildServer({pools, log, host, console, telemetry}: ServerOptions): Promise<FastifyInstance> {
+async function buildServer(
+  {pools, log, host, console, telemetry}: ServerOptions,
+  routes: Route[],
+): Promise<FastifyInstance> {
   const app = fastify({
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
@@ -80,6 +92,9 @@ async function buildServer({pools, log, host, console, telemetry}: ServerOptions
     exposeHeadRoutes: false,
     frameworkErrors: (_error, _request, reply) =>
       sendProblem(reply, new Problem(400, 'invalid', {detail: 'the address cannot be read'})),
+  });
+  app.addHook('onRoute', ({method, url}) => {
+    for (const each of [method].flat()) routes.push({method: each, path: url});
   });
   app.addHook('onSend', async (_request, reply) => {
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
@@ -93,8 +108,8 @@ async function buildServer({pools, log, host, console, telemetry}: ServerOptions
       'http',
     );
   });
-  await addApi(app, {pools, log, directUrl: console.directUrl});
   const known = listKnownNames(host, console.publicUrl);
+  await addApi(app, {pools, log, known, directUrl: console.directUrl});
   await addTelemetry(app, {pool: pools.reads, log, known, ...telemetry});
   await addConsole(app, {pools, log, known, ...console});
   return app;

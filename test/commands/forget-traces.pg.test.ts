@@ -6,6 +6,9 @@ import {promisify} from 'node:util';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pushAccount} from '../../src/sync/push/push.ts';
 import {main, startProgram} from '../support/command.ts';
+import {asSuperuser} from '../support/postgres.ts';
+import {readPostgresLog} from '../support/postgres-log.ts';
+import {withClient} from '../support/with-client.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 const name = 'Quentin Fizzlewhit';
@@ -22,6 +25,11 @@ let jobRow: string;
 // biome-ignore lint/suspicious/noExplicitAny: rows of many shapes are compared as they are
 const query = async (text: string, values: unknown[] = []): Promise<any[]> =>
   (await world.pool.query(text, values)).rows;
+
+/** As a superuser: it reads files of the server, and tables of the catalogue. */
+// biome-ignore lint/suspicious/noExplicitAny: rows of many shapes are compared as they are
+const inspect = async (text: string, values: unknown[] = []): Promise<any[]> =>
+  await withClient(asSuperuser(world.databaseUrl), async (client) => (await client.query(text, values)).rows);
 
 /** The name goes to the service and comes back, in rows of two tables, one long enough to be kept apart. */
 beforeAll(async () => {
@@ -46,7 +54,7 @@ beforeAll(async () => {
   expect(await query(`SELECT state, reason FROM sync.changes WHERE state <> 'done'`)).toEqual([]);
   await world.sweepAll();
   await query('ANALYZE');
-  await query('CHECKPOINT');
+  await inspect('CHECKPOINT');
 }, 240_000);
 afterAll(async () => {
   await world?.close();
@@ -65,7 +73,7 @@ async function forget() {
 
 /** The files of the database that hold the name: of tables, indexes, long values and statistics. */
 async function findFiles(): Promise<string[]> {
-  const rows = await query(
+  const rows = await inspect(
     `SELECT file FROM (SELECT format('base/%s/%s', oid, pg_ls_dir(format('base/%s', oid))) AS file FROM pg_database WHERE datname = current_database()) AS held
       WHERE file ~ '/[0-9]+(_[a-z]+)?(\\.[0-9]+)?$' AND position($1::bytea IN coalesce(pg_read_binary_file(file, true), '')) > 0`,
     [trace],
@@ -74,16 +82,11 @@ async function findFiles(): Promise<string[]> {
 }
 
 async function findInWal(): Promise<number> {
-  const [{count}] = await query(
+  const [{count}] = await inspect(
     `SELECT count(*)::integer FROM pg_ls_waldir() WHERE position($1::bytea IN coalesce(pg_read_binary_file('pg_wal/' || name, true), '')) > 0`,
     [trace],
   );
   return count;
-}
-
-async function readPostgresLog(): Promise<string> {
-  const [{log}] = await query(`SELECT encode(pg_read_binary_file('postgres.log'), 'escape') AS log`);
-  return log;
 }
 
 /** By pg_dump where it is as new as the server; else what it would copy: every table. */
@@ -97,7 +100,7 @@ async function dump(): Promise<string> {
   );
   const texts: string[] = [];
   for (const {place} of tables)
-    texts.push(...(await query(`SELECT held::text AS row FROM ${place} AS held`)).map(({row}) => row));
+    texts.push(...(await inspect(`SELECT held::text AS row FROM ${place} AS held`)).map(({row}) => row));
   return texts.join('\n');
 }
 
@@ -113,12 +116,12 @@ test('a name that was planted is in no dump, no log of Postgres, and no file of 
     'log_min_duration_statement = 0',
     'log_parameter_max_length = -1',
   ])
-    await query(`ALTER DATABASE ${database} SET ${setting}`);
+    await inspect(`ALTER DATABASE ${database} SET ${setting}`);
   const before = (await readPostgresLog()).length;
   const done = await forget();
   expect(done, done.stderr).toMatchObject({code: 0});
   expect(done.stdout).not.toContain(trace);
-  await query(`ALTER DATABASE ${database} RESET ALL`);
+  await inspect(`ALTER DATABASE ${database} RESET ALL`);
   const logged = (await readPostgresLog()).slice(before);
   expect(logged).toContain('sync.forget_customer');
   expect(logged).not.toContain(trace);
@@ -134,8 +137,8 @@ test('a name that was planted is in no dump, no log of Postgres, and no file of 
   );
   // While another session reads, as Postgres itself does when it gathers statistics, VACUUM FULL keeps dead rows.
   const findAfterVacuum = async () => {
-    for (const {place} of tables) await query(`VACUUM FULL ${place}`);
-    await query('CHECKPOINT');
+    for (const {place} of tables) await inspect(`VACUUM FULL ${place}`);
+    await inspect('CHECKPOINT');
     return await findFiles();
   };
   await expect.poll(findAfterVacuum, {timeout: 90_000}).toEqual([]);

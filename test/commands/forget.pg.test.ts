@@ -7,6 +7,8 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pushAccount} from '../../src/sync/push/push.ts';
 import {inSweepTransaction, inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {main, startProgram} from '../support/command.ts';
+import {asSuperuser} from '../support/postgres.ts';
+import {withClient} from '../support/with-client.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 const name = `Zebulon O'Quillfeather & "Sons"`;
@@ -57,13 +59,14 @@ async function findName(): Promise<string[]> {
     `SELECT oid::regclass::text AS place FROM pg_class WHERE relkind IN ('r', 'm') AND relpersistence = 'p' ORDER BY 1`,
   );
   const found: string[] = [];
-  for (const {place} of tables) {
-    const [{named}] = await query(
-      `SELECT EXISTS (SELECT FROM ${place} AS held WHERE held::text ~* $1) AS named`,
-      [planted.source],
-    );
-    if (named) found.push(place);
-  }
+  await withClient(asSuperuser(world.databaseUrl), async (superuser) => {
+    for (const {place} of tables) {
+      const {rows} = await superuser.query(`SELECT FROM ${place} AS held WHERE held::text ~* $1 LIMIT 1`, [
+        planted.source,
+      ]);
+      if (rows.length > 0) found.push(place);
+    }
+  });
   return found;
 }
 

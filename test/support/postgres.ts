@@ -22,6 +22,11 @@ export async function createDatabase(template = 'template0'): Promise<TestDataba
   };
 }
 
+/** The address of the same database for what no owner may do: to read files and logs of the server, and its catalogue whole. */
+export function asSuperuser(url: string): string {
+  return Object.assign(new URL(inject('superuserUrl')), {pathname: new URL(url).pathname}).href;
+}
+
 /** The address for connections that mend rows here: nothing they write becomes a change. */
 export function asRepair(url: string): string {
   const repair = new URL(url);

@@ -40,6 +40,8 @@ export interface Finding {
   readonly what: string;
   readonly state: 'good' | 'warning' | 'bad';
   readonly found: string;
+  /** Name of the account that it is about; left out: it is about the whole installation. */
+  readonly account?: string;
 }
 
 const maxClockMs = 2_000;
@@ -197,9 +199,10 @@ async function checkWorkers({keys}: Config, pool: pg.Pool): Promise<Finding[]> {
   const concerns = findWorkerConcerns(accounts, {workers, keyIds}, now);
   const found = drawWorkers(workers, now).replaceAll(/^worker +/gm, '');
   if (concerns.length === 0) return [good('worker', found)];
-  return concerns.map(({account, text, next}) =>
-    warning('worker', [account === null ? text : `account ${account}: ${text}`, next].join('; ')),
-  );
+  return concerns.map(({account, text, next}) => ({
+    ...warning('worker', [account === null ? text : `account ${account}: ${text}`, next].join('; ')),
+    ...(account === null ? {} : {account}),
+  }));
 }
 
 /** Whether somebody is told what is wrong, and whether it arrives. */
@@ -229,7 +232,9 @@ async function checkSealed(config: Config, pool: pg.Pool): Promise<Finding[]> {
   const sealed = (await listAccounts(pool)).filter(
     ({keyId, apiUrl}) => keyId !== null && placeOf(config.account?.apiUrl ?? '') !== placeOf(apiUrl),
   );
-  return await Promise.all(sealed.map((account) => checkAccount(config, pool, account)));
+  return await Promise.all(
+    sealed.map(async (account) => ({...(await checkAccount(config, pool, account)), account: account.name})),
+  );
 }
 
 async function checkAccount(config: Config, pool: pg.Pool, account: Account): Promise<Finding> {

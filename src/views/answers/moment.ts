@@ -14,7 +14,7 @@ export async function findMoment(
 ): Promise<string | null> {
   if (typed === undefined) return null;
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed);
-  if (Number.isNaN(Date.parse(typed)) || (!isDay && !/(Z|[+-]\d{2}:?\d{2})$/.test(typed)))
+  if (!isMoment(typed, isDay))
     throw new UsageError(
       `--as-of: expected a day such as 2026-10-31, or an instant with its offset such as 2026-10-31T17:00:00Z, got "${typed}"`,
     );
@@ -40,4 +40,13 @@ export async function findMoment(
         : `--as-of ${typed}: the mirror knows the account since ${showSecond(asked.knownSince)}; ask for that moment or a later one`,
     );
   return asked.moment;
+}
+
+/** Postgres has neither the year 0 nor the days that JavaScript moves into the next month, such as February 30. */
+function isMoment(typed: string, isDay: boolean): boolean {
+  if (!/^(?!0000)\d{4}-\d{2}-\d{2}(?:$|[T ])/.test(typed)) return false;
+  const day = typed.slice(0, 10);
+  const parsed = new Date(`${day}T00:00:00Z`);
+  if (Number.isNaN(parsed.getTime()) || !parsed.toISOString().startsWith(day)) return false;
+  return isDay || (/(Z|[+-](?:0\d|1[0-4]):?[0-5]\d)$/.test(typed) && !Number.isNaN(Date.parse(typed)));
 }

@@ -6,6 +6,7 @@ import {errorNumbers} from '../../base/errors.ts';
 import type {Logger} from '../../base/log.ts';
 import {FeedWatch} from '../../warehouse/history/feed/feed-watch.ts';
 import {NoticeWatch} from '../../warehouse/postgres/sessions/notice-watch.ts';
+import type {KnownNames} from '../known-names.ts';
 import type {ApiPools} from '../pools.ts';
 import {requireKey} from './authentication.ts';
 import {addDocument} from './document.ts';
@@ -26,12 +27,16 @@ const places: Readonly<Record<string, Flaw['in']>> = {
 interface ApiOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
   readonly log: Logger;
+  readonly known: KnownNames;
   /** The warehouse's address for LISTEN: no pooler in between. */
   readonly directUrl: string;
 }
 
 /** Adds every address under /v1. Nothing there is told without a key, not even whether an address exists. */
-export async function addApi(app: FastifyInstance, {pools, log, directUrl}: ApiOptions): Promise<void> {
+export async function addApi(
+  app: FastifyInstance,
+  {pools, log, known, directUrl}: ApiOptions,
+): Promise<void> {
   const onTrouble = (reason: string) => log.warn({reason, docs: errorNumbers.feed}, 'the feed is late');
   const watches = {
     feed: new FeedWatch({directUrl, pool: pools.writes, onTrouble}),
@@ -58,6 +63,10 @@ export async function addApi(app: FastifyInstance, {pools, log, directUrl}: ApiO
       api.setErrorHandler((error, request, reply) => sendProblem(reply, explain(error, request)));
       api.setNotFoundHandler(() => {
         throw new Problem(404, 'not-found', {hint: 'GET /v1/openapi.json lists every address.'});
+      });
+      api.addHook('onRequest', async ({hostname}) => {
+        if (known.isMisdirected(hostname))
+          throw new Problem(421, 'misdirected', {detail: 'this server does not go by that name'});
       });
       requireKey(api, pools.reads);
       await addDocument(api);

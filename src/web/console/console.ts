@@ -19,6 +19,7 @@ import {Refused} from './refused.ts';
 import {addClock} from './serve/clock.ts';
 import type {ConsoleDeps} from './serve/console-deps.ts';
 import {Live} from './serve/live.ts';
+import {readFields} from './serve/read-fields.ts';
 import {addAction} from './serve/serve-action.ts';
 import {addCsv} from './serve/serve-csv.ts';
 import {addPage} from './serve/serve-page.ts';
@@ -53,7 +54,12 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
       });
       checkHost(request, deps.known);
     });
-    app.addHook('preHandler', async (request) => checkTexts(request));
+    app.addHook('preHandler', async (request) => {
+      checkTexts(request);
+      request.query = readFields(request.query);
+      // A form without a field comes without a body.
+      if (request.method === 'POST') request.body ??= {};
+    });
     app.setErrorHandler((error: FastifyError, request, reply) => sendError(reply, {error, request, deps}));
     app.setNotFoundHandler(() => {
       throw new Refused(404, {

@@ -15,7 +15,7 @@ export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps)
   const probe = new ReadinessProbe(deps);
   await server.register(async (app) => {
     app.addHook('onRequest', async ({hostname}, reply) => {
-      if (deps.known.areOwn && !deps.known.has(hostname))
+      if (deps.known.isMisdirected(hostname))
         await reply.code(421).send({
           ...{status: 'misdirected', reason: 'this server does not go by that name'},
           docs: pageOfStatus(421),

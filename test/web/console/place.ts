@@ -8,7 +8,7 @@ import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accou
 import {inSweepTransaction, openPool} from '../../../src/warehouse/postgres/database.ts';
 import type {ConsoleOptions} from '../../../src/web/console/serve/console-deps.ts';
 import {openPools} from '../../../src/web/pools.ts';
-import {openServer} from '../../../src/web/server.ts';
+import {openServer, type Route} from '../../../src/web/server.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {createDatabase} from '../../support/postgres.ts';
 import {rowsOfService} from '../api/place.ts';
@@ -42,6 +42,8 @@ export interface Person {
 
 export interface Place {
   readonly url: string;
+  /** Every address of the server. */
+  readonly routes: readonly Route[];
   readonly databaseUrl: string;
   readonly pool: pg.Pool;
   readonly account: Account;
@@ -82,6 +84,7 @@ export async function openPlace(options: Partial<ConsoleOptions> = {}): Promise<
   };
   return {
     url: server.url,
+    routes: server.routes,
     databaseUrl: database.url,
     ...{pool, account, stranger, logged},
     person: async (given = {}) => {

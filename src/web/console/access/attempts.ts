@@ -1,9 +1,9 @@
 const atMost = 10;
 const withinMs = 60_000;
-/** Addresses that are remembered; beyond them the oldest is forgotten. */
-const mostAddresses = 10_000;
+/** Sources that are remembered; beyond them the oldest is forgotten. */
+const mostSources = 10_000;
 
-/** Counts wrong keys by address: ten a minute are let through. A key cannot be guessed anyway; the log stays short. */
+/** Counts wrong keys by their source: ten a minute are let through. A key cannot be guessed anyway; the log stays short. */
 export class Attempts {
   readonly #failures = new Map<string, number[]>();
   readonly #now: () => number;
@@ -13,21 +13,21 @@ export class Attempts {
     this.#now = now;
   }
 
-  /** Whether one more may be tried from an address. */
-  mayTry(address: string): boolean {
-    return this.#recent(address).length < atMost;
+  /** @param source - an address, and the beginning of the key */
+  mayTry(source: string): boolean {
+    return this.#recent(source).length < atMost;
   }
 
-  noteFailure(address: string): void {
-    const recent = [...this.#recent(address), this.#now()];
-    this.#failures.delete(address);
-    this.#failures.set(address, recent);
+  noteFailure(source: string): void {
+    const recent = [...this.#recent(source), this.#now()];
+    this.#failures.delete(source);
+    this.#failures.set(source, recent);
     const [oldest] = this.#failures.keys();
-    if (this.#failures.size > mostAddresses && oldest !== undefined) this.#failures.delete(oldest);
+    if (this.#failures.size > mostSources && oldest !== undefined) this.#failures.delete(oldest);
   }
 
-  #recent(address: string): number[] {
+  #recent(source: string): number[] {
     const since = this.#now() - withinMs;
-    return (this.#failures.get(address) ?? []).filter((at) => at > since);
+    return (this.#failures.get(source) ?? []).filter((at) => at > since);
   }
 }

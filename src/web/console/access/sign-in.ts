@@ -9,13 +9,12 @@ import {drawPlain} from '../draw/layout.ts';
 import {Refused} from '../refused.ts';
 import type {ConsoleDeps} from '../serve/console-deps.ts';
 import {ownPath} from '../serve/own-path.ts';
+import {type Fields, readFields} from '../serve/read-fields.ts';
 import {Attempts} from './attempts.ts';
 import {checkForm, checkOrigin} from './guard.ts';
 import {forgetCookie, signIn, viewerOf} from './viewers.ts';
 
 const open = {config: {isOpen: true}} as const;
-
-type Fields = Readonly<Record<string, string | undefined>>;
 
 export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   const attempts = new Attempts();
@@ -30,7 +29,7 @@ export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
     return await reply.type('text/html; charset=utf-8').send(drawSignIn(ownPath(back)));
   });
   app.post('/sign-in', open, async (request, reply) => {
-    const {key = '', back} = request.body as Fields;
+    const {key = '', back} = readFields(request.body);
     checkOrigin(request, deps.known);
     const found = await takeKey(request, key.trim(), {deps, attempts});
     await signIn(reply, {...found, wayIn: 'key', address: request.ip}, deps);
@@ -38,7 +37,7 @@ export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   });
   app.post('/sign-out', async (request, reply) => {
     const viewer = viewerOf(request);
-    checkForm(request, {viewer, formToken: (request.body as Fields).form, known: deps.known});
+    checkForm(request, {viewer, formToken: readFields(request.body).form, known: deps.known});
     await endSession(deps.pools.writes, viewer.sessionId);
     forgetCookie(reply);
     return await reply.redirect('/sign-in', 303);
@@ -53,10 +52,10 @@ interface Trying {
 }
 
 async function takeKey(request: FastifyRequest, key: string, {deps, attempts}: Trying) {
-  checkTries(request, attempts);
+  checkTries(request, {attempts, secret: key});
   const found = await useApiKey(deps.pools.writes, key);
   if (found !== null) return found;
-  attempts.noteFailure(request.ip);
+  attempts.noteFailure(attemptOf(request, key));
   throw new Refused(401, {
     title: 'This key opens nothing',
     text: 'It was mistyped, or revoked. fieldmirror keys add NAME --role viewer makes one.',
@@ -65,10 +64,10 @@ async function takeKey(request: FastifyRequest, key: string, {deps, attempts}: T
 }
 
 async function takeCode(request: FastifyRequest, code: string, {deps, attempts}: Trying) {
-  checkTries(request, attempts);
+  checkTries(request, {attempts, secret: code});
   const found = await useSignInCode(deps.pools.writes, code);
   if (found !== null) return found;
-  attempts.noteFailure(request.ip);
+  attempts.noteFailure(attemptOf(request, code));
   throw new Refused(401, {
     title: 'This link opens nothing any more',
     text: 'A link is good once, for ten minutes. fieldmirror open prints another one.',
@@ -76,11 +75,22 @@ async function takeCode(request: FastifyRequest, code: string, {deps, attempts}:
   });
 }
 
-function checkTries({ip}: FastifyRequest, attempts: Attempts): void {
-  if (attempts.mayTry(ip)) return;
+/** The letters of a key that tell it from others, and guess nothing of the rest. */
+const prefixLength = 8;
+
+/** People behind one proxy share its address, and a wrong key of one of them must not lock out the others. */
+function attemptOf({ip}: FastifyRequest, secret: string): string {
+  return `${ip} ${secret.slice(0, prefixLength)}`;
+}
+
+function checkTries(
+  request: FastifyRequest,
+  {attempts, secret}: {readonly attempts: Attempts; readonly secret: string},
+): void {
+  if (attempts.mayTry(attemptOf(request, secret))) return;
   throw new Refused(429, {
-    title: 'Too many wrong keys from this address',
-    text: 'Try again in a minute.',
+    title: 'This key was wrong too often',
+    text: 'Keys that begin like it are refused from this address for a minute. Check the key, and try again then.',
     ways: [{href: '/sign-in', label: 'Sign in'}],
   });
 }

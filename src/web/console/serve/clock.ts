@@ -5,6 +5,7 @@ import {viewerOf} from '../access/viewers.ts';
 import type {Look} from '../look.ts';
 import type {ConsoleDeps} from './console-deps.ts';
 import {ownPath} from './own-path.ts';
+import {readFields} from './read-fields.ts';
 
 const cookieName = 'fieldmirror_clock';
 const yearSeconds = 365 * 24 * 3600;
@@ -23,7 +24,7 @@ export function readClock(
 /** The form at the foot of each page that changes the clock. */
 export function addClock(app: FastifyInstance, {known}: Pick<ConsoleDeps, 'known'>): void {
   app.post('/clock', async (request, reply) => {
-    const {clock, back, form} = request.body as Readonly<Record<string, string | undefined>>;
+    const {clock, back, form} = readFields(request.body);
     checkForm(request, {viewer: viewerOf(request), formToken: form, known});
     void reply.setCookie(cookieName, clock === 'utc' ? 'utc' : 'account', {
       path: '/',

@@ -92,4 +92,6 @@ export interface Check {
   readonly what: string;
   readonly state: 'good' | 'warning' | 'bad';
   readonly found: string;
+  /** Name of the account that it is about; left out: it is about the whole installation. */
+  readonly account?: string;
 }

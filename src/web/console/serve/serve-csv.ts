@@ -7,13 +7,14 @@ import {viewerOf} from '../access/viewers.ts';
 import {chooseOne} from '../pages/business/choose-one.ts';
 import {findQuestion} from '../pages/business/question-page.ts';
 import type {ConsoleDeps} from './console-deps.ts';
-import {chooseAccounts, readQuery, readSeen} from './serve-page.ts';
+import type {Fields} from './read-fields.ts';
+import {chooseAccounts, readSeen} from './serve-page.ts';
 
 /** Serves an answer as CSV, row by row as Postgres makes it; a spreadsheet opens it without formulas. */
 export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/business/csv/:question', async (request, reply) => {
     const viewer = viewerOf(request);
-    const query = readQuery(request.query);
+    const query = request.query as Fields;
     const question = findQuestion((request.params as {readonly question: string}).question);
     const {accountId} = chooseOne(chooseAccounts(await readSeen(viewer, deps), query.account));
     const client = await deps.pools.reads.connect();

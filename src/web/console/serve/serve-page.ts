@@ -20,7 +20,7 @@ interface PageDeps extends ConsoleDeps {
 export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void {
   app.get(page.path, async (request, reply) => {
     const viewer = viewerOf(request);
-    const {as, ...query} = readQuery(request.query);
+    const {as, ...query} = request.query as Readonly<Record<string, string>>;
     if (page.role !== undefined) checkRole(viewer, page.role, page.section);
     const said = takeSaid(request, reply);
     const isFresh = said !== null;
@@ -114,15 +114,4 @@ function pathOf(request: FastifyRequest): string {
   const query = new URLSearchParams(search);
   query.delete('as');
   return query.size === 0 ? path : `${path}?${query}`;
-}
-
-/** Of a name that comes twice the last counts; empty filters are none. */
-export function readQuery(query: unknown): Readonly<Record<string, string>> {
-  const given = Object.entries(query as Readonly<Record<string, string | string[]>>);
-  return Object.fromEntries(
-    given.flatMap(([name, value]) => {
-      const last = typeof value === 'string' ? value : (value.at(-1) ?? '');
-      return last === '' ? [] : [[name, last]];
-    }),
-  );
 }

@@ -7,6 +7,7 @@ import type {Check, SettingTold} from '../../serve/doings.ts';
 import {drawSettings} from './draw-settings.ts';
 
 interface Story {
+  /** Those of the accounts that the viewer sees; to who sees every account, those of the installation as well. */
   readonly checks: readonly Check[];
   /** Null for somebody who is bound to an account: settings name the others, too. */
   readonly settings: readonly SettingTold[] | null;
@@ -18,8 +19,10 @@ export const health: Page = definePage<Story>({
   path: '/health',
   section: '/health',
   moving: [],
-  read: async ({doings, seesAll}) => ({
-    checks: await doings.examine(),
+  read: async ({doings, seen, seesAll}) => ({
+    checks: (await doings.examine()).filter(
+      ({account}) => seesAll || seen.some(({name}) => name === account),
+    ),
     settings: seesAll ? await doings.listSettings() : null,
   }),
   title: () => 'Health',
@@ -27,7 +30,7 @@ export const health: Page = definePage<Story>({
     <p class="lead">${summarise(checks)}</p>
     ${drawChecks(checks)}
     <h2>Settings in force</h2>
-    ${settings === null ? html`<p>They are shown to who sees every account.</p>` : drawSettings(settings)}`,
+    ${settings === null ? html`<p>Settings, and checks of the whole installation, are shown to those who see every account.</p>` : drawSettings(settings)}`,
   hide: ({checks, settings}) => ({
     checks,
     settings:

@@ -1,0 +1,183 @@
+// Every address of the server is asked with every strange value: none answers with an error of ours. The addresses come from the
+// server itself, so that a new one is tried without a line here.
+
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {UsageError} from '../../../src/base/errors.ts';
+import {addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
+import {plainConsole} from '../../support/plain-console.ts';
+import {makePerson, openPlace, type Person, type Place} from './place.ts';
+
+/** Names of fields and filters that addresses and forms have. */
+const names = [
+  ...[
+    'account',
+    'as',
+    'as-of',
+    'at',
+    'back',
+    'before',
+    'clock',
+    'code',
+    'cursor',
+    'field',
+    'form',
+    'from',
+    'key',
+    'kind',
+  ],
+  ...[
+    'limit',
+    'name',
+    'number',
+    'of',
+    'page',
+    'q',
+    'role',
+    'since',
+    'state',
+    'stream',
+    'table',
+    'tick',
+    'to',
+    'value',
+    'why',
+  ],
+];
+const values: readonly (readonly [string, string])[] = [
+  ['nothing', ''],
+  ['a word', 'a'],
+  ['the year 0', '0000-01-01'],
+  ['a day that is none', '2026-02-30'],
+  ['a day of long ago', '0001-01-01'],
+  ['a day far ahead', '9999-12-31'],
+  ['an instant beyond any clock', '+275760-09-13T00:00:00Z'],
+  ['a number beyond bigint', '99999999999999999999'],
+  ['a negative number', '-1'],
+  ['a fraction', '1.5e3'],
+  ['not a number', 'NaN'],
+  ['quotes', `'"\\;--`],
+  ['half a character', '%ED%A0%80'],
+  ['another host', '/.//evil.example'],
+  ['a long text', 'x'.repeat(200)],
+];
+
+let place: Place;
+let admin: Person;
+let bearer: string;
+beforeAll(async () => {
+  const {doings} = plainConsole();
+  const refuse = async () => {
+    throw new UsageError('this test asks no service');
+  };
+  place = await openPlace({
+    doings: {
+      ...doings,
+      testRule: refuse,
+      sendLetter: refuse,
+      checkAccount: refuse,
+      tryAccount: refuse,
+      planRule: refuse,
+    },
+  });
+  admin = await place.person({role: 'admin'});
+  const key = await addApiKey(place.pool, {
+    ...{name: 'erp', accountId: place.account.accountId, role: 'operator', masks: false},
+  });
+  bearer = key?.reveal() ?? '';
+});
+afterAll(() => place?.close());
+
+const isStream = (path: string) => ['/live', '/v1/feed/follow'].includes(path);
+/** Signing out would end the session that tries the others. */
+const endsSession = (path: string) => path === '/sign-out';
+
+const pathsOf = (method: string) =>
+  place.routes
+    .filter((route) => route.method === method && !route.path.includes('*'))
+    .map(({path}) => path)
+    .filter((path, at, all) => all.indexOf(path) === at);
+
+const fill = (path: string, value: string) => path.replaceAll(/:\w+/g, encodeURIComponent(value) || '1');
+
+/** Asks, and lets go of an answer that has no end. @returns the status, and where it leads */
+async function ask(path: string, person: Person | null, init: RequestInit = {}) {
+  const control = new AbortController();
+  const answer = await fetch(place.url + path, {
+    ...init,
+    redirect: 'manual',
+    signal: control.signal,
+    headers: {...(person === null ? {} : {cookie: person.cookies()}), ...init.headers},
+  });
+  const location = answer.headers.get('location');
+  if (answer.headers.get('content-type')?.includes('event-stream') !== true) await answer.arrayBuffer();
+  control.abort();
+  return {status: answer.status, location};
+}
+
+const faults: string[] = [];
+/** Notes an answer that no request may get. */
+function judge(what: string, {status, location}: Awaited<ReturnType<typeof ask>>): void {
+  if (status >= 500 && status !== 503) faults.push(`${what}: ${status}`);
+  if (location !== null && new URL(location, place.url).origin !== place.url)
+    faults.push(`${what}: leads to ${location}`);
+}
+
+const listed = names.map((name) => `${name}[]=a`).join('&');
+
+/** Every name twice, so that also what takes the last of two gets the value. */
+function double(value: string): string {
+  const encoded = value.includes('%') ? value : encodeURIComponent(value);
+  const one = names.map((name) => `${name}=${encoded}`).join('&');
+  return `${one}&${one}`;
+}
+
+const requests = [
+  ...values.map(([what, value]) => ({what, value, query: double(value)})),
+  {what: 'a list', value: 'a', query: listed},
+];
+
+describe.each(requests)('$what', ({value, query}) => {
+  test('in every address that is read', async () => {
+    faults.length = 0;
+    for (const path of pathsOf('GET')) {
+      const address = `${fill(path, value)}?${query}`;
+      const what = `GET ${address.slice(0, 200)}`;
+      judge(`stranger ${what}`, await ask(address, null));
+      if (isStream(path)) continue;
+      judge(`admin ${what}`, await ask(address, admin));
+      if (!path.startsWith('/v1')) continue;
+      judge(`key ${what}`, await ask(address, null, {headers: {authorization: `Bearer ${bearer}`}}));
+    }
+    expect(faults).toEqual([]);
+  });
+
+  test('in every field of every form', async () => {
+    faults.length = 0;
+    const form = / name="form" value="([^"]+)"/.exec((await admin.get('/health')).text)?.[1] ?? '';
+    for (const path of pathsOf('POST').filter((each) => !endsSession(each))) {
+      const isApi = path.startsWith('/v1');
+      const init = {
+        method: 'POST',
+        body: isApi ? JSON.stringify([value]) : `${query}&form=${form}`,
+        headers: {
+          'content-type': isApi ? 'application/json' : 'application/x-www-form-urlencoded',
+          ...(isApi ? {authorization: `Bearer ${bearer}`} : {}),
+        },
+      };
+      judge(`stranger POST ${path}`, await ask(fill(path, value), null, init));
+      judge(`admin POST ${path}`, await ask(fill(path, value), admin, init));
+      judge(`admin POST ${path} without a body`, await ask(fill(path, value), admin, {method: 'POST'}));
+    }
+    expect(faults).toEqual([]);
+  });
+});
+
+test('a key is counted as wrong when the way in is doubled', async () => {
+  const stranger = makePerson(place.url);
+  expect((await stranger.get('/sign-in?code=a&code=b')).status).toBe(401);
+  expect((await stranger.get('/sign-in?back=a&back=b')).status).toBe(200);
+});
+
+test('signing out without a form is refused', async () => {
+  expect((await ask('/sign-out', admin, {method: 'POST'})).status).toBe(403);
+});
