@@ -63,9 +63,10 @@ export async function writeAsSweep(
   return rows[0].at;
 }
 
-/** A text without the digits that are in it by chance: those of the fraction of a second, and of the token of a form. */
+/** A text without the digits that are in it by chance: fractions of seconds, the token of a form, the time in milliseconds. */
 export function withoutChance(text: string): string {
   return text
     .replaceAll(/(:\d\d)\.\d{1,6}(?=Z|[+-]\d\d)/g, '$1')
-    .replaceAll(/(name="form" value=)"[\w-]+"/g, '$1""');
+    .replaceAll(/(name="form" value=)"[\w-]+"/g, '$1""')
+    .replaceAll(/(&(?:amp;)?since=)\d+/g, '$1');
 }
