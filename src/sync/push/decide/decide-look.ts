@@ -87,11 +87,15 @@ interface Traces {
   readonly created?: string;
 }
 
+/** Whether no request can still arrive: what this look does not find counts as never made. */
+export function isLastLook({change, settle}: Pick<ChangeFacts, 'change' | 'settle'>): boolean {
+  return (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.looks + 1 >= fewestLooks;
+}
+
 function lookAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
   const {change, settle} = facts;
-  const {lookDelaysMs, arrivalLimitMs} = settle;
-  const isOver = (change.requestEndedAgoMs ?? 0) >= arrivalLimitMs && change.looks + 1 >= fewestLooks;
-  if (isOver) return giveUp(facts, traces);
+  const {lookDelaysMs} = settle;
+  if (isLastLook(facts)) return giveUp(facts, traces);
   const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
   const reason = change.reason ?? 'in doubt';
   return {what: 'doubt', reason, delayMs, number: traces.created ?? null, isLook: true, attempt: null};

@@ -76,12 +76,22 @@ export function toAppearance({number, values, dateHeader}: ShownRow): Appearance
 /** Fields that the service may not have changed: addresses are joined, numbers formatted, names kept. @see docs/service.md "Filters" */
 const FILTERS: readonly (keyof CustomerFilters)[] = ['name'];
 
-/** Exact filters; a text that the service may have trimmed is asked for as trimmed. */
-export function filtersOf(fields: ChangeValues): CustomerFilters {
+/**
+ * Exact filters for the list in which a created record is looked for. A text that services keep in several forms (outer or
+ * doubled blanks, line ends, letters with more than one Unicode form) filters nothing, as its stored form is not known. Nor does
+ * anything filter the last look: after it the create may be sent again, and no filter may have hidden its record.
+ */
+export function filtersOf(fields: ChangeValues, {isLast}: {readonly isLast: boolean}): CustomerFilters {
+  if (isLast) return {};
   return Object.fromEntries(
     FILTERS.flatMap((name) => {
       const value = fields[name];
-      return typeof value === 'string' && value.trim() !== '' ? [[name, value.trim()]] : [];
+      return typeof value === 'string' && hasOneForm(value) ? [[name, value]] : [];
     }),
   );
+}
+
+/** Visible ASCII letters and signs with single blanks between them. */
+function hasOneForm(text: string): boolean {
+  return /^[!-~]+(?: [!-~]+)*$/.test(text);
 }

@@ -14,8 +14,8 @@ export function isSameValue(kind: WriteRule['kind'], one: ChangeValue, other: Ch
 }
 
 /**
- * Whether the value that came back can be the one sent: services trim, change case, join blanks, and take an
- * empty text for none. Used where the fate of a request is in doubt, and nowhere else.
+ * Whether the value that came back can be the one sent: services trim, change case, join blanks, choose another Unicode form of
+ * a letter, and take an empty text for none. Used where the fate of a request is in doubt, and nowhere else.
  */
 export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: ChangeValue): boolean {
   if (kind !== 'text') return isSameValue(kind, sent, got);
@@ -48,7 +48,9 @@ function meaning(kind: WriteRule['kind'], value: string): string {
 }
 
 function loosen(value: ChangeValue): string {
-  return typeof value === 'string' ? value.trim().replaceAll(/\s+/g, ' ').toLowerCase() : '';
+  return typeof value === 'string'
+    ? value.normalize('NFKC').trim().replaceAll(/\s+/g, ' ').toLowerCase()
+    : '';
 }
 
 function idsOf(value: string | readonly string[]): string[] {

@@ -5,6 +5,7 @@ import {isGone} from '../../../api/resources/verdict.ts';
 import {RecordError} from '../../../base/errors.ts';
 import {readRows} from '../../../records/rows.ts';
 import {listRivalCreates, placeInTime} from '../../../warehouse/rows/authored-rows.ts';
+import {isLastLook} from '../decide/decide-look.ts';
 import {type Candidates, filtersOf, isMatch, pickCandidates, toAppearance} from '../decide/recognize.ts';
 import {listRemoteRows, type RemoteRow, type ShownRow} from '../decide/remote.ts';
 import type {PushRun} from '../push-run.ts';
@@ -29,10 +30,10 @@ async function readPlace(run: PushRun, {parent}: NewSubject): Promise<readonly S
   const call = {signal, urgency: 'write-back'} as const;
   if (parent !== null) return await readUnderParent(run, parent);
   switch (writes.table.name) {
-    case 'customers':
-      return await readPages(run, (page) =>
-        account.api.customers.list({...call, page, filters: filtersOf(run.change.fields)}),
-      );
+    case 'customers': {
+      const filters = filtersOf(run.change.fields, {isLast: isLastLook(run)});
+      return await readPages(run, (page) => account.api.customers.list({...call, page, filters}));
+    }
     case 'tasks':
       return await readTogether(run, account.api.tasks, (shared) =>
         readPages(run, (page) => account.api.tasks.list({...call, signal: shared, page})),

@@ -95,10 +95,14 @@ describe('the moments of a record', () => {
 });
 
 test.each([
-  ['the name', {name: 'Ada', fax: '1'}, {name: 'Ada'}],
-  ['the name as trimmed', {name: ' Ada '}, {name: 'Ada'}],
-  ['nothing, where the name is blank', {name: '  '}, {}],
-  ['nothing, where there is no name', {fax: '1', name: null}, {}],
-])('a list is filtered by %s', (_, fields, filters) => {
-  expect(filtersOf(fields)).toEqual(filters);
+  ['the name', {name: 'Ada', fax: '1'}, false, {name: 'Ada'}],
+  ['the name, also of several words', {name: 'Ada & Sons'}, false, {name: 'Ada & Sons'}],
+  ['nothing, where the name has outer blanks', {name: ' Ada '}, false, {}],
+  ['nothing, where the name has a no-break space', {name: 'Ada\u00a0B'}, false, {}],
+  ['nothing, where a letter has several Unicode forms', {name: 'Ad\u00e9la'}, false, {}],
+  ['nothing, where the name is blank', {name: '  '}, false, {}],
+  ['nothing, where there is no name', {fax: '1', name: null}, false, {}],
+  ['nothing, in the last look', {name: 'Ada'}, true, {}],
+])('a list is filtered by %s', (_, fields, isLast, filters) => {
+  expect(filtersOf(fields, {isLast})).toEqual(filters);
 });
