@@ -1,7 +1,7 @@
 import {once} from 'node:events';
 import http from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {addApiKey} from '../../src/warehouse/accounts/access/api-keys.ts';
+import {addApiKey, revokeApiKey} from '../../src/warehouse/accounts/access/api-keys.ts';
 import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
 import {withClient} from '../support/with-client.ts';
 import {openPlace, type Place} from '../web/api/place.ts';
@@ -122,6 +122,18 @@ describe('a request that waits', () => {
     await rename(3, 'Told at once');
     expect((await answer).body.entries).toMatchObject([{after: {name: 'Told at once'}}]);
     expect(performance.now() - begun).toBeLessThan(4_000);
+  });
+
+  test('whose key is revoked meanwhile is given nothing', async () => {
+    const after = await end();
+    const {accountId} = place.account;
+    const key = await addApiKey(place.pool, {name: 'leaving', accountId, role: 'operator', masks: false});
+    const since = await readClock();
+    const answer = feed(`after=${after}&wait=60`, key?.reveal());
+    await untilRead(since);
+    await revokeApiKey(place.pool, 'leaving');
+    await rename(3, 'After the key');
+    expect((await answer).status).toBe(401);
   });
 
   test('is not kept waiting by a transaction that stays open, and gets its entries when it ends', async () => {

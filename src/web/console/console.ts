@@ -6,11 +6,12 @@ import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {seeNumber, UsageError} from '../../base/errors.ts';
+import {readSessions} from '../../warehouse/accounts/access/sessions.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {pageOfStatus} from '../answer-pages.ts';
 import {checkHost, checkTexts} from './access/guard.ts';
 import {addSignIn} from './access/sign-in.ts';
-import {requireViewer, viewerOf} from './access/viewers.ts';
+import {requireViewer, tokenOf, viewerOf} from './access/viewers.ts';
 import {actions} from './actions/actions.ts';
 import {addAssets} from './assets/assets.ts';
 import {drawPlain} from './draw/layout.ts';
@@ -41,7 +42,11 @@ const policy = [
 export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<void> {
   await server.register(async (app) => {
     const readings = new SharedReads();
-    const live = new Live(deps.directUrl, {log: deps.log, onMoved: () => readings.forgetRecent()});
+    const live = new Live(deps.directUrl, {
+      log: deps.log,
+      onMoved: () => readings.forgetRecent(),
+      findSignedIn: async (tokens) => new Set((await readSessions(deps.pools.reads, tokens)).keys()),
+    });
     await app.register(cookie);
     await app.register(form, {bodyLimit: 1_000_000});
     app.addHook('onRequest', async (request, reply) => {
@@ -78,7 +83,8 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
     app.get('/live', async (request, reply) => {
       viewerOf(request);
       const {of = '', since = ''} = request.query as Readonly<Record<string, string>>;
-      await live.follow(reply, new Set(of.split(',')), Number(since) || 0);
+      const moving = new Set(of.split(','));
+      await live.follow(reply, {moving, drawnAt: Number(since) || 0, token: tokenOf(request)});
     });
     app.addHook('preClose', async () => live.close());
   });

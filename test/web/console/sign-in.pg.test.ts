@@ -4,7 +4,7 @@ import {request} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {revokeApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {makeSignInCode} from '../../../src/warehouse/accounts/access/sign-in-codes.ts';
-import {makePerson, openPlace, type Place} from './place.ts';
+import {makePerson, openPlace, type Person, type Place} from './place.ts';
 
 let place: Place;
 beforeAll(async () => {
@@ -61,6 +61,20 @@ describe('a key', () => {
     expect((await person.get('/health')).status).toBe(200);
     await revokeApiKey(place.pool, rows[0].name);
     expect((await person.get('/health')).status).toBe(303);
+  });
+
+  test('that is revoked ends the stream of events of an open page within seconds', async () => {
+    const [person, other] = [await place.person(), await place.person()];
+    const {rows} = await place.pool.query('SELECT name FROM sync.sessions ORDER BY session_id DESC LIMIT 2');
+    const open = async ({cookies}: Person) =>
+      await fetch(`${place.url}/live?of=changes`, {headers: {cookie: cookies()}});
+    const [ending, staying] = [await open(person), await open(other)];
+    await revokeApiKey(place.pool, rows[1].name);
+    // It reads until the server ends the stream.
+    expect(await ending.text()).toContain(': open');
+    const reader = staying.body?.getReader();
+    expect((await reader?.read())?.done).toBe(false);
+    await reader?.cancel();
   });
 
   test('is nowhere in the database nor in the log, and no cookie is', async () => {

@@ -81,6 +81,15 @@ export async function useApiKey(db: Queryable, text: string): Promise<ApiKey | n
   return key;
 }
 
+/** Whether a key was not revoked since. */
+export async function isKeyInUse(db: Queryable, apiKeyId: string): Promise<boolean> {
+  const {rowCount} = await db.query(
+    'SELECT FROM sync.api_keys WHERE api_key_id = $1 AND revoked_at IS NULL',
+    [apiKeyId],
+  );
+  return rowCount === 1;
+}
+
 // Noted once a minute, however many requests come. Of two at once one writes, and neither waits for the
 // other.
 async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {

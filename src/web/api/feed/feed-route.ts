@@ -3,11 +3,12 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
 import {allTables} from '../../../streams/all-tables.ts';
+import {isKeyInUse} from '../../../warehouse/accounts/access/api-keys.ts';
 import {entryOperations} from '../../../warehouse/history/feed/entry-operations.ts';
 import type {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
 import {keyOf} from '../authentication.ts';
 import {lineOf} from '../changes/wanted-query.ts';
-import {problemSchema} from '../problems/problem.ts';
+import {Problem, problemSchema} from '../problems/problem.ts';
 import type {Turns} from '../turns/turns.ts';
 import {WaitingPlaces} from '../turns/waiting-places.ts';
 import {followFeed} from './follow-feed.ts';
@@ -110,6 +111,8 @@ export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDe
           {watch, take: (read) => turns.take(apiKeyId, () => read(reads))},
           {query, showsOwn: own === 'true', masks, waitMs: wait * 1_000, signal},
         );
+        // A key that was revoked while its request waited is given nothing.
+        if (!(await isKeyInUse(reads, apiKeyId))) throw new Problem(401, 'unauthorized');
         // A server that stops waits for its connections.
         if (watch.signal.aborted) reply.header('connection', 'close');
         return {entries: [...entries], cursor};

@@ -49,6 +49,11 @@ export function viewerOf(request: FastifyRequest): Viewer {
   return viewer;
 }
 
+/** The token of the session that a request came with. */
+export function tokenOf(request: FastifyRequest): string {
+  return request.cookies[cookieName] ?? '';
+}
+
 /** Signs somebody in: from now on the browser brings the cookie, to our own pages alone. */
 export async function signIn(
   reply: FastifyReply,
@@ -73,9 +78,9 @@ async function findViewer(
   request: FastifyRequest,
   {sessions, proxy}: {readonly sessions: SessionReads; readonly proxy: SignInProxy | null},
 ): Promise<Viewer | null> {
-  const token = request.cookies[cookieName];
-  const session = token === undefined ? null : await sessions.read(token);
-  if (token === undefined || session === null) return null;
+  const token = tokenOf(request);
+  const session = token === '' ? null : await sessions.read(token);
+  if (session === null) return null;
   // The proxy says each time who it is: a session of somebody else, or of a role of before, is over.
   if (session.wayIn === 'proxy' && !isSame(session, readProxy(request, proxy))) return null;
   return makeViewer(session, token);
