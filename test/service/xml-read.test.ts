@@ -1,9 +1,10 @@
 import {describe, expect, test} from 'vitest';
 import {Refusal} from '../../src/service/refusal.ts';
+import {jobs} from '../../src/service/resources/resource.ts';
 import {readRequest} from '../../src/service/xml/xml-read.ts';
 import {escapeText} from '../../src/service/xml/xml-text.ts';
 
-const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), 'job'));
+const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), jobs));
 
 describe('a payload', () => {
   test('keeps every text as it is: blanks, zeros, signs, entities, character data', () => {
@@ -31,6 +32,33 @@ describe('a payload', () => {
 
   test('may hold comments', () => {
     expect(read('<job><!-- <!DOCTYPE x> --><a>b<!-- c -->d</a></job>')).toEqual({a: 'bd'});
+  });
+
+  test('may hold nested elements, as a job that a client read has them', () => {
+    const text =
+      '<jobs><name>x</name><job-allocations><allocations type="array"><allocation><id>1</id></allocation></allocations></job-allocations></jobs>';
+    expect(read(text).name).toBe('x');
+    expect(() => read('<jobs type="array"><job><name>x</name></job></jobs>')).toThrow(Refusal);
+  });
+
+  const utf16 = (text: string) => Buffer.from(text, 'utf16le');
+  const declared = (encoding: string) => `<?xml version="1.0" encoding="${encoding}"?><job><a>é</a></job>`;
+  test.each([
+    ['ISO-8859-1 by declaration', Buffer.from(declared('ISO-8859-1'), 'latin1'), null],
+    ['ISO-8859-1 by charset', Buffer.from(declared('UTF-8'), 'latin1'), 'iso-8859-1'],
+    ['UTF-8 by charset against a declaration', Buffer.from(declared('ISO-8859-1')), 'utf-8'],
+    ['windows-1252', Buffer.from(declared('windows-1252'), 'latin1'), null],
+    ['UTF-16 with a mark', utf16(`\uFEFF${declared('UTF-16')}`), null],
+    ['UTF-16 with the other mark', utf16(`\uFEFF${declared('UTF-16')}`).swap16(), null],
+    ['UTF-16LE without a mark', utf16(declared('UTF-16LE')), null],
+    ['UTF-16 by charset without a mark', utf16(declared('UTF-16')).swap16(), 'utf-16'],
+  ])('in %s is read', (_what, body, charset) => {
+    expect(Object.fromEntries(readRequest(body, jobs, charset))).toEqual({a: 'é'});
+  });
+
+  test('in no encoding, or in another one than it says, is refused', () => {
+    expect(() => readRequest(Buffer.from(declared('klingon')), jobs)).toThrow('unknown encoding klingon');
+    expect(() => readRequest(Buffer.from(declared('UTF-8'), 'latin1'), jobs)).toThrow('is not UTF-8');
   });
 
   test('with a byte order mark is read', () => {

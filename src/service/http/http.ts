@@ -29,7 +29,8 @@ export interface HttpOptions {
   readonly log?: Logger;
 }
 
-const routes: readonly Route[] = [
+/** Every address that the service answers. */
+export const routes: readonly Route[] = [
   ...customerRoutes,
   ...jobRoutes,
   ...jobChargeRoutes,

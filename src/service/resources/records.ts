@@ -119,10 +119,10 @@ export async function answerEffects(
 /** The payload of a create or update. @throws {Refusal} 415, or 400 when it is no such document */
 export function readPayload(request: ServiceRequest, resource: Resource): RequestFields {
   const [type = '', ...parameters] = request.contentType.toLowerCase().split(';');
-  const charset = parameters.join(';').match(/charset\s*=\s*"?([^";\s]+)/)?.[1] ?? 'utf-8';
-  if (type.trim() !== 'application/xml' || !/^(utf-8|us-ascii)$/.test(charset))
-    throw new Refusal(415, 'Unsupported media type: send Content-Type: application/xml, in UTF-8.');
-  return readRequest(request.body, resource.element);
+  const charset = parameters.join(';').match(/charset\s*=\s*"?([^";\s]+)/)?.[1] ?? null;
+  if (type.trim() !== 'application/xml')
+    throw new Refusal(415, 'Unsupported media type: send Content-Type: application/xml.');
+  return readRequest(request.body, resource, charset);
 }
 
 /** The changes that a payload sets, and the collector of its problems. */

@@ -4,6 +4,8 @@
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import {z} from 'zod';
 import {Refusal} from '../refusal.ts';
+import type {Resource} from '../resources/resource.ts';
+import {decodeBody} from './body-text.ts';
 
 /** A field of a request: a text, nil, or the texts of an array's items. */
 export type Given = string | null | readonly string[];
@@ -40,28 +42,35 @@ const MAX_DEPTH_PROBE = 64;
 
 /**
  * Reads the payload of a create or update: one root element named after the resource, a child element per field.
+ * The plural names it, too, for that is the root of a shown customer, which a client may send back.
  * Dashed and underscored names mean the same; `nil="true"` is nil; an element with elements inside is an array.
+ * What is nested deeper is no value of any field that can be set: it is passed over, as Rails does.
+ * @param charset - of the request's `Content-Type`; null where it names none
  * @throws {Refusal} 400 for a body that is no such document
  */
-export function readRequest(body: Buffer, element: string): RequestFields {
-  const root = parseDocument(decode(body));
-  if (underscore(root.name) !== element)
+export function readRequest(
+  body: Buffer,
+  {element, table}: Pick<Resource, 'element' | 'table'>,
+  charset: string | null = null,
+): RequestFields {
+  const root = parseDocument(decode(body, charset));
+  const isShown = underscore(root.name) === table && root.attributes['@_type'] !== 'array';
+  if (underscore(root.name) !== element && !isShown)
     throw malformed(`expected the root element ${element}, got ${root.name}`);
   const fields = new Map<string, Given>();
   for (const child of elementsOf(root)) {
     const name = underscore(child.name);
+    if (isShown && name === element) throw malformed(`expected one ${element}, got a list`);
     if (fields.has(name)) throw malformed(`the element ${name} is given twice`);
     fields.set(name, readValue(child));
   }
   return fields;
 }
 
-function decode(body: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', {fatal: true}).decode(body);
-  } catch {
-    throw malformed('the body is not UTF-8');
-  }
+function decode(body: Buffer, charset: string | null): string {
+  const decoded = decodeBody(body, charset);
+  if ('problem' in decoded) throw malformed(decoded.problem);
+  return decoded.text;
 }
 
 function parseDocument(text: string): ElementNode {
@@ -91,9 +100,6 @@ function refuseBefore(text: string): void {
   if (forbiddenCharacter.test(text)) throw malformed('it holds a character that XML 1.0 forbids');
   const markup = text.replaceAll(/<!\[CDATA\[.*?\]\]>|<!--.*?-->/gs, '');
   if (/<!DOCTYPE|<!ENTITY/i.test(markup)) throw malformed('a document type is not allowed');
-  const encoding = /^\uFEFF?<\?xml[^>]*\sencoding\s*=\s*["']([^"']*)["']/.exec(text)?.[1];
-  if (encoding !== undefined && !/^(utf-8|us-ascii)$/i.test(encoding))
-    throw malformed(`encoding ${encoding}: send UTF-8`);
   if (isTooDeep(markup)) throw malformed('it is nested too deeply');
 }
 
@@ -111,13 +117,8 @@ function isTooDeep(markup: string): boolean {
 function readValue(element: ElementNode): Given {
   if (element.attributes['@_nil'] === 'true') return element.attributes['@_type'] === 'array' ? [] : null;
   const items = elementsOf(element);
-  if (items.length > 0) return items.map(readItem);
+  if (items.length > 0) return items.map((item) => textOf(item).trim());
   return element.attributes['@_type'] === 'array' ? [] : textOf(element);
-}
-
-function readItem(item: ElementNode): string {
-  if (elementsOf(item).length > 0) throw malformed(`the element ${item.name} holds elements`);
-  return textOf(item).trim();
 }
 
 function elementsOf(element: ElementNode): ElementNode[] {

@@ -155,7 +155,7 @@ export class MemoryService {
       this.store.delete(record, by);
       return toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(record, new Set()), null));
     }
-    const given = readRequest(body, resource.element);
+    const given = readRequest(body, resource);
     const problems = new Problems();
     const taken = takeChanges(resource, given, {time: this.#time, problems});
     const changes = Object.fromEntries(
