@@ -3,6 +3,7 @@
 
 import type pg from 'pg';
 import type {Config} from '../base/config.ts';
+import {tellAside} from '../base/terminal.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
 import {openPool} from '../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
@@ -108,7 +109,7 @@ async function openPostgres(
 
 /** For a person who looks on: a start that waits says for whom. */
 export function tellWait(line: string): void {
-  process.stderr.write(`${line}\n`);
+  tellAside(`${line}\n`);
 }
 
 /** Loads the definitions of the star only now: a verb that migrates nothing does without them. */
