@@ -8,7 +8,7 @@ import type {Logger} from '../../base/log.ts';
 export type Queryable = Pick<pg.ClientBase, 'query'>;
 
 /** What services take turns by, when they make the schema or fill it: a stranger may not lock it, as an advisory lock. */
-const TURN = 'service.turn';
+const TURN = '"service"."turn"';
 /** duplicate_schema, duplicate_table, unique_violation: another service made it in the same moment. */
 const madeMeanwhile: ReadonlySet<string | undefined> = new Set(['42P06', '42P07', '23505']);
 const attempts = 5;
