@@ -46,21 +46,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.empty());
 
-/** Runs statements as a role in one transaction. @returns the rows of the last one */
-async function as(role: string | null, text: string) {
-  const client = await world.pool.connect();
-  try {
-    await client.query(`BEGIN; ${role === null ? '' : `SET LOCAL ROLE ${role}`}`);
-    const {rows} = await client.query(text);
-    await client.query('COMMIT');
-    return rows;
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  } finally {
-    client.release();
-  }
-}
+const as: CaptureWorld['as'] = (role, text, values) => world.as(role, text, values);
 const accountsOf = async (place: string) =>
   (await world.author(`SELECT DISTINCT account_id FROM ${place} ORDER BY account_id`)).map(
     ({account_id}) => account_id,

@@ -28,21 +28,7 @@ beforeEach(async () => {
   await world.sent('jobs', {job_number: '4', customer_number: '3', name: 'old'});
 });
 
-/** Runs a statement as the author. */
-async function asAuthor(text: string, values: unknown[] = []) {
-  const client = await world.pool.connect();
-  try {
-    await client.query(`BEGIN; SET LOCAL ROLE ${login}`);
-    const {rows} = await client.query(text, values);
-    await client.query('COMMIT');
-    return rows;
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  } finally {
-    client.release();
-  }
-}
+const asAuthor = (text: string, values?: unknown[]) => world.as(login, text, values);
 
 /** Two values of each type, as SQL. */
 const samples: Readonly<Record<string, readonly [string, string]>> = {

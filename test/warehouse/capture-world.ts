@@ -18,6 +18,8 @@ export interface CaptureWorld {
   readonly accountId: string;
   /** Runs statements as an author does. @returns the rows of the last one */
   author(text: string, values?: unknown[]): Promise<Row[]>;
+  /** Runs statements in one transaction, as a role or as the owner. @returns the rows of the last one */
+  as(role: string | null, text: string, values?: unknown[]): Promise<Row[]>;
   /** Runs a statement as a sweep does. */
   sweep(text: string, values?: unknown[]): Promise<Row[]>;
   /** Puts a row there that the service sent. @returns its row_id */
@@ -45,6 +47,20 @@ export async function openCaptureWorld(zone = timeZone): Promise<CaptureWorld> {
     accountId,
     author,
     sweep,
+    as: async (role, text, values) => {
+      const client = await pool.connect();
+      try {
+        await client.query(`BEGIN; ${role === null ? '' : `SET LOCAL ROLE ${role}`}`);
+        const {rows} = lastOf(await client.query(text, values));
+        await client.query('COMMIT');
+        return rows;
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    },
     sent: async (table, values) => {
       const row = {account_id: accountId, _sweep_id: 1, _hash: Buffer.from('00', 'hex'), ...values};
       const names = Object.keys(row).map((name) => pg.escapeIdentifier(name));

@@ -7,8 +7,6 @@ const base = 'http://console.invalid';
  */
 export function ownPath(given: string | undefined): string {
   if (given === undefined || !given.startsWith('/') || !URL.canParse(given, base)) return '/';
-  const {pathname, search} = new URL(given, base);
-  const path = `${pathname}${search}`;
-  const isOurs = URL.canParse(path, base) && new URL(path, base).origin === base && !path.startsWith('//');
-  return isOurs && new URL(given, base).origin === base ? path : '/';
+  const {origin, pathname, search} = new URL(given, base);
+  return origin === base && !pathname.startsWith('//') ? `${pathname}${search}` : '/';
 }
