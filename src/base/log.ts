@@ -33,6 +33,7 @@ export const eventPages: Readonly<Record<string, string>> = {
   'passwords.no_key': errorNumbers.key,
   'push.needs_person': 'A11',
   'queue.unsafe': errorNumbers['queue-settings'],
+  'queue.waits': errorNumbers.locked,
   'report.failed': errorNumbers.report,
   'rows.repaired': errorNumbers.repaired,
   'schedule.overdue': 'A05',
