@@ -2,6 +2,7 @@ import {migrateQueue} from '../../../jobs/queue/queue-schema.ts';
 import type {Config} from '../../base/config.ts';
 import {definitions} from '../../insight/definitions.ts';
 import {migrate as runMigrations} from '../../warehouse/schema/migrate.ts';
+import {checkRoles, describeRoles, listRoleStatements} from '../../warehouse/schema/roles.ts';
 import {print} from '../terminal/report.ts';
 import {tellWait, withWarehouse} from '../warehouse.ts';
 
@@ -13,7 +14,12 @@ export async function migrate(config: Config, options: {readonly json: boolean})
     if (config.redisUrl === null) await migrateQueue(directUrl, {tell: tellWait});
     const done = applied === 1 ? '1 migration' : `${applied} migrations`;
     const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${done} applied`;
-    print(options.json, {json: {applied}, text});
+    const roles = await checkRoles(direct);
+    const lack = describeRoles(roles);
+    print(options.json, {
+      json: {applied, roles: {missing: roles.missing, statements: listRoleStatements(roles)}},
+      text: lack === null ? text : `${text}\nroles: ${lack}`,
+    });
     return 0;
   });
 }

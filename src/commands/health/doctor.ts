@@ -27,6 +27,7 @@ import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts'
 import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
 import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {checkRoles, describeRoles} from '../../warehouse/schema/roles.ts';
 import {readClock} from '../../warehouse/sweeps/tombstones.ts';
 import {findZoneMismatch} from '../accounts/account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-account.ts';
@@ -106,6 +107,7 @@ async function checkPostgres(
         schema.state === 'good'
           ? [
               await checkInstallation(config, pool),
+              await checkGrants(pool),
               ...(await checkNumbers(pool)),
               good('retention', tellRetention(await readRetention(pool), await readNow(pool))),
               ...(await checkWorkers(config, pool)),
@@ -158,6 +160,12 @@ async function checkInstallation(config: Config, pool: pg.Pool): Promise<Finding
   const copy = describeCopy(await readInstallationRow(pool), await namePlace(config));
   if (copy !== null) return bad('installation', `${copy}; ${mendOfCopy}`);
   return good('installation', 'this database is the one that works for its accounts');
+}
+
+/** Whether the roles are there, and have their rights. */
+async function checkGrants(pool: pg.Pool): Promise<Finding> {
+  const lack = describeRoles(await checkRoles(pool));
+  return lack === null ? good('roles', 'all four are there, with their rights') : warning('roles', lack);
 }
 
 async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {

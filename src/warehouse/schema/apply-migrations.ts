@@ -1,5 +1,4 @@
-import {drizzle} from 'drizzle-orm/node-postgres';
-import {migrate} from 'drizzle-orm/node-postgres/migrator';
+import {readMigrationFiles} from 'drizzle-orm/migrator';
 import {bigint, integer, text} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
 import {sync} from '../accounts/accounts-table.ts';
@@ -19,7 +18,7 @@ import {migrationsFolder} from './migration-check.ts';
 import type {Source} from './read-source.ts';
 import {syncTables} from './sync-tables.ts';
 
-/** Made by drizzle, not by a migration. */
+/** Made by migration-turn.ts, as drizzle makes it; not by a migration. */
 const migrationsTable = commentTable(
   sync.table('migrations', {id: integer(), hash: text(), created_at: bigint({mode: 'number'})}),
   'Changes of the schema that were applied to this database.',
@@ -30,16 +29,43 @@ const migrationsTable = commentTable(
   },
 );
 
-/** Runs the migrations that are missing. The caller holds the lock. */
-export async function applyMigrations(client: pg.PoolClient): Promise<void> {
-  await migrate(drizzle({client}), {
-    migrationsFolder,
-    migrationsSchema: 'sync',
-    migrationsTable: 'migrations',
-  });
+/**
+ * Runs the migrations that are missing and brings all else in line with the code, all or nothing: one that fails at its last
+ * function leaves no table either. drizzle reads the files; run by drizzle, they would be a transaction of their own. The caller
+ * has the turn.
+ * @param applied - hashes of the migrations that the database has
+ */
+export async function applyMigrations(
+  client: pg.ClientBase,
+  {
+    definitions,
+    source,
+    applied,
+  }: {
+    readonly definitions: Definitions;
+    readonly source: Source;
+    readonly applied: readonly string[];
+  },
+): Promise<void> {
+  await client.query('BEGIN');
+  try {
+    const missing = readMigrationFiles({migrationsFolder}).filter(({hash}) => !applied.includes(hash));
+    for (const {sql, hash, folderMillis} of missing) {
+      for (const statement of sql) await client.query(statement);
+      await client.query('INSERT INTO sync.migrations (hash, created_at) VALUES ($1, $2)', [
+        hash,
+        folderMillis,
+      ]);
+    }
+    await applyDefinitions(client, definitions, source);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  }
 }
 
-/** Brings the functions, the drawing of the states, the captured tables, the write rules, the retention, the star and every comment in line with the code, all or nothing. */
+/** Functions, the drawing of the states, the captured tables, the write rules, the retention, the star and every comment. */
 export async function applyDefinitions(
   client: pg.ClientBase,
   {tables, star}: Definitions,

@@ -1,4 +1,4 @@
-// drizzle takes no lock, so migrations take turns of ours. Where nothing is missing, as at every start but the first,
+// Migrations take turns. Where nothing is missing, as at every start but the first,
 // drizzle is not loaded.
 
 import {setTimeout as wait} from 'node:timers/promises';
@@ -11,13 +11,14 @@ import type {Definitions} from './definitions.ts';
 import {checkMigrations} from './migration-check.ts';
 import {endTurn, findTurn, prepareTurn, takeTurn} from './migration-turn.ts';
 import {readSource, type Source} from './read-source.ts';
+import {checkRoles} from './roles.ts';
 
 const oldestVersion = 15;
 const lookEveryMs = 500;
 
 /**
  * Brings the schema up to date, and with it functions, rules and comments. Two at once take turns, each on
- * sessions of its own. Where nothing is to be done, nobody is waited for.
+ * sessions of its own. Where nothing is to be done, nobody is waited for. A role that was made later gets its rights.
  * @param pool - opened by `openPool`; only its address is used
  * @param isThorough - looks at the comments even where nothing changed
  * @param words - hears for whom it waits, where it waits for long
@@ -53,7 +54,7 @@ async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number
   try {
     await checkServer(client);
     const look = await lookAround(client, migrating);
-    if (look.isSame && !migrating.isThorough) return 0;
+    if (look.isSame && !migrating.isThorough && !(await mayGrant(client))) return 0;
     if (!(await mayMigrate(client)) && (await outwaitOwner(own, client, migrating))) return 0;
     await checkOwner(client);
     await prepareTurn(client);
@@ -99,25 +100,29 @@ async function outwaitOwner(own: pg.Pool, client: pg.PoolClient, migrating: Migr
 async function lookAround(
   client: pg.PoolClient,
   {definitions}: Pick<Migrating, 'definitions'>,
-): Promise<{readonly missing: number; readonly source: Source; readonly isSame: boolean}> {
-  const {unknown, problem, missing} = await checkMigrations(client);
+): Promise<{
+  readonly missing: number;
+  readonly applied: readonly string[];
+  readonly source: Source;
+  readonly isSame: boolean;
+}> {
+  const {unknown, problem, missing, applied} = await checkMigrations(client);
   if (unknown.length > 0) throw new FatalError(`migrations: ${problem}`, {kind: 'schema'});
   const source = readSource(definitions);
   const isSame = missing.length === 0 && !isOutdated(await readAppliedSource(client), source);
-  return {missing: missing.length, source, isSame};
+  return {missing: missing.length, applied, source, isSame};
 }
 
 async function migrateAlone(client: pg.PoolClient, migrating: Migrating): Promise<number> {
-  const {missing, source, isSame} = await lookAround(client, migrating);
+  const {missing, applied, source, isSame} = await lookAround(client, migrating);
   const {definitions, isThorough} = migrating;
-  if (isSame && !isThorough) return 0;
-  const {applyComments, applyDefinitions, applyMigrations} = await import('./apply-migrations.ts');
+  if (isSame && !isThorough && !(await mayGrant(client))) return 0;
+  const {applyComments, applyMigrations} = await import('./apply-migrations.ts');
   if (isSame) {
     await applyComments(client, definitions);
     return 0;
   }
-  await applyMigrations(client);
-  await inTransaction(client, () => applyDefinitions(client, definitions, source));
+  await applyMigrations(client, {definitions, source, applied});
   const {problem} = await checkMigrations(client);
   if (problem !== null) throw new FatalError(`migrations: after applying them: ${problem}`, {kind: 'schema'});
   return missing;
@@ -143,15 +148,9 @@ async function mayMigrate(client: pg.PoolClient): Promise<boolean> {
   return rows[0]?.may === true;
 }
 
-async function inTransaction(client: pg.PoolClient, work: () => Promise<void>): Promise<void> {
-  await client.query('BEGIN');
-  try {
-    await work();
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  }
+/** Whether a role waits for rights that this login can give it: it was made after the last migration. The schema is of this version. */
+async function mayGrant(client: pg.PoolClient): Promise<boolean> {
+  return (await mayMigrate(client)) && (await checkRoles(client)).ungranted.length > 0;
 }
 
 async function checkServer(client: pg.PoolClient): Promise<void> {

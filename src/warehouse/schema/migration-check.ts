@@ -17,6 +17,8 @@ export interface MigrationCheck {
   readonly missing: readonly number[];
   /** Hashes of migrations in the database that this version does not know. */
   readonly unknown: readonly string[];
+  /** Hashes of the migrations that the database has. */
+  readonly applied: readonly string[];
   /** The problem and the next step; null when there is none. */
   readonly problem: string | null;
 }
@@ -31,7 +33,7 @@ export async function checkMigrations(db: Queryable, folder = migrationsFolder):
   const applied = await readApplied(db);
   const missing = brought.flatMap((hash, at) => (applied.includes(hash) ? [] : at + 1));
   const unknown = applied.filter((hash) => !brought.includes(hash));
-  return {missing, unknown, problem: describeProblem(missing, unknown, applied.length === 0)};
+  return {missing, unknown, applied, problem: describeProblem(missing, unknown, applied.length === 0)};
 }
 
 /** An entry of the journal that drizzle-kit keeps; `tag` names the file of SQL. */

@@ -4,10 +4,10 @@
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 
-/** Belongs to the table in which drizzle keeps what it applied. */
+/** Belongs to the table of the migrations that were applied. */
 const sequence = 'sync.migrations_id_seq';
 
-/** As drizzle makes it, which it does outside of its transaction too. */
+/** As drizzle would make it. Outside of the migrations' transaction, because the turn is on it. */
 const ledger = [
   'CREATE SCHEMA IF NOT EXISTS sync',
   'CREATE TABLE IF NOT EXISTS sync.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)',
