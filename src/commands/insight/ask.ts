@@ -20,7 +20,7 @@ import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {drawAnswer} from './draw-answer.ts';
-import {writeFile} from './files.ts';
+import {checkPath, writeFile} from './files.ts';
 
 export interface AskOptions {
   readonly account?: string;
@@ -63,6 +63,7 @@ export function listQuestions(options: {readonly json: boolean}): number {
  */
 export async function ask(config: Config, name: string, options: AskOptions): Promise<number> {
   const question = findQuestion(name);
+  if (options.parquet !== undefined) checkPath('ask: --parquet', options.parquet);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});

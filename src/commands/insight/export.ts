@@ -1,4 +1,3 @@
-import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Config} from '../../base/config.ts';
 import {FatalError, UsageError} from '../../base/errors.ts';
@@ -12,7 +11,7 @@ import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
-import {writeFile} from './files.ts';
+import {checkPath, writeAll, writeFile} from './files.ts';
 import {drawMetabase} from './metabase/draw-metabase.ts';
 
 /** Prints the star as sources of a dbt project. */
@@ -53,10 +52,8 @@ const exported = [...shared, ...members.map(({name}) => name)];
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function exportTables(config: Config, options: ExportOptions): Promise<number> {
-  const tables = options.tables.length === 0 ? exported : options.tables.map(findTable);
-  await mkdir(options.folder, {recursive: true}).catch((error: Error) => {
-    throw new UsageError(`export: ${options.folder}: ${error.message}`, {cause: error});
-  });
+  const tables = options.tables.length === 0 ? exported : [...new Set(options.tables.map(findTable))];
+  checkPath('export', options.folder);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
@@ -65,26 +62,37 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
     try {
       await beginReading(client);
       await client.query('SET LOCAL statement_timeout = 0');
-      const files: {table: string; file: string; rows: number}[] = [];
-      for (const table of tables) {
-        const where =
-          account === null || shared.includes(table) ? '' : ` WHERE account_key = ${account.accountId}`;
-        const file = join(options.folder, `${table}.${options.format}`);
-        const rows = await writeFile(client, `SELECT * FROM mart.${table}${where}`, {...options, file});
-        files.push({table, file, rows});
-      }
+      const files = tables.map((table) => ({table, name: `${table}.${options.format}`, rows: 0}));
+      await writeAll(
+        options.folder,
+        files.map(({name}) => name),
+        async (aside) => {
+          for (const file of files) {
+            const sql = `SELECT * FROM mart.${file.table}${account === null ? '' : whereOf(file.table, account.accountId)}`;
+            file.rows = await writeFile(client, sql, {...options, file: join(aside, file.name)});
+          }
+        },
+      );
+      const written = files.map(({table, name, rows}) => ({table, file: join(options.folder, name), rows}));
       const drawn = drawTable(
         ['file', 'rows'],
-        files.map(({file, rows}) => [file, formatNumber(rows)]),
+        written.map(({file, rows}) => [file, formatNumber(rows)]),
         [1],
       );
-      print(options.json, {json: files, text: drawn});
+      print(options.json, {json: written, text: drawn});
       return 0;
     } finally {
       await client.query('ROLLBACK');
       client.release();
     }
   });
+}
+
+/** The rows of an account. The row for what is missing belongs to each: without it an inner join would lose facts. */
+function whereOf(table: string, accountId: string): string {
+  if (shared.includes(table)) return '';
+  const missing = members.find(({name}) => name === table)?.missing;
+  return ` WHERE account_key = ${accountId}${missing === undefined ? '' : ' OR account_key IS NULL'}`;
 }
 
 function findTable(name: string): string {

@@ -1,5 +1,3 @@
-import {mkdir, writeFile} from 'node:fs/promises';
-import {dirname} from 'node:path';
 import type {Config} from '../../base/config.ts';
 import {FatalError, UsageError} from '../../base/errors.ts';
 import {type List, type Report, readReport} from '../../insight/report/report.ts';
@@ -10,6 +8,7 @@ import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
+import {checkPath, writeText} from './files.ts';
 
 export interface ReportOptions {
   readonly account?: string;
@@ -28,6 +27,7 @@ export interface ReportOptions {
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function report(config: Config, options: ReportOptions): Promise<number> {
+  if (options.to !== undefined) checkPath('report: --to', options.to);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
@@ -61,7 +61,7 @@ async function give(options: ReportOptions, made: Report, warning: string | null
     print(options.json && options.html !== true, {json: {...made, warning}, text});
     return;
   }
-  await writeInto(options.to, text).catch((error: Error) => {
+  await writeText(options.to, text).catch((error: Error) => {
     throw new UsageError(`report: --to ${options.to}: ${error.message}`, {cause: error});
   });
   print(options.json, {json: {file: options.to}, text: options.to});
@@ -107,10 +107,4 @@ function drawList({title, columns, rows, amounts}: List): string {
     row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
   );
   return `\n${title}\n${rows.length === 0 ? 'None.' : drawTable(columns, cells, amounts)}`;
-}
-
-/** The folder is made where there is none, as `export` does. */
-async function writeInto(file: string, text: string): Promise<void> {
-  await mkdir(dirname(file), {recursive: true});
-  await writeFile(file, text);
 }

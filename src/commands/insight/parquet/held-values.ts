@@ -33,7 +33,7 @@ export function holdWhole(rows: number, read: (text: string) => bigint): HeldVal
 }
 
 /** Texts: those that are equal are held once for each group. */
-export function holdTexts(): HeldValues {
+export function holdTexts(read: (text: string) => unknown = (text) => text): HeldValues {
   const held: (string | null)[] = [];
   const known = new Map<string, string>();
   return {
@@ -42,6 +42,6 @@ export function holdTexts(): HeldValues {
       if (text !== null && !known.has(text)) known.set(text, text);
       held[row] = text === null ? null : (known.get(text) ?? text);
     },
-    take: (count) => held.slice(0, count),
+    take: (count) => held.slice(0, count).map((text) => (text === null ? null : read(text))),
   };
 }

@@ -1,4 +1,4 @@
-// Rows of a statement as a file of Parquet: row groups of bounded size, amounts exact, moments in UTC.
+// Rows of a statement as a file of Parquet: row groups of bounded size, numbers exact, moments in UTC.
 
 import type {SchemaElement} from 'hyparquet';
 import {ByteWriter, ParquetWriter} from 'hyparquet-writer';
@@ -9,9 +9,11 @@ import {type HeldValues, holdSmall, holdTexts, holdWhole} from './held-values.ts
 /** Takes bytes in their order, and is done with them when it has resolved: their memory is used again. */
 export type Sink = (bytes: Uint8Array) => Promise<void>;
 
-/** Decimals of an amount: the service sends at most four. */
-const places = 4;
-const digits = 18;
+/** A column of numbers has at least these decimals and digits: the service sends amounts with at most four decimals. */
+const least = {places: 4, digits: 18};
+/** No decimal of Parquet has more digits. Up to `least` they are whole numbers of 64 bits, else of 16 bytes. */
+const mostDigits = 38;
+const wideBytes = 16;
 /** Values of a row group, whatever the width of a row. The writer keeps a kilobyte for each group and column until the end. */
 const groupValues = 500_000;
 const fetchedRows = 500;
@@ -27,12 +29,15 @@ interface Column {
 /**
  * Writes the rows of a statement. The caller has begun a transaction.
  * @returns how many rows
- * @throws {UsageError} an amount has more decimals, or more digits, than the file can hold exactly
+ * @throws {UsageError} a number has more digits than the file can hold exactly
  */
 export async function writeParquet(client: pg.ClientBase, sql: string, sink: Sink): Promise<number> {
   const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
+  const decimals = await measureDecimals(client, sql, fields);
   const groupRows = Math.max(fetchedRows, Math.floor(groupValues / fields.length));
-  const columns = fields.map(({name, dataTypeID}) => columnOf(name, dataTypeID, groupRows));
+  const columns = fields.map(({name, dataTypeID}) =>
+    columnOf(name, dataTypeID, {rows: groupRows, decimal: decimals.get(name) ?? least}),
+  );
   const file = new ParquetWriter({
     writer: new SinkWriter(sink),
     schema: [{name: 'root', num_children: columns.length}, ...columns.map(({element}) => element)],
@@ -81,7 +86,47 @@ async function readGroup(client: pg.ClientBase, columns: readonly Column[], most
   return count;
 }
 
-function columnOf(name: string, typeId: number, rows: number): Column {
+/** How many decimals a column has, and how many digits in all. */
+interface Decimal {
+  readonly places: number;
+  readonly digits: number;
+}
+
+/** A share of a third or a length of 20 minutes has more decimals than an amount: each column of numbers has as many as its values need. */
+async function measureDecimals(
+  client: pg.ClientBase,
+  sql: string,
+  fields: readonly pg.FieldDef[],
+): Promise<ReadonlyMap<string, Decimal>> {
+  const names = fields
+    .filter(({dataTypeID}) => dataTypeID === pg.types.builtins.NUMERIC)
+    .map(({name}) => name);
+  if (names.length === 0) return new Map();
+  const measures = names
+    .map((name) => pg.escapeIdentifier(name))
+    .map(
+      (column) =>
+        `ARRAY[coalesce(max(scale(trim_scale(${column}))), 0), coalesce(max(length(trunc(abs(${column}))::text)), 0)]`,
+    );
+  const {rows} = await client.query<(readonly [places: number, whole: number])[]>({
+    text: `SELECT ${measures.join(', ')} FROM (${sql}) AS measured`,
+    rowMode: 'array',
+  });
+  return new Map(
+    names.map((name, at) => {
+      const [places = 0, whole = 0] = rows[0]?.[at] ?? [];
+      const wanted = {places: Math.max(places, least.places), whole};
+      const digits = wanted.places + wanted.whole <= least.digits ? least.digits : mostDigits;
+      return [name, {places: wanted.places, digits}];
+    }),
+  );
+}
+
+function columnOf(
+  name: string,
+  typeId: number,
+  {rows, decimal}: {readonly rows: number; readonly decimal: Decimal},
+): Column {
   const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, DATE, TIMESTAMPTZ} = pg.types.builtins;
   const own = pg.escapeIdentifier(name);
   const optional = {name, repetition_type: 'OPTIONAL'} as const;
@@ -91,11 +136,17 @@ function columnOf(name: string, typeId: number, rows: number): Column {
       return {name, sql: own, element: {...optional, type: 'INT32'}, values: holdSmall(Number)};
     case INT8:
       return {name, sql: own, element: {...optional, type: 'INT64'}, values: holdWhole(rows, BigInt)};
-    case NUMERIC:
-      return {
-        ...{name, sql: own, values: holdWhole(rows, (text) => readDecimal(text, name))},
-        element: {...optional, type: 'INT64', converted_type: 'DECIMAL', scale: places, precision: digits},
-      };
+    case NUMERIC: {
+      const read = (text: string) => readDecimal(text, name, decimal);
+      const {places: scale, digits: precision} = decimal;
+      const told = {...optional, converted_type: 'DECIMAL', scale, precision} as const;
+      if (precision > least.digits)
+        return {
+          ...{name, sql: own, values: holdTexts(read)},
+          element: {...told, type: 'FIXED_LEN_BYTE_ARRAY', type_length: wideBytes},
+        };
+      return {name, sql: own, values: holdWhole(rows, read), element: {...told, type: 'INT64'}};
+    }
     case FLOAT8:
       return {name, sql: own, element: {...optional, type: 'DOUBLE'}, values: holdSmall(Number)};
     case BOOL:
@@ -130,12 +181,12 @@ function columnOf(name: string, typeId: number, rows: number): Column {
   }
 }
 
-/** The amount in units of its last place, as the file holds it. */
-function readDecimal(text: string, column: string): bigint {
+/** The number in units of its last place, as the file holds it. */
+function readDecimal(text: string, column: string, {places, digits}: Decimal): bigint {
   const [, sign, whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d+?))?0*$/.exec(text) ?? [];
   if (sign === undefined || fraction.length > places || whole.length > digits - places)
     throw new UsageError(
-      `${column}: expected an amount of at most ${digits - places} digits and ${places} decimals, which Parquet is given here, got ${text}; take it as CSV`,
+      `${column}: expected a number of at most ${mostDigits} digits, which Parquet can hold, got ${text}; take it as CSV`,
     );
   return BigInt(`${sign}${whole}${fraction.padEnd(places, '0')}`);
 }
