@@ -5,11 +5,17 @@ import {StdioClientTransport} from '@modelcontextprotocol/sdk/client/stdio.js';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {questions} from '../../src/insight/questions/questions.ts';
+import {members} from '../../src/insight/star/star.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {main, runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
+import {openWorld, type TestWorld, timeZone} from '../support/world.ts';
 
 let place: Place;
+/** The account that both assistants are bound to, and another one with the same business. */
+let account: {readonly id: string; readonly name: string};
+let other: TestWorld;
 let pool: pg.Pool;
 let masked: Client;
 let personal: Client;
@@ -17,9 +23,8 @@ let personal: Client;
 async function openClient(...args: string[]): Promise<Client> {
   const client = new Client({name: 'test', version: '1'});
   const env = {PATH: process.env.PATH ?? '', ...place.env};
-  await client.connect(
-    new StdioClientTransport({command: process.execPath, args: [main, 'mcp', ...args], env}),
-  );
+  const command = [main, 'mcp', '--account', account.name, ...args];
+  await client.connect(new StdioClientTransport({command: process.execPath, args: command, env}));
   return client;
 }
 
@@ -27,17 +32,27 @@ beforeAll(async () => {
   place = await openPlace({}, inject('warehouseTemplate'));
   expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
   pool = openPool(place.databaseUrl, {max: 2, applicationName: 'test'});
+  const [first] = await query('SELECT account_id AS id, name FROM sync.accounts');
+  account = {id: String(first?.id), name: String(first?.name)};
+  other = await openWorld(
+    place.service,
+    {url: place.databaseUrl, drop: async () => {}},
+    {name: 'south', timeZone},
+  );
+  await other.sweepAll();
+  await refreshStar(pool);
   masked = await openClient();
   personal = await openClient('--personal');
 });
 afterAll(async () => {
   await masked?.close();
   await personal?.close();
+  await other?.close();
   await pool?.end();
   await place?.close();
 });
 
-const query = async (text: string) => (await pool.query(text)).rows;
+const query = async (text: string, values: unknown[] = []) => (await pool.query(text, values)).rows;
 
 interface Told {
   readonly isError: boolean;
@@ -69,7 +84,10 @@ test('lists the questions, answers one, and tells its definition', async () => {
   const listed = JSON.parse((await call(masked, 'questions')).text);
   expect(listed).toHaveLength(questions.length);
   const answer = JSON.parse((await call(masked, 'ask', {name: 'unbilled'})).text);
-  const [held] = await query('SELECT jobs::integer, amount::text FROM mart.ask_unbilled');
+  const [held] = await query(
+    'SELECT jobs::integer, amount::text FROM mart.ask_unbilled WHERE account_key = $1',
+    [account.id],
+  );
   expect(answer.rows).toEqual([expect.objectContaining(held)]);
   expect(answer).toMatchObject({broken: [], definition: expect.any(String), freshAsOf: expect.any(String)});
 });
@@ -86,14 +104,115 @@ test('runs a SELECT over the star', async () => {
     `WITH done AS (SELECT * FROM fct_job WHERE job_state = 'completed') SELECT count(*) AS jobs FROM done JOIN dim_customer USING (customer_key);`,
   );
   expect(rowsOf(told)).toEqual(
-    await query(`SELECT count(*)::integer AS jobs FROM mart.fct_job WHERE job_state = 'completed'`),
+    await query(
+      `SELECT count(*)::integer AS jobs FROM mart.fct_job WHERE job_state = 'completed' AND account_key = $1`,
+      [account.id],
+    ),
   );
+});
+
+describe.each([
+  ['without names', () => masked],
+  ['with names', () => personal],
+])('bound to one account, %s:', (_, client) => {
+  const named = [...members, ...questions].map(({name}) => name);
+
+  test.each(named)('%s has the rows of that account', async (name) => {
+    const of = async (place: string, where = '') =>
+      (await query(`SELECT count(*)::integer AS rows FROM ${place} ${where}`))[0]?.rows;
+    const own = await of(`mart.${name}`, `WHERE account_key = ${account.id} OR account_key IS NULL`);
+    const [told] = rowsOf(
+      await sql(
+        client(),
+        `SELECT count(*) AS rows, count(*) FILTER (WHERE account_key <> ${account.id}) AS others FROM ${name}`,
+      ),
+    );
+    expect(told).toEqual({rows: own, others: 0});
+  });
+
+  test('the other one has rows, of which it hears in no way', async () => {
+    const [held] = await query('SELECT count(*) > 0 AS has FROM mart.fct_job WHERE account_key = $1', [
+      other.account.accountId,
+    ]);
+    expect(held).toEqual({has: true});
+    // A value of a row that is not shown must not come out by an error: conditions are looked at after the account.
+    const [job] = await query('SELECT job_key FROM mart.fct_job WHERE account_key = $1 LIMIT 1', [
+      other.account.accountId,
+    ]);
+    for (const text of [
+      `SELECT 1 AS one FROM fct_job WHERE 1 / (job_key - ${job?.job_key}) = 2`,
+      `SELECT 1 AS one FROM fct_job WHERE job_key = ${job?.job_key}`,
+      `SELECT 1 AS one FROM dim_account WHERE (name || 'x')::text = 'southx' OR account_key <> ${account.id}`,
+    ])
+      expect([text, rowsOf(await sql(client(), text))]).toEqual([text, []]);
+    for (const table of ['fct_job', 'freshness', 'capacity'].map((name) => `mart.${name}`))
+      expect(await sql(client(), `SELECT count(*) FROM ${table}`)).toMatchObject({
+        isError: true,
+        text: expect.stringContaining('permission denied'),
+      });
+  });
+
+  test('what it explains and answers is of that account', async () => {
+    const [first] = await query(
+      'SELECT customer_number AS number, account_id FROM warehouse.customers ORDER BY row_id LIMIT 1',
+    );
+    expect(first?.account_id).toBe(account.id);
+    const answer = JSON.parse((await call(client(), 'ask', {name: 'open-jobs', limit: 1000})).text);
+    const [held] = await query(
+      'SELECT count(*)::integer AS rows FROM mart.ask_open_jobs WHERE account_key = $1',
+      [account.id],
+    );
+    expect([answer.account, answer.rows.length]).toEqual([account.name, held?.rows]);
+  });
+});
+
+describe('the account of a transaction', () => {
+  test('is bound once, before anything is read, and by nobody who reads', async () => {
+    const client = await pool.connect();
+    const read = (text: string) =>
+      client.query('SELECT told FROM sync.read_as_assistant($1, 10, 1000) AS told', [text]);
+    try {
+      await client.query('BEGIN');
+      await expect(read('SELECT * FROM fct_job')).rejects.toThrow('expected a transaction that is bound');
+      await client.query('ROLLBACK; BEGIN');
+      await client.query('SELECT sync.bind_assistant($1, false)', [account.id]);
+      await expect(
+        client.query('SELECT sync.bind_assistant($1, false)', [other.account.accountId]),
+      ).rejects.toThrow('duplicate key');
+      await client.query('ROLLBACK; BEGIN');
+      await client.query('SELECT sync.bind_assistant($1, false)', [account.id]);
+      await expect(read(`SELECT sync.bind_assistant(${other.account.accountId}, true)`)).rejects.toThrow(
+        'permission denied',
+      );
+      await client.query('ROLLBACK');
+      expect(await query('SELECT * FROM sync.assistant_scopes')).toEqual([]);
+      await expect(client.query('SELECT sync.bind_assistant(99, false)')).rejects.toThrow(
+        'none of that number',
+      );
+    } finally {
+      client.release(true);
+    }
+  });
+
+  test('is what each view of the schema masked looks at, before conditions of the statement', async () => {
+    const views = await query(
+      `SELECT relname AS name, reloptions AS options, pg_get_viewdef(oid) AS text FROM pg_class WHERE relnamespace = 'masked'::regnamespace`,
+    );
+    expect(views.length).toBeGreaterThan(40);
+    const open = views.filter(
+      ({options, text}) =>
+        String(options) !== 'security_barrier=true' ||
+        !/WHERE \(+account_key = \( SELECT sync\.assistant_account\(\)/.test(text),
+    );
+    expect(open).toEqual([]);
+  });
 });
 
 describe('names of people', () => {
   test('are keys, unless the person who started the server said otherwise', async () => {
     const [{name, key}] = await query(
-      `SELECT name, customer_key::text AS key FROM mart.ask_debtors AS debtor ORDER BY debtor.owed DESC, customer_key LIMIT 1`,
+      `SELECT name, customer_key::text AS key FROM mart.ask_debtors AS debtor WHERE account_key = $1 ORDER BY debtor.owed DESC, customer_key LIMIT 1`,
+      [account.id],
     );
     expect(JSON.parse((await call(masked, 'ask', {name: 'debtors', limit: 1})).text).rows[0].name).toBe(
       `customer ${key}`,

@@ -119,9 +119,10 @@ export const expected: Readonly<Record<string, Given>> = {
     schema: all('USAGE', 'mart', 'masked'),
     table: all(
       read,
-      ...['dim_date', 'dim_job_state', 'freshness'].map((name) => `mart.${name}`),
+      ...['dim_date', 'dim_job_state'].map((name) => `mart.${name}`),
       ...members.map((name) => `masked.${name}`),
     ),
+    function: all('EXECUTE', 'sync.assistant_account()', 'sync.assistant_names()'),
   },
   fieldmirror_worker: {
     schema: all('USAGE', 'warehouse', 'history', 'mart', 'sync'),
@@ -224,8 +225,8 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.join_versions(timestamp with time zone,timestamp with time zone,integer)',
         'sync.prune(text,integer,timestamp with time zone)',
         'sync.renew_feed()',
+        'sync.bind_assistant(bigint,boolean)',
         'sync.read_as_assistant(text,integer,integer)',
-        'sync.read_as_reader(text,integer,integer)',
         'sync.refresh_star(text[])',
         'sync.sequence_feed(integer)',
         'sync.wanted(text,jsonb)',

@@ -1,75 +1,99 @@
--- Statements of an assistant, read as a role that may read and nothing else: one function for each such role. It is owned by
--- the role and runs as it. Inside, Postgres lets a statement change neither its role nor its session, whatever it asks for;
--- and because the function is STABLE, it refuses every statement that writes.
-DO $$
-DECLARE
-  one record;
+-- Statements of an assistant. Each runs in a transaction that was bound to one account: the views of `masked`, all that the role may read,
+-- show the rows of that account. Nothing that a statement can do changes the account: the row of sync.assistant_scopes was written by the
+-- owner of this function, bears the number of the transaction, and is never committed, so that no other session sees it.
+CREATE OR REPLACE FUNCTION sync.bind_assistant(account bigint, names boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  FOR one IN SELECT * FROM (VALUES ('assistant', 'masked, mart'), ('reader', 'mart')) AS roles (name, places) LOOP
-    EXECUTE format($function$
-      CREATE OR REPLACE FUNCTION sync.read_as_%1$s(statement text, row_limit integer, byte_limit integer) RETURNS SETOF json
-      LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = %2$s, pg_catalog, pg_temp AS $body$
-      DECLARE
-        found record;
-        told json;
-        bytes bigint := 0;
-        counted integer := 0;
-      BEGIN
-        IF current_user <> 'fieldmirror_%1$s' THEN
-          RAISE EXCEPTION 'sync.read_as_%1$s: expected it to belong to fieldmirror_%1$s, and it belongs to %%', current_user
-            USING ERRCODE = 'insufficient_privilege', HINT = 'Let a superuser run SELECT sync.grant_roles().';
-        END IF;
-        FOR found IN EXECUTE statement LOOP
-          told := to_json(found);
-          bytes := bytes + octet_length(told::text);
-          counted := counted + 1;
-          IF counted > row_limit OR bytes > byte_limit THEN
-            RETURN NEXT NULL;
-            RETURN;
-          END IF;
-          RETURN NEXT told;
-        END LOOP;
-      END
-      $body$
-    $function$, one.name, one.places);
-    EXECUTE format('REVOKE ALL ON FUNCTION sync.read_as_%s FROM PUBLIC', one.name);
-    EXECUTE format('COMMENT ON FUNCTION sync.read_as_%1$s IS %2$L', one.name,
-                   format('The rows of a statement, read as fieldmirror_%s; a null at the end where there are more than the limits.', one.name));
-  END LOOP;
-END $$;
+  IF NOT EXISTS (SELECT FROM sync.accounts WHERE account_id = account) THEN
+    RAISE EXCEPTION 'account %: there is none of that number', account USING ERRCODE = 'no_data_found';
+  END IF;
+  INSERT INTO sync.assistant_scopes (transaction_id, account_id, names) VALUES (pg_current_xact_id()::text::bigint, account, names);
+END
+$$;
+COMMENT ON FUNCTION sync.bind_assistant IS 'Binds the statements of an assistant in this transaction to an account, with the names of people or without. A transaction is bound once.';
 
--- The functions above are given to the roles that they run as. That takes a superuser, or a member of the role.
+CREATE OR REPLACE FUNCTION sync.assistant_account() RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  bound bigint := (SELECT account_id FROM sync.assistant_scopes WHERE transaction_id = pg_current_xact_id_if_assigned()::text::bigint);
+BEGIN
+  IF bound IS NULL THEN
+    RAISE EXCEPTION 'the views of the schema masked: expected a transaction that is bound to an account'
+      USING ERRCODE = 'insufficient_privilege', HINT = 'They are for the statements of fieldmirror mcp. Everybody else reads the schema mart.';
+  END IF;
+  RETURN bound;
+END
+$$;
+COMMENT ON FUNCTION sync.assistant_account IS 'The account that this transaction is bound to: the views of masked show its rows.';
+
+CREATE OR REPLACE FUNCTION sync.assistant_names() RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce((SELECT names FROM sync.assistant_scopes WHERE transaction_id = pg_current_xact_id_if_assigned()::text::bigint), false)
+$$;
+COMMENT ON FUNCTION sync.assistant_names IS 'Whether the views of masked show the names of people in this transaction.';
+
+-- It is owned by the role and runs as it. Inside, Postgres lets a statement change neither its role nor its session, whatever it asks for;
+-- and because the function is STABLE, it refuses every statement that writes.
+CREATE OR REPLACE FUNCTION sync.read_as_assistant(statement text, row_limit integer, byte_limit integer) RETURNS SETOF json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = masked, mart, pg_catalog, pg_temp AS $$
+DECLARE
+  found record;
+  told json;
+  bytes bigint := 0;
+  counted integer := 0;
+BEGIN
+  IF current_user <> 'fieldmirror_assistant' THEN
+    RAISE EXCEPTION 'sync.read_as_assistant: expected it to belong to fieldmirror_assistant, and it belongs to %', current_user
+      USING ERRCODE = 'insufficient_privilege', HINT = 'Let a superuser run SELECT sync.grant_roles().';
+  END IF;
+  FOR found IN EXECUTE statement LOOP
+    told := to_json(found);
+    bytes := bytes + octet_length(told::text);
+    counted := counted + 1;
+    IF counted > row_limit OR bytes > byte_limit THEN
+      RETURN NEXT NULL;
+      RETURN;
+    END IF;
+    RETURN NEXT told;
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION sync.read_as_assistant IS 'The rows of a statement, read as fieldmirror_assistant; a null at the end where there are more than the limits.';
+REVOKE ALL ON FUNCTION sync.read_as_assistant FROM PUBLIC;
+
+-- An earlier version read the names of people as another role, of every account.
+DROP FUNCTION IF EXISTS sync.read_as_reader(text, integer, integer);
+
 CREATE OR REPLACE FUNCTION sync.grant_assistant() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   GRANT USAGE ON SCHEMA masked, mart TO fieldmirror_assistant;
   GRANT SELECT ON ALL TABLES IN SCHEMA masked TO fieldmirror_assistant;
-  -- These name nobody.
-  GRANT SELECT ON mart.dim_date, mart.dim_job_state, mart.freshness TO fieldmirror_assistant;
-  PERFORM sync.hand_over('assistant');
-  IF to_regrole('fieldmirror_reader') IS NOT NULL THEN
-    PERFORM sync.hand_over('reader');
-  END IF;
+  -- These are the same for every account, and name nobody.
+  GRANT SELECT ON mart.dim_date, mart.dim_job_state TO fieldmirror_assistant;
+  -- The views call them as the role that reads.
+  GRANT EXECUTE ON FUNCTION sync.assistant_account(), sync.assistant_names() TO fieldmirror_assistant;
+  PERFORM sync.hand_over_assistant();
 END
 $$;
-COMMENT ON FUNCTION sync.grant_assistant IS 'What fieldmirror_assistant may do: read the star without the names of people.';
+COMMENT ON FUNCTION sync.grant_assistant IS 'What fieldmirror_assistant may do: read the star of the account that its transaction is bound to.';
 
-CREATE OR REPLACE FUNCTION sync.hand_over(name text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  role_name text := 'fieldmirror_' || name;
+-- The function above is given to the role that it runs as. That takes a superuser, or a member of the role.
+DROP FUNCTION IF EXISTS sync.hand_over(text);
+CREATE OR REPLACE FUNCTION sync.hand_over_assistant() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF NOT pg_has_role(role_name, 'USAGE') THEN
-    EXECUTE format('GRANT %I TO %I', role_name, current_user);
+  IF NOT pg_has_role('fieldmirror_assistant', 'USAGE') THEN
+    EXECUTE format('GRANT fieldmirror_assistant TO %I', current_user);
   END IF;
   -- To own a function takes the right to make one in its schema.
-  EXECUTE format('GRANT CREATE ON SCHEMA sync TO %I', role_name);
-  EXECUTE format('ALTER FUNCTION sync.%I OWNER TO %I', 'read_as_' || name, role_name);
-  EXECUTE format('REVOKE CREATE ON SCHEMA sync FROM %I', role_name);
+  GRANT CREATE ON SCHEMA sync TO fieldmirror_assistant;
+  ALTER FUNCTION sync.read_as_assistant OWNER TO fieldmirror_assistant;
+  REVOKE CREATE ON SCHEMA sync FROM fieldmirror_assistant;
   IF to_regrole('fieldmirror_worker') IS NOT NULL THEN
-    EXECUTE format('GRANT EXECUTE ON FUNCTION sync.%I TO fieldmirror_worker', 'read_as_' || name);
+    GRANT EXECUTE ON FUNCTION sync.read_as_assistant TO fieldmirror_worker;
   END IF;
 EXCEPTION
   WHEN insufficient_privilege THEN
-    RAISE WARNING 'sync.read_as_% is not of role % yet, so fieldmirror mcp refuses statements: let a superuser run SELECT sync.grant_roles()', name, role_name;
+    RAISE WARNING 'sync.read_as_assistant is not of role fieldmirror_assistant yet, so fieldmirror mcp refuses statements: let a superuser run SELECT sync.grant_roles()';
 END
 $$;
-COMMENT ON FUNCTION sync.hand_over IS 'Gives a function that reads as a role to that role.';
+COMMENT ON FUNCTION sync.hand_over_assistant IS 'Gives the function that reads as fieldmirror_assistant to that role.';

@@ -110,7 +110,7 @@ BEGIN
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
-                       'refresh_star', 'fill_star', 'gather_statistics', 'decider', 'is_copy', 'prune', 'count_prunable', 'join_versions',
+                       'refresh_star', 'fill_star', 'gather_statistics', 'decider', 'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
                        'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made',
                        'feed', 'feed_end', 'sequence_feed', 'renew_feed', 'is_forgotten')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'

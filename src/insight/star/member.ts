@@ -40,7 +40,12 @@ export interface Member {
 
 /** A column as somebody reads it who is not to learn the names of people: `customer 17` for a name. */
 export function maskedColumn([name, , , maskedBy]: MemberColumn): string {
-  return maskedBy === undefined ? name : `'${maskedBy.replace('_key', '')} ' || ${maskedBy} AS ${name}`;
+  return maskedBy === undefined ? name : `${keyInPlace(maskedBy)} AS ${name}`;
+}
+
+/** What stands in place of a name: the kind and the number of the key. */
+export function keyInPlace(key: string): string {
+  return `'${key.replace('_key', '')} ' || ${key}`;
 }
 
 /** The condition that a row is live, and that the service has given it its number. */

@@ -1,5 +1,5 @@
 import type {StarMember} from '../../warehouse/star/star-member.ts';
-import {type Member, maskedColumn} from './member.ts';
+import {keyInPlace, type Member, type MemberColumn} from './member.ts';
 
 /** What the words in braces of a definition stand for. */
 interface Time {
@@ -45,9 +45,24 @@ export function renderMember(member: Member): StarMember {
     columns: Object.fromEntries(columns.map(([column, , text]) => [column, text])),
     present: renderAt(member, present),
     past: isOfVersions ? null : renderAt(member, past),
-    masked: `SELECT ${columns.map(maskedColumn).join(', ')} FROM mart.${name}`,
+    masked: renderMasked(member),
     kept: renderKept(member),
   };
+}
+
+/**
+ * A member for an assistant: the rows of the account that its transaction is bound to, and the row that stands for what is missing,
+ * which has no account. The names of people where they were asked for.
+ */
+function renderMasked({name, columns, missing}: Member): string {
+  const list = columns.map(shownColumn).join(', ');
+  const bound = 'account_key = (SELECT sync.assistant_account())';
+  return `SELECT ${list} FROM mart.${name} WHERE ${missing === undefined ? bound : `(${bound} OR account_key IS NULL)`}`;
+}
+
+function shownColumn([name, , , maskedBy]: MemberColumn): string {
+  if (maskedBy === undefined) return name;
+  return `CASE WHEN (SELECT sync.assistant_names()) THEN ${name} ELSE ${keyInPlace(maskedBy)} END AS ${name}`;
 }
 
 function renderKept(member: Member): StarMember['kept'] {

@@ -12,7 +12,7 @@ const schemas: Readonly<Record<string, string>> = {
   history:
     'Every version of every warehouse row: a view of each table with all its versions, and a function that gives the table as it was at a moment.',
   mart: 'For BI tools: the star (dim_, fct_) and its answers (ask_), each also as of any moment; the live records of each warehouse table, without our bookkeeping and with the promoted fields as columns; and what is wanted but not agreed.',
-  masked: 'The star with the keys of people in place of their names: for assistants.',
+  masked: 'The star of one account, with the keys of people in place of their names: for assistants.',
   sync: 'What the mirror must remember for its work: accounts, sweeps, schedules, quarantine.',
 };
 

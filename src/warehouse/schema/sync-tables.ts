@@ -2,6 +2,7 @@ import {index, integer, primaryKey, text} from 'drizzle-orm/pg-core';
 import {
   apiKeysTable,
   apiRequestsTable,
+  assistantScopesTable,
   authorAccountsTable,
   employeeLoginsTable,
   loginKeysTable,
@@ -117,6 +118,7 @@ export const syncTables: readonly CommentedTable[] = [
   loginKeysTable,
   employeeLoginsTable,
   authorAccountsTable,
+  assistantScopesTable,
   sessionsTable,
   signInCodesTable,
   auditTable,

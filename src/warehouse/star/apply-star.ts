@@ -60,7 +60,7 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
     if (kept === null) await client.query(`CREATE OR REPLACE VIEW mart.${name} AS ${present}`);
     else await makeKept(client, name, {present, ...kept});
     if (past !== null) await client.query(functionOf(name, past));
-    await client.query(`CREATE OR REPLACE VIEW masked.${name} AS ${masked}`);
+    await client.query(`CREATE OR REPLACE VIEW masked.${name} WITH (security_barrier) AS ${masked}`);
   }
   // An empty warehouse has an empty star.
   await client.query(

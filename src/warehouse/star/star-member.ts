@@ -8,7 +8,7 @@ export interface StarMember {
   readonly present: string;
   /** The query as of the moment `$1`; null where there is none. */
   readonly past: string | null;
-  /** The query of its view in the schema `masked`, without the names of people. */
+  /** The query of its view in the schema `masked`: of one account, for an assistant. */
   readonly masked: string;
   /** Of a member that is kept as a table: null for a view. */
   readonly kept: {

@@ -1,5 +1,5 @@
-// SQL of an assistant. What it may read is decided by the role that its statement runs as (migrations/functions/access/assistant.sql),
-// not here; what is decided here is that it calls nothing that has effects.
+// SQL of an assistant. What it may read is decided by the role that its statement runs as, and by the account that the transaction is
+// bound to (migrations/functions/access/assistant.sql), not here; what is decided here is that it calls nothing that has effects.
 
 import pg from 'pg';
 import {UsageError} from '../../../base/errors.ts';
@@ -16,26 +16,35 @@ export interface Rows {
   readonly isCutOff: boolean;
 }
 
+export interface Bound {
+  /** The account whose rows are shown. */
+  readonly accountId: string;
+  /** Whether the names of people are told. */
+  readonly isPersonal: boolean;
+}
+
 /**
  * Runs a statement, on a session that nothing of it outlives.
- * @param role - `assistant` reads no names of people, `reader` does
  * @throws {UsageError} what is wrong with the statement, in words for whoever wrote it
  */
 export async function runStatement(
   pool: pg.Pool,
-  {statement, role}: {readonly statement: string; readonly role: 'assistant' | 'reader'},
+  statement: string,
+  {accountId, isPersonal}: Bound,
   limits: Limits,
 ): Promise<Rows> {
   const client = await pool.connect();
   try {
     const sql = statement.trim().replace(/;\s*$/, '');
-    await inspect(client, sql, role);
-    await client.query('BEGIN READ ONLY');
+    await inspect(client, sql);
+    await client.query('BEGIN READ WRITE');
+    await client.query('SELECT sync.bind_assistant($1, $2)', [accountId, isPersonal]);
+    await client.query('SET TRANSACTION READ ONLY');
     await client.query(`SELECT set_config('statement_timeout', $1, true), set_config('jit', 'off', true)`, [
       String(limits.ms),
     ]);
     const {rows} = await client.query<{told: unknown}>(
-      `SELECT told FROM sync.read_as_${role}($1, $2, $3) AS told`,
+      'SELECT told FROM sync.read_as_assistant($1, $2, $3) AS told',
       [sql, limits.rows, limits.bytes],
     );
     const found = rows.map(({told}) => told).filter((told) => told !== null);
@@ -53,10 +62,8 @@ export async function runStatement(
  * Lets Postgres read the statement as a view, which takes one SELECT alone, and looks at the functions that it calls. Nothing
  * of it runs. A function that is neither immutable nor stable may have effects: it takes locks, sends notices, ends sessions.
  */
-async function inspect(client: pg.ClientBase, sql: string, role: 'assistant' | 'reader'): Promise<void> {
-  await client.query(
-    `BEGIN; SET LOCAL search_path = ${role === 'assistant' ? 'masked, mart' : 'mart'}; SET LOCAL statement_timeout = '5s'`,
-  );
+async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
+  await client.query(`BEGIN; SET LOCAL search_path = masked, mart; SET LOCAL statement_timeout = '5s'`);
   try {
     // With a list of values pg sends one statement alone: a second one is refused.
     await client.query({

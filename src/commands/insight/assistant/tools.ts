@@ -124,14 +124,12 @@ function addQuery(server: McpServer, served: Served): void {
   server.registerTool(
     'query',
     {
-      description: `Runs one SELECT of Postgres over the star: facts fct_…, dimensions dim_…, answers ask_…, joined by columns of equal names. Filter by account_key = ${account.accountId}. At most ${limits.rows} rows and ${limits.ms / 1000} s.${names}`,
+      description: `Runs one SELECT of Postgres over the star: facts fct_…, dimensions dim_…, answers ask_…, joined by columns of equal names, of the account ${account.name}. At most ${limits.rows} rows and ${limits.ms / 1000} s.${names}`,
       inputSchema: {sql: z.string().max(20_000).describe('one SELECT, tables without a schema')},
       annotations: reads,
     },
     ({sql}) =>
-      give(served, () =>
-        runStatement(pool, {statement: sql, role: isPersonal ? 'reader' : 'assistant'}, limits),
-      ),
+      give(served, () => runStatement(pool, sql, {accountId: account.accountId, isPersonal}, limits)),
   );
 }
 

@@ -137,3 +137,18 @@ export const authorAccountsTable = commentTable(
     granted_by: 'Database user who gave it.',
   },
 );
+
+// No foreign key to the account: it would lock the account's row for as long as a statement runs.
+export const assistantScopesTable = commentTable(
+  sync.table('assistant_scopes', {
+    transaction_id: bigNumber().primaryKey(),
+    account_id: bigNumber().notNull(),
+    names: boolean().notNull(),
+  }),
+  'The account that the statements of an assistant are bound to, for as long as their transaction lasts: nothing is committed here.',
+  {
+    transaction_id: 'Number of the transaction that is bound.',
+    account_id: 'The account whose rows the views of masked show in it.',
+    names: 'Whether they show the names of people.',
+  },
+);
