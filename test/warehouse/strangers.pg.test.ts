@@ -7,6 +7,7 @@ import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
 import {definitions} from '../../src/insight/definitions.ts';
+import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {prepareTurn, takeTurn} from '../../src/warehouse/schema/migration-turn.ts';
 import {createDatabase} from '../support/postgres.ts';
@@ -75,7 +76,7 @@ describe('beside a stranger who holds every advisory lock that was ever taken', 
 
   test('an empty database is migrated, with the queue, and the queue takes and gives jobs', async () => {
     const database = await createDatabase();
-    const pool = new pg.Pool({connectionString: database.url});
+    const pool = openPool(database.url, {max: 4, applicationName: 'test'});
     const other = await connectAsStranger(database.url);
     try {
       expect(await migrate(pool, definitions)).toMatchObject({applied: expect.any(Number)});
@@ -94,7 +95,7 @@ describe('beside a stranger who holds every advisory lock that was ever taken', 
 
 test('who waits for migrations is told for whom, by login, application and process', async () => {
   const database = await createDatabase();
-  const pool = new pg.Pool({connectionString: database.url});
+  const pool = openPool(database.url, {max: 4, applicationName: 'test'});
   try {
     await withClient(`${database.url}?application_name=somebody`, async (holder) => {
       await prepareTurn(holder);
