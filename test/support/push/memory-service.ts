@@ -18,7 +18,7 @@ import type {Given} from '../../../src/service/xml/xml-read.ts';
 import {readRequest} from '../../../src/service/xml/xml-read.ts';
 import {writeErrors, XmlWriter} from '../../../src/service/xml/xml-write.ts';
 import type {Answer, Asked} from './backend.ts';
-import {MemoryStore, type Stored} from './memory-store.ts';
+import {MemoryStore, type Stored, type StoreView} from './memory-store.ts';
 
 const required: Readonly<Record<string, readonly string[]>> = {
   customers: ['name'],
@@ -57,6 +57,8 @@ export class MemoryService {
   token: string;
   /** The value that the service stores, without a word, for the one it was sent. */
   misread: (field: string, value: string) => string = (_, value) => value;
+  /** How many seconds ago a copy was as it shows itself to a reading; asked for each. Writes are never behind. */
+  lag: () => number = () => 0;
   readonly #time: AccountTime;
   readonly #writer: XmlWriter;
   readonly #pageSize: number;
@@ -99,15 +101,16 @@ export class MemoryService {
       if (asked.authorization !== `Basic ${secret}`)
         throw new Refusal(401, 'Invalid Username, Account or password.');
       const url = new URL(asked.path, 'http://service');
-      const place = this.#find(url.pathname);
-      return asked.method === 'GET' ? this.#read(place, url.searchParams) : this.#write(place, asked);
+      if (asked.method !== 'GET') return this.#write(this.#find(url.pathname, this.store), asked);
+      const shown = this.store.asOf(this.lag());
+      return this.#read(shown, this.#find(url.pathname, shown), url.searchParams);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       return toAnswer(error.status, Buffer.from(writeErrors(error.texts)));
     }
   }
 
-  #find(path: string): Place {
+  #find(path: string, shown: StoreView): Place {
     const parts = path
       .replace(/\.xml$/, '')
       .split('/')
@@ -118,7 +121,7 @@ export class MemoryService {
       const resource = nested[list];
       if (parent === undefined || resource === undefined || number === null)
         throw new Refusal(404, 'There is no such address.');
-      const owner = this.store.find(parent, number);
+      const owner = shown.find(parent, number);
       if (owner === null) throw unknownRecord(parent.element);
       return {resource, owner, number: below};
     }
@@ -127,23 +130,23 @@ export class MemoryService {
     return {resource, owner: null, number};
   }
 
-  #read({resource, owner, number}: Place, query: URLSearchParams): Answer {
+  #read(shown: StoreView, {resource, owner, number}: Place, query: URLSearchParams): Answer {
     const only = query.get('only');
     const view = {
       only: only === null ? null : new Set(only.split(',')),
       include: new Set((query.get('include') ?? '').split(',')),
     };
     if (number !== null) {
-      const record = this.#findOne({resource, owner, number});
+      const record = this.#findOne({resource, owner, number}, shown);
       const include = this.#showsEmbed ? view.include : new Set<string>();
-      return toAnswer(200, this.#writer.writeRecord(resource, this.store.embed(record, include), view.only));
+      return toAnswer(200, this.#writer.writeRecord(resource, shown.embed(record, include), view.only));
     }
     const name = query.get('name');
-    const all = this.store.list(resource, owner).filter(({fields}) => name === null || fields.name === name);
+    const all = shown.list(resource, owner).filter(({fields}) => name === null || fields.name === name);
     const page = Math.max(1, Number(query.get('page') ?? 1));
     const isPaged = resource === customers || resource === jobs || resource === tasks;
-    const shown = isPaged ? all.slice((page - 1) * this.#pageSize, page * this.#pageSize) : all;
-    const nodes = shown.map((record) => this.store.embed(record, view.include));
+    const listed = isPaged ? all.slice((page - 1) * this.#pageSize, page * this.#pageSize) : all;
+    const nodes = listed.map((record) => shown.embed(record, view.include));
     return toAnswer(200, this.#writer.writeList(resource, nodes, view.only));
   }
 
@@ -178,8 +181,8 @@ export class MemoryService {
     return {...answer, headers: {...answer.headers, location: `${base}/${made.fields[resource.key]}.xml`}};
   }
 
-  #findOne({resource, owner, number}: Place): Stored {
-    const record = this.store.find(resource, number ?? '', owner);
+  #findOne({resource, owner, number}: Place, shown: StoreView = this.store): Stored {
+    const record = shown.find(resource, number ?? '', owner);
     if (record === null) throw unknownRecord(resource.element);
     return record;
   }

@@ -21,6 +21,20 @@ export interface Stored {
   isDeleted: boolean;
 }
 
+/** A state of a record, from a moment on. */
+interface Version {
+  /** Seconds that had passed in the store. */
+  readonly since: number;
+  readonly state: Stored;
+}
+
+/** The records as a reader sees them. */
+export interface StoreView {
+  find(resource: Resource, number: string, owner?: Stored | null): Stored | null;
+  list(resource: Resource, owner: Stored | null): Stored[];
+  embed(record: Stored, include: ReadonlySet<string>): Node;
+}
+
 /** One effect of a request on one record. */
 export interface JournalEntry {
   readonly id: number;
@@ -51,7 +65,10 @@ const children = [
   {name: 'notes', resource: notes, of: jobs},
 ] as const;
 
-export class MemoryStore {
+/** States that are older than this are not kept, but for the latest of them. */
+const longestLag = 60;
+
+export class MemoryStore implements StoreView {
   readonly employees = employees;
   readonly journal: JournalEntry[] = [];
   readonly #now: () => string;
@@ -59,6 +76,8 @@ export class MemoryStore {
   /** By owner: `notes of jobs 1000007`. */
   readonly #owned = new Map<string, Stored[]>();
   readonly #employeeIds = new Map<string, Stored>();
+  readonly #versions = new Map<Stored, Version[]>();
+  #passed = 0;
   #lastId = 1_000_000;
   readonly #lastNumber = new Map<string, number>();
 
@@ -77,6 +96,33 @@ export class MemoryStore {
     const all =
       owner === null ? [...(this.#records.get(resource.table)?.values() ?? [])] : this.#own(resource, owner);
     return all.filter(({isDeleted}) => !isDeleted);
+  }
+
+  /** The records as they were so many seconds ago, as a copy shows them that lags behind. */
+  asOf(lagSeconds: number): StoreView {
+    if (lagSeconds <= 0) return this;
+    const at = this.#passed - lagSeconds;
+    const stateOf = (record: Stored | undefined) =>
+      record === undefined
+        ? undefined
+        : this.#versions.get(record)?.findLast(({since}) => since <= at)?.state;
+    const alive = (records: Iterable<Stored>) =>
+      [...records].flatMap((record) => {
+        const state = stateOf(record);
+        return state === undefined || state.isDeleted ? [] : [state];
+      });
+    const view: StoreView = {
+      find: (resource, number, owner = null) => {
+        const record = this.#records.get(resource.table)?.get(number);
+        const state = stateOf(record);
+        if (record === undefined || state === undefined || state.isDeleted) return null;
+        return owner === null || this.#own(resource, owner).includes(record) ? state : null;
+      },
+      list: (resource, owner) =>
+        alive(owner === null ? this.#tableOf(resource).values() : this.#own(resource, owner)),
+      embed: (record, include) => this.#embedIn(view, record, include),
+    };
+    return view;
   }
 
   isEmployee(id: string): boolean {
@@ -146,21 +192,28 @@ export class MemoryStore {
 
   /** Moves all instants back by so many seconds. */
   shift(seconds: number): void {
-    for (const table of this.#records.values())
-      for (const {fields} of table.values())
-        for (const name of ['created_at', 'created_on', 'updated_at'])
-          fields[name] =
-            `${new Date(Date.parse(fields[name] ?? '') - seconds * 1000).toISOString().slice(0, 19)}Z`;
+    this.#passed += seconds;
+    for (const versions of this.#versions.values())
+      versions.splice(
+        0,
+        versions.findLastIndex(({since}) => since <= this.#passed - longestLag),
+      );
+    for (const {fields} of this.#allStates())
+      for (const name of ['created_at', 'created_on', 'updated_at'])
+        fields[name] =
+          `${new Date(Date.parse(fields[name] ?? '') - seconds * 1000).toISOString().slice(0, 19)}Z`;
   }
 
   /** The record with the requested associations, in document form. */
   embed(record: Stored, include: ReadonlySet<string>): Node {
+    return this.#embedIn(this, record, include);
+  }
+
+  #embedIn(view: StoreView, record: Stored, include: ReadonlySet<string>): Node {
     const branches: Branch[] = [];
     const {resource} = record;
     if (resource === jobs && include.has('customer')) {
-      const customer = [...this.#tableOf(customers).values()].find(
-        ({fields}) => fields.id === record.fields.customer_id,
-      );
+      const customer = view.list(customers, null).find(({fields}) => fields.id === record.fields.customer_id);
       branches.push(this.#branch(customers, 'customer', customer === undefined ? [] : [customer], true));
     }
     if (resource === jobs && include.has('employees')) {
@@ -169,7 +222,7 @@ export class MemoryStore {
     }
     for (const child of children)
       if (child.of === resource && include.has(child.name))
-        branches.push(this.#branch(child.resource, child.name, this.list(child.resource, record)));
+        branches.push(this.#branch(child.resource, child.name, view.list(child.resource, record)));
     return {fields: record.fields, employeeIds: record.employeeIds, branches};
   }
 
@@ -187,7 +240,21 @@ export class MemoryStore {
   #note(record: Stored, what: Pick<JournalEntry, 'kind' | 'changed' | 'before'>, by: By): void {
     const {resource, fields} = record;
     const number = fields[resource.key] ?? '';
+    this.#keepVersion(record);
     this.journal.push({id: this.journal.length + 1, resource: resource.table, number, ...what, ...by});
+  }
+
+  #keepVersion(record: Stored): void {
+    const versions = this.#versions.get(record) ?? [];
+    versions.push({since: this.#passed, state: {...record, fields: {...record.fields}}});
+    this.#versions.set(record, versions);
+  }
+
+  *#allStates(): Generator<Stored> {
+    for (const [record, versions] of this.#versions) {
+      yield record;
+      for (const {state} of versions) yield state;
+    }
   }
 
   #tableOf({table}: Resource): Map<string, Stored> {

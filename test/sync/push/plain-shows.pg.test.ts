@@ -5,6 +5,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {allWrites} from '../../../src/streams/all.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../../support/world.ts';
+import {authoredIn} from './authored.ts';
 
 let service: TestService;
 let world: TestWorld;
@@ -39,36 +40,9 @@ async function write(text: string, values: unknown[] = []): Promise<string> {
   return String(rows[0]?.row_id);
 }
 
-/** The values that an author gives a new row, and those of a later edit. */
-const authored: Readonly<
-  Record<string, {readonly made: () => Record<string, unknown>; readonly later: Record<string, unknown>}>
-> = {
-  customers: {made: () => ({name: 'Ada', fax: '555-0101'}), later: {fax: '555-0102'}},
-  customer_notes: {
-    made: () => ({customer_number: customerNumber, note: 'Rings twice'}),
-    later: {note: 'Rings once'},
-  },
-  jobs: {made: () => ({customer_number: customerNumber, name: 'Boiler'}), later: {name: 'Boilers'}},
-  job_notes: {made: () => ({job_number: jobNumber, note: 'The key is next door'}), later: {note: 'No key'}},
-  time_entries: {
-    made: () => ({
-      job_number: jobNumber,
-      employee_id: employeeId,
-      started_on: '2026-11-03 09:00-05',
-      number_of_hours: '1.5',
-    }),
-    later: {number_of_hours: '2.25'},
-  },
-  job_charges: {
-    made: () => ({job_number: jobNumber, details: 'Pipe', quantity: '2', price_per_unit: '3.50'}),
-    later: {},
-  },
-  employees: {made: () => ({name: 'Grace'}), later: {name: 'Grace H.'}},
-  tasks: {made: () => ({name: 'Call back'}), later: {completed: 'true'}},
-};
-
 describe.each(allWrites)('$table.name', ({table, operations, key}) => {
-  const {made, later} = authored[table.name] ?? {made: () => ({}), later: {}};
+  const authored = () =>
+    authoredIn({customerNumber, jobNumber, employeeId})[table.name] ?? {made: {}, later: {}};
   let rowId = '';
   const state = async () =>
     (await world.pool.query('SELECT state, reason, result FROM sync.changes ORDER BY change_id DESC LIMIT 1'))
@@ -77,10 +51,11 @@ describe.each(allWrites)('$table.name', ({table, operations, key}) => {
     (await world.pool.query(`SELECT * FROM warehouse.${table.name} WHERE row_id = $1`, [rowId])).rows[0];
 
   test('a create that is answered with 200 is done at once, and its row has its number', async () => {
-    const names = Object.keys(made());
+    const {made} = authored();
+    const names = Object.keys(made);
     rowId = await write(
       `INSERT INTO warehouse.${table.name} (${names.join(', ')}) VALUES (${names.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
-      Object.values(made()),
+      Object.values(made),
     );
     await push();
     expect(await state()).toEqual([{state: 'done', reason: null, result: null}]);
@@ -90,7 +65,7 @@ describe.each(allWrites)('$table.name', ({table, operations, key}) => {
 
   if (operations.includes('update'))
     test('an update is no conflict', async () => {
-      const [[name, value] = ['', '']] = Object.entries(later);
+      const [[name, value] = ['', '']] = Object.entries(authored().later);
       await write(`UPDATE warehouse.${table.name} SET ${name} = $1 WHERE row_id = $2`, [value, rowId]);
       await push();
       expect(await state()).toEqual([{state: 'done', reason: null, result: null}]);

@@ -7,6 +7,7 @@ import {findRow, sendUpdate} from './decide-update.ts';
 import {conflict, type Decision, type LeftToPerson, leaveGone, type Plan, sendUnread} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {finish} from './finish.ts';
+import {isBeforeOthers, isPastLag, showsTheOld} from './older.ts';
 import type {Candidates} from './recognize.ts';
 import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
 import {isEchoOf, isSameValue} from './same-value.ts';
@@ -44,7 +45,9 @@ export function decideCreated(
 export function decideUpdated(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
   const {change} = facts;
   const found = findRow(facts, subject, reading);
+  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row)) return lookAgain(facts);
   if (typeof found === 'string') return leaveGone(found);
+  if (change.isWritten && !isPastLag(facts) && showsTheOld(facts, change, found.row)) return lookAgain(facts);
   const names = Object.keys(change.fields);
   const {claimedAt: since, fields: sent} = change;
   if (change.isWritten || names.every((name) => hasArrived(facts, found.row, name)))
@@ -59,13 +62,19 @@ export function decideUpdated(facts: ChangeFacts, subject: KnownSubject, reading
 export function decideDeleted(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
   const {number} = subject;
   const {claimedAt: since} = facts.change;
-  if (isGone(reading) || findRemoteRow(facts, reading, number) === null)
-    return finish(facts, {number, remote: null, since, sent: {}});
+  const row = isGone(reading) ? null : findRemoteRow(facts, reading, number);
+  if (row === null && isBeforeOthers(facts, null)) return lookAgain(facts);
+  if (row === null) return finish(facts, {number, remote: null, since, sent: {}});
   return mayGoAgain(facts) ? sendUnread(subject, {}) : lookAgainOrGiveUp(facts);
 }
 
-function hasArrived({change, rules}: ChangeFacts, {values}: RemoteRow, name: string): boolean {
-  return isEchoOf(rules.get(name)?.kind ?? 'text', change.fields[name] ?? null, values[name] ?? null);
+/** A value that stands as it was before is no echo of what was sent, however little the two differ. */
+function hasArrived(facts: ChangeFacts, row: RemoteRow, name: string): boolean {
+  const kind = facts.rules.get(name)?.kind ?? 'text';
+  const {fields} = facts.change;
+  const [sent, held] = [fields[name] ?? null, row.values[name] ?? null];
+  if (isSameValue(kind, sent, held)) return true;
+  return isEchoOf(kind, sent, held) && !isAsBefore(facts, row, name);
 }
 
 /** A third value is another writer's: while the request may still arrive, its effect cannot be told. */
@@ -93,9 +102,12 @@ export function isLastLook({change, settle}: Pick<ChangeFacts, 'change' | 'settl
 }
 
 function lookAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
-  const {change, settle} = facts;
+  return isLastLook(facts) ? giveUp(facts, traces) : lookAgain(facts, traces);
+}
+
+/** Reads the record again after a while, longer each time. */
+export function lookAgain({change, settle}: ChangeFacts, traces: Traces = {}): Decision {
   const {lookDelaysMs} = settle;
-  if (isLastLook(facts)) return giveUp(facts, traces);
   const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
   const reason = change.reason ?? 'in doubt';
   return {what: 'doubt', reason, delayMs, number: traces.created ?? null, isLook: true, attempt: null};

@@ -9,6 +9,7 @@ import {conflict, leaveGone, type Plan} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {finish} from './finish.ts';
 import {type Merge, mergeFields, type Sides} from './merge.ts';
+import {isBeforeOthers, waitForNewer} from './older.ts';
 import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
 
 /** A reading of an update's record. */
@@ -29,10 +30,13 @@ export function findRow(
 }
 
 /**
- * Merges the change's fields with the reading, and sends the difference; a gone record is left to a person.
+ * Merges the change's fields with the reading, and sends the difference; a gone record is left to a person. A reading that may
+ * be older than an earlier change of the record is taken again.
  */
 export function decideUpdate(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
   const found = findRow(facts, subject, reading);
+  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row))
+    return waitForNewer(facts.change.recentWrites.at(-1)?.agoMs ?? 0);
   return typeof found === 'string' ? leaveGone(found) : sendUpdate(facts, subject, found);
 }
 

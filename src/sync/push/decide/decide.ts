@@ -7,6 +7,7 @@ import type {AttemptEnd, Begun} from '../../../warehouse/changes/move-changes.ts
 import {type Decision, type EndedAttempt, leaveGone, type SendPlan} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {finish} from './finish.ts';
+import {isBeforeOthers, showsTheOld} from './older.ts';
 import {doubt, tryLater} from './postponements.ts';
 import {findRemoteRow, type Remote} from './remote.ts';
 
@@ -60,6 +61,10 @@ function decideWritten(facts: ChangeFacts, outcome: Outcome, {status}: Written):
   if (subject.operation === 'delete') return finish(facts, {...done, number: subject.number, remote: null});
   if (subject.operation === 'update') {
     if (after === null) return unread('it was written, and could not be read back');
+    const row = findRemoteRow(facts, after, subject.number);
+    const base = {...facts.change.base, ...plan.narrowed?.base};
+    if (isBeforeOthers(facts, row) || (row !== null && showsTheOld(facts, {fields: sent, base}, row)))
+      return unread('it was written, and the record still showed the old value');
     return finish(facts, {...done, number: subject.number, remote: after});
   }
   if (created === null) return unread('the service created it, and did not say under which number');

@@ -1,14 +1,15 @@
 // A request whose fate is unknown is looked for, again and again, and never sent again blindly.
 
+import {isGone} from '../../../api/resources/verdict.ts';
 import {atStep} from '../change-context.ts';
-import {decideCreated, decideDeleted, decideUnseen, decideUpdated} from '../decide/decide-look.ts';
+import {decideCreated, decideDeleted, decideUnseen, decideUpdated, lookAgain} from '../decide/decide-look.ts';
 import type {Decision, Plan} from '../decide/decision.ts';
 import {lackNumber} from '../decide/postponements.ts';
 import type {Candidates} from '../decide/recognize.ts';
 import type {PushRun} from '../push-run.ts';
 import {findCandidates} from './candidates.ts';
 import {readRemote} from './read-remote.ts';
-import {readSubject, remoteNumberOf, remoteNumberOfCreated} from './subject.ts';
+import {readMadeAgo, readSubject, remoteNumberOf, remoteNumberOfCreated} from './subject.ts';
 
 /** Looks once for the effect of a doubtful request. */
 export async function lookFor(run: PushRun): Promise<Plan> {
@@ -19,6 +20,7 @@ export async function lookFor(run: PushRun): Promise<Plan> {
   if (subject === null || subject.operation === 'create') return lackNumber(run);
   const reading = await readRemote(run, remoteNumberOf(subject));
   await atStep(run, 'looked');
+  if (isGone(reading) && (await readMadeAgo(run, subject)) !== null) return lookAgain(run);
   return subject.operation === 'update'
     ? decideUpdated(run, subject, reading)
     : decideDeleted(run, subject, reading);

@@ -1,4 +1,5 @@
 import type {Writes} from '../../../streams/writes.ts';
+import {readMadeAgoMs} from '../../../warehouse/changes/claim-changes.ts';
 import {readParentNumbers} from '../../../warehouse/rows/numbers/parent-numbers.ts';
 import type {PushRun} from '../push-run.ts';
 import {type KnownSubject, type Parent, parentInPath, type Subject} from '../send/request.ts';
@@ -28,7 +29,20 @@ export function remoteNumberOf({number, parent}: KnownSubject): string {
   return parent?.number ?? number;
 }
 
-/** The same for a record that a create has made; null where the number of its parent is unknown. */
+/**
+ * How long ago the record that shows the change's fate was made here, in milliseconds; null where that is no short while. A
+ * reading that does not find it may be older than its creation.
+ */
+export async function readMadeAgo(
+  {deps, change, writes}: PushRun,
+  subject: KnownSubject,
+): Promise<number | null> {
+  const {accountId} = change;
+  const table = subject.parent?.table ?? writes.table.name;
+  return await readMadeAgoMs(deps.pool, {accountId, table, number: remoteNumberOf(subject)});
+}
+
+/** The number of the record that shows what a create has made; null where the number of its parent is unknown. */
 export function remoteNumberOfCreated(
   {writes}: Pick<PushRun, 'writes'>,
   subject: Subject | null,

@@ -50,6 +50,7 @@ const blank: ClaimedChange = {
   sentAgainAgoMs: null,
   stoppedKinds: [],
   isWritten: false,
+  recentWrites: [],
 };
 
 /** @param rules - of some fields; the others ask */

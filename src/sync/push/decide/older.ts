@@ -1,0 +1,72 @@
+// Readings that may be older than a write of ours which the service has confirmed: its reads may lag behind. Pure.
+
+import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
+import {lagLimitMs} from '../../../warehouse/changes/lag.ts';
+import {type Postponed, postpone} from './decision.ts';
+import type {ChangeFacts} from './facts.ts';
+import type {RemoteRow} from './remote.ts';
+import {isEchoOf, isSameValue} from './same-value.ts';
+
+const shortestPauseMs = 2_000;
+
+/** An update that the service has confirmed. */
+interface Confirmed {
+  readonly fields: ChangeValues;
+  /** What the service held before. */
+  readonly base: ChangeValues;
+}
+
+/** Whether a reading shows nothing of a confirmed update, and the old value in one of its fields at least. */
+export function showsTheOld(
+  {rules}: Pick<ChangeFacts, 'rules'>,
+  {fields, base}: Confirmed,
+  {values}: RemoteRow,
+): boolean {
+  const shown = Object.entries(fields).flatMap(([name, wanted]) => {
+    const held = values[name];
+    if (held === undefined) return [];
+    const kind = rules.get(name)?.kind ?? 'text';
+    if (isSameValue(kind, wanted, held)) return ['new'];
+    const {[name]: before} = base;
+    if (before !== undefined && isSameValue(kind, before, held)) return ['old'];
+    return isEchoOf(kind, wanted, held) ? ['new'] : [];
+  });
+  return shown.includes('old') && !shown.includes('new');
+}
+
+/**
+ * Whether a reading may be older than an earlier change of the record that was done a short while ago: it shows the value from
+ * before that change.
+ * @param row - null where the record was not there
+ */
+export function isBeforeOthers(
+  {change, rules}: Pick<ChangeFacts, 'change' | 'rules'>,
+  row: RemoteRow | null,
+): boolean {
+  const {recentWrites} = change;
+  if (row === null) return recentWrites.some(({operation}) => operation === 'create');
+  const names = new Set(recentWrites.flatMap(({fields}) => Object.keys(fields)));
+  return [...names].some((name) => {
+    const held = row.values[name];
+    const writes = recentWrites.filter(({fields}) => name in fields);
+    const last = writes.at(-1);
+    if (held === undefined || last === undefined) return false;
+    const kind = rules.get(name)?.kind ?? 'text';
+    const came = last.made[name]?.got ?? last.fields[name] ?? null;
+    return (
+      !isSameValue(kind, came, held) &&
+      writes.some(({base: {[name]: before}}) => before !== undefined && isSameValue(kind, before, held))
+    );
+  });
+}
+
+/** Waits for a reading that is no older than the last change of the record: for longer, the longer it has been done. */
+export function waitForNewer(agoMs: number): Postponed {
+  const delayMs = Math.max(shortestPauseMs, Math.round(agoMs));
+  return postpone('the service still shows its record as it was before the last change of it', delayMs);
+}
+
+/** Whether the change's request ended so long ago that every reading shows its effect. */
+export function isPastLag({change}: Pick<ChangeFacts, 'change'>): boolean {
+  return (change.requestEndedAgoMs ?? 0) >= lagLimitMs;
+}
