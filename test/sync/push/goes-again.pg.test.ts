@@ -12,6 +12,8 @@ beforeEach(async () => {
   place = await openScriptedPlace();
   await place.author("INSERT INTO warehouse.customers (name, fax) VALUES ('Ada Example', '555-0100')");
   await place.rest();
+  // A record that is missing a short while after its creation may be in a copy of the service's that is behind.
+  await place.pass(100);
   place.service.store.journal.splice(0);
 });
 afterEach(async () => await place.close());
