@@ -1,10 +1,11 @@
 // Second net under the rule that secrets are never handed to a logger: every line is searched for the secrets that
-// this process knows, in each form in which they travel. (pino's redaction by path misses messages, causes, URLs.)
+// this process knows. (pino's redaction by path misses messages, causes, URLs.)
 
 import {createRequire} from 'node:module';
 import {type DestinationStream, type Logger, pino} from 'pino';
 import type pinoPretty from 'pino-pretty';
 import {errorNumbers} from './errors.ts';
+import {type Hide, hiderOf} from './hide-secrets.ts';
 import type {Secret} from './secret.ts';
 import {toPrintable} from './terminal.ts';
 
@@ -60,21 +61,18 @@ export interface LogOptions {
 
 /** A logger whose lines hold none of the given secrets. */
 export function createLogger(options: LogOptions): Logger {
-  let forms: readonly string[] = [];
+  let hideKnown: Hide = (line) => line;
   let known = 0;
-  const listForms = () => {
+  const hide: Hide = (line) => {
     if (known < options.secrets.length) {
-      forms = options.secrets.flatMap((secret) => formsOf(secret.reveal()));
+      hideKnown = hiderOf(options.secrets);
       known = options.secrets.length;
     }
-    return forms;
+    return hideKnown(line);
   };
   const destination = options.destination ?? chooseDestination(options.isPretty ?? false);
   const print = options.isPretty === true ? printTexts : toPrintable;
-  const scrubbed = {
-    write: (line: string) =>
-      destination.write(print(listForms().reduce((text, form) => text.replaceAll(form, '[secret]'), line))),
-  };
+  const scrubbed = {write: (line: string) => destination.write(print(hide(line)))};
   return pino({level: options.level, base: null, mixin: addPage}, scrubbed);
 }
 
@@ -100,9 +98,4 @@ function printTexts(line: string): string {
     typeof value === 'string' ? toPrintable(value) : value,
   );
   return `${JSON.stringify(readable)}\n`;
-}
-
-function formsOf(secret: string): string[] {
-  const basic = Buffer.from(`${secret}:${secret}`).toString('base64');
-  return [secret, basic, encodeURIComponent(secret), Buffer.from(secret).toString('base64')];
 }

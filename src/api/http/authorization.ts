@@ -15,11 +15,6 @@ export function toAuthorization(token: Secret): Secret {
   return new Secret(`Basic ${encodeToken(token)}`);
 }
 
-/** Every form in which a token goes over the wire: no error may hold one of them. */
-export function formsOf(token: Secret): readonly string[] {
-  return [token.reveal(), encodeToken(token)];
-}
-
 function encodeToken(token: Secret): string {
   return Buffer.from(`${token.reveal()}:${token.reveal()}`).toString('base64');
 }

@@ -1,6 +1,7 @@
 import {promisify} from 'node:util';
 import {gunzip, gunzipSync} from 'node:zlib';
 import {moveBytes} from '../../base/memory/own-bytes.ts';
+import {shorten} from '../../base/spelling/shorten.ts';
 
 const gunzipAsync = promisify(gunzip);
 
@@ -57,7 +58,7 @@ export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<B
   // Nothing packed is nothing: an empty answer may still name a coding.
   if (coding === '' || bytes.length === 0) return bytes;
   if (coding !== 'gzip' && coding !== 'x-gzip')
-    throw new BadCoding(`a body coded as "${coding.slice(0, 40)}"`, {isUnknown: true});
+    throw new BadCoding(`a body coded as "${shorten(coding, 40)}"`, {isUnknown: true});
   const byRatio = Math.max(RATIO_FREE_BYTES, bytes.length * limits.maxRatio);
   const maxOutputLength = Math.min(limits.maxTextBytes, byRatio);
   const options = {maxOutputLength, chunkSize: chooseRoom(body)};

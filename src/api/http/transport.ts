@@ -1,5 +1,6 @@
 import type {Agent, Dispatcher} from 'undici';
 import {AccessError, RetryableError} from '../../base/errors.ts';
+import {type Hide, hideInError, hiderOf, hideSecrets} from '../../base/hide-secrets.ts';
 import type {Secret} from '../../base/secret.ts';
 import {kindOf} from '../pace/latency.ts';
 import {
@@ -15,7 +16,7 @@ import {type ErrorWords, readErrorWords} from '../resources/error-words.ts';
 import {type Answer, type Gone, isUnknownRecord, type Refusal, toReadError} from '../resources/verdict.ts';
 import {judgeFailure, judgeRefusal, type Refused, type WriteOutcome} from '../resources/write-outcome.ts';
 import {type AgentOptions, createAgents} from './agents.ts';
-import {formsOf, toAuthorization} from './authorization.ts';
+import {toAuthorization} from './authorization.ts';
 import {joinPath, parseBaseUrl} from './base-url.ts';
 import {BadCoding, type Recognise} from './decompress.ts';
 import {ExchangeError} from './exchange.ts';
@@ -82,8 +83,8 @@ export interface WriteRequest {
   /** A document of the encoder; absent for DELETE. */
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
-  /** Texts of the body that no error may hold, should the answer repeat them. */
-  readonly hidden?: readonly string[];
+  /** Secrets in the body that no error may hold, should the answer repeat them. */
+  readonly hidden?: readonly Secret[] | undefined;
   /** Ends the wait for its turn, in the place of `signal`; a request that runs goes on. */
   readonly leave?: AbortSignal | undefined;
   /** Called when its turn has come, before it is connected. */
@@ -109,8 +110,10 @@ export interface Transport {
    * thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
    */
   write(request: WriteRequest): Promise<WriteOutcome>;
-  /** The words of an answer, without the token or any other text that they must not repeat. */
-  readWords(answer: Pick<Answer, 'body' | 'contentType'>, hidden?: readonly string[]): ErrorWords;
+  /** The words of an answer, without the token and other secrets that were sent. */
+  readWords(answer: Pick<Answer, 'body' | 'contentType'>, hidden?: readonly Secret[]): ErrorWords;
+  /** A text made of an answer, without the token and other secrets that were sent. */
+  hide(text: string, hidden?: readonly Secret[]): string;
   /** Cuts the requests under way and closes the connections. */
   close(): Promise<void>;
 }
@@ -128,7 +131,7 @@ class HttpTransport implements Transport {
   readonly place: string;
   readonly limiter: Limiter;
   readonly #base: URL;
-  readonly #token: Secret;
+  readonly #hideToken: Hide;
   readonly #authorization: Secret;
   readonly #retry: RetryPolicy;
   readonly #now: () => number;
@@ -139,7 +142,7 @@ class HttpTransport implements Transport {
 
   constructor(options: TransportOptions) {
     this.#base = parseBaseUrl(options.baseUrl, {allowHttp: options.allowHttp ?? false});
-    this.#token = options.token;
+    this.#hideToken = hiderOf([options.token]);
     this.#authorization = toAuthorization(options.token);
     this.#retry = {...DEFAULT_RETRY, ...options.retry};
     this.#now = options.now ?? Date.now;
@@ -162,7 +165,11 @@ class HttpTransport implements Transport {
       const thing = `${name}, attempt ${attempt} of ${this.#retry.attempts}`;
       return this.limiter.run(() => this.#readOnce(request, thing), request);
     };
-    return await retry(run, {...this.#retry, sleep: this.#pause}, request.signal);
+    try {
+      return await retry(run, {...this.#retry, sleep: this.#pause}, request.signal);
+    } catch (error) {
+      throw hideInError(error, this.#hideToken);
+    }
   }
 
   async write({leave, ...request}: WriteRequest): Promise<WriteOutcome> {
@@ -187,9 +194,13 @@ class HttpTransport implements Transport {
 
   readWords(
     {body, contentType}: Pick<Answer, 'body' | 'contentType'>,
-    hidden: readonly string[] = [],
+    hidden: readonly Secret[] = [],
   ): ErrorWords {
-    return readErrorWords(body, contentType, [...formsOf(this.#token), ...hidden]);
+    return readErrorWords(body, contentType, (text) => this.hide(text, hidden));
+  }
+
+  hide(text: string, hidden: readonly Secret[] = []): string {
+    return hideSecrets(this.#hideToken(text), hidden);
   }
 
   async close(): Promise<void> {
@@ -241,7 +252,7 @@ class HttpTransport implements Transport {
       if (!(error instanceof BadCoding)) throw error;
       return {
         outcome: 'in-doubt',
-        reason: `${thing}: expected an answer, got ${error.message}`,
+        reason: this.hide(`${thing}: expected an answer, got ${error.message}`, request.hidden),
         status: null,
         retryAfterMs: null,
       };
@@ -280,7 +291,7 @@ class HttpTransport implements Transport {
     };
   }
 
-  #toRefusal(answer: RawAnswer, thing: string, hidden?: readonly string[]): Refusal {
+  #toRefusal(answer: RawAnswer, thing: string, hidden?: readonly Secret[]): Refusal {
     const words = this.readWords(answer, hidden);
     return {
       thing,

@@ -1,3 +1,4 @@
+import type {Hide} from '../../base/hide-secrets.ts';
 import {decodeText, NotText} from '../xml/document-text.ts';
 
 /** The words in the body of a refusal. */
@@ -18,22 +19,18 @@ const EMPTY_ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?\/>$/;
 /**
  * Reads the body of an answer that is no success, whatever it is: `<errors><error>`, plain text labelled XML, an HTML
  * page, nothing. Never throws.
- * @param hidden - texts that must not come back in the words: an answer can hold what was sent
+ * @param hide - hides what must not come back in the words: an answer can hold what was sent
  * @see docs/service.md "Errors and headers"
  */
-export function readErrorWords(
-  body: Buffer,
-  contentType: string | null,
-  hidden: readonly string[],
-): ErrorWords {
+export function readErrorWords(body: Buffer, contentType: string | null, hide: Hide): ErrorWords {
   const text = toText(body, contentType);
   const isHtml = /^<(?:!doctype\s+html|html)/i.test(text) || /text\/html/i.test(contentType ?? '');
   const inner = isHtml ? undefined : (ERRORS.exec(text)?.[1] ?? (EMPTY_ERRORS.test(text) ? '' : undefined));
   if (inner !== undefined)
-    return {text: clean(readErrors(inner), hidden) || 'no words', isReadable: true, isHtml};
+    return {text: clean(readErrors(inner), hide) || 'no words', isReadable: true, isHtml};
   if (isHtml) return {text: 'an HTML page', isReadable: false, isHtml};
   if (text.includes('<')) return {text: 'an unknown document', isReadable: false, isHtml};
-  return {text: clean(text, hidden) || 'an empty body', isReadable: false, isHtml};
+  return {text: clean(text, hide) || 'an empty body', isReadable: false, isHtml};
 }
 
 function toText(body: Buffer, contentType: string | null): string {
@@ -63,12 +60,10 @@ function unescapeXml(text: string): string {
   return text.replaceAll(/&(?:lt|gt|quot|apos|#39|amp);/g, (entity) => ENTITIES.get(entity) ?? entity);
 }
 
-// Hidden texts go before the cut, lest half of one is left at the end.
-function clean(text: string, hidden: readonly string[]): string {
-  const shown = hidden.reduce(
-    (rest, secret) => rest.replaceAll(secret, '[secret]'),
-    text.slice(0, MAX_BODY_BYTES),
-  );
-  const line = shown.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+// Secrets are hidden before the cut, lest half of one is left at the end.
+function clean(text: string, hide: Hide): string {
+  const line = hide(text)
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim();
   return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1)}…` : line;
 }

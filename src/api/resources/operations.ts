@@ -2,6 +2,7 @@
 // themselves stand in client.ts.
 
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
+import {hideInError} from '../../base/hide-secrets.ts';
 import type {ReadRequest, Transport, WriteRequest} from '../http/transport.ts';
 import {readRecord} from '../xml/quick/quick-record.ts';
 import {type BadRecord, readList} from '../xml/reader.ts';
@@ -38,8 +39,11 @@ export type WriteResult =
 export async function listRecords(transport: Transport, target: Target): Promise<List | Gone> {
   const answer = await transport.read(target);
   if (isGone(answer)) return answer;
-  const list = readList(answer.body, target.names, metaOf(transport, target, answer));
-  return {...list, dateHeader: answer.dateHeader};
+  const list = reading(transport, () =>
+    readList(answer.body, target.names, metaOf(transport, target, answer)),
+  );
+  const bad = list.bad.map((each) => ({...each, reason: transport.hide(each.reason)}));
+  return {...list, bad, dateHeader: answer.dateHeader};
 }
 
 /**
@@ -55,7 +59,17 @@ export async function listAll(transport: Transport, target: Target): Promise<Lis
 /** Shows one record. @throws {RecordError} it came, but one of its values cannot be taken */
 export async function showRecord(transport: Transport, target: Target): Promise<FieldRecord | Gone> {
   const answer = await transport.read(target);
-  return isGone(answer) ? answer : readRecord(answer.body, target.names, metaOf(transport, target, answer));
+  if (isGone(answer)) return answer;
+  return reading(transport, () => readRecord(answer.body, target.names, metaOf(transport, target, answer)));
+}
+
+/** Reads what came; an error shows pieces of it, in which the token may be repeated. */
+function reading<T>(transport: Transport, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw hideInError(error, (text) => transport.hide(text));
+  }
 }
 
 /** The error for a list that cannot be missing. */
@@ -90,7 +104,12 @@ function readWritten(answer: Answer, write: Written, transport: Transport): Writ
     return {outcome: 'done', status, record, locatedNumber};
   } catch (error) {
     if (!(error instanceof RetryableError || error instanceof FatalError)) throw error;
-    return {outcome: 'in-doubt', reason: error.message, status, retryAfterMs: null};
+    return {
+      outcome: 'in-doubt',
+      reason: transport.hide(error.message, write.hidden),
+      status,
+      retryAfterMs: null,
+    };
   }
 }
 

@@ -1,4 +1,5 @@
 import {isUtf8} from 'node:buffer';
+import {shorten} from '../../base/spelling/shorten.ts';
 
 /** Why bytes are not the text of an XML document; the reader turns it into an error that names the request. */
 export class NotText extends Error {
@@ -50,7 +51,7 @@ function decodeSingleByte(label: string, body: Buffer): string {
   if (label === 'iso-8859-1' || label === 'latin1') return body.toString('latin1');
   if (label === 'us-ascii' || label === 'ascii') return decodeAscii(body);
   if (/^(?:iso-8859-(?:[2-9]|1[0-6])|windows-125[0-8])$/.test(label)) return decodeBy(label, body);
-  throw new UnknownEncoding(`the encoding "${label.slice(0, 40)}", which this client does not read`);
+  throw new UnknownEncoding(`the encoding "${shorten(label, 40)}", which this client does not read`);
 }
 
 function decodeAscii(body: Buffer): string {

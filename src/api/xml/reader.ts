@@ -4,6 +4,7 @@
 
 import {SaxesParser} from 'saxes';
 import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
+import {shorten} from '../../base/spelling/shorten.ts';
 import {judgeFlaws} from '../http/local-flaw.ts';
 import {decodeText, NotText, UnknownEncoding} from './document-text.ts';
 import {DEFAULT_LIMITS, type Limits, TooMuch} from './limits.ts';
@@ -88,7 +89,7 @@ function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): Fie
     limits: limitsOf(meta),
     seen: meta.seen,
     checkRoot: (name, isArray) => {
-      if (isArray) throw new BadDocument(`a list <${printName(name)} type="array">`);
+      if (isArray) throw new BadDocument(`a list <${shorten(name, 60)} type="array">`);
       expectName(name, [item, list]);
     },
     checkRecord: () => {},
@@ -137,7 +138,7 @@ function parse(text: string, plan: Plan): void {
   let flaws = 0;
   parser.on('error', ({message}) => {
     const reason = builder.isInRecord ? judge(message) : null;
-    if (reason === null) throw new BadDocument(`broken XML: ${message.slice(0, 120)}`);
+    if (reason === null) throw new BadDocument(`broken XML: ${shorten(message, 120)}`);
     if (++flaws > plan.limits.flaws) throw new RefusedDocument(`more than ${plan.limits.flaws} flaws`);
     builder.spoil(reason);
   });
@@ -196,11 +197,7 @@ function skipPast(text: string, end: string, from: number): number {
 
 function expectName(name: string, expected: readonly string[]): void {
   if (expected.includes(toUnderscored(name))) return;
-  throw new BadDocument(name.toLowerCase() === 'html' ? 'an HTML page' : `an element <${printName(name)}>`);
-}
-
-function printName(name: string): string {
-  return name.length > 60 ? `${name.slice(0, 60)}…` : name;
+  throw new BadDocument(name.toLowerCase() === 'html' ? 'an HTML page' : `an element <${shorten(name, 60)}>`);
 }
 
 // A tag holds no "<" (saxes refuses it in attributes), so the last one before its end begins it.

@@ -63,7 +63,10 @@ export async function writeBatch(
   await forgetKnown(client, {...came, numbers: came.numbers.filter((number) => !known.has(number))});
   await rememberFields(client, {...scope, fields: batch.fields});
   await resolveQuarantine(client, came);
-  const quarantined = await quarantineRecords(client, {...scope, records: batch.bad});
+  const {transport} = account.api;
+  const hide = (text: string) => transport.hide(text);
+  const records = batch.bad.map((bad) => ({...bad, reason: hide(bad.reason), xml: hide(bad.xml)}));
+  const quarantined = await quarantineRecords(client, {...scope, records});
   return {...counts, quarantined};
 }
 

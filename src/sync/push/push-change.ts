@@ -2,6 +2,7 @@
 // before it; a step that needs no request leads to the end at once.
 
 import {AccessError, RecordError} from '../../base/errors.ts';
+import {hideInError} from '../../base/hide-secrets.ts';
 import {findStream, findWrites} from '../../streams/all.ts';
 import type {readRules} from '../../warehouse/changes/rules/write-rules.ts';
 import {judgeAccess} from '../accounts/replaced-token.ts';
@@ -61,6 +62,7 @@ export async function pushChange(deps: PushDeps, held: Held, together: Together)
   try {
     return await carry(run);
   } catch (error) {
+    hideInError(error, (text) => account.api.transport.hide(text));
     if (error instanceof AccessError) opened.forget();
     // A value or record that cannot be written or read stays so, however long we wait.
     if (!(error instanceof RecordError)) throw await judgeAccess(error, account);

@@ -13,14 +13,16 @@ export async function endRun(
   end: Ended,
   conclude: (client: pg.ClientBase) => Promise<Partial<SweepCounts>> = async () => ({}),
 ): Promise<Finished> {
-  const {deps, sweep, tally} = run;
+  const {deps, sweep, tally, account} = run;
+  // A reason may name an element or a word that the service sent.
+  const reasons = end.reasons.map((reason) => account.api.transport.hide(reason));
   const {counts, durationMs} = await inSweepTransaction(deps.pool, async (client) => {
     const counts = await conclude(client);
-    const durationMs = await endSweep(client, sweep, {...end, counts: tally.with(counts)});
+    const durationMs = await endSweep(client, sweep, {...end, reasons, counts: tally.with(counts)});
     await pass(run, 'end-written');
     return {counts, durationMs};
   });
   tally.add(counts);
   await pass(run, 'end-committed');
-  return {...end, durationMs};
+  return {...end, reasons, durationMs};
 }

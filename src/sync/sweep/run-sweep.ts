@@ -1,4 +1,5 @@
 import {AccessError, NoRoomError, RetryableError} from '../../base/errors.ts';
+import {hideInError} from '../../base/hide-secrets.ts';
 import {inSpan} from '../../base/span.ts';
 import {findStream} from '../../streams/all.ts';
 import {stopAccount} from '../../warehouse/accounts/accounts.ts';
@@ -120,7 +121,7 @@ async function runClaimed(deps: SweepDeps, sweep: ClaimedSweep, signal: AbortSig
   const stream = findStream(sweep.stream);
   const run: SweepRun = {deps, sweep, stream, account, tally, fields: new FieldSightings(stream), signal};
   const {state, reasons, durationMs} = await runByMode(run).catch(async (error: unknown) => {
-    throw await judgeAccess(error, account);
+    throw hideInError(await judgeAccess(error, account), (text) => account.api.transport.hide(text));
   });
   return {outcome: 'ended', sweep, state, reasons, durationMs, counts: tally.counts};
 }

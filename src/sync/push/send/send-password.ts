@@ -6,7 +6,6 @@ import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
 import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import {type Postponed, postpone, type Rejected} from '../decide/decision.ts';
 import type {PushRun} from '../push-run.ts';
-import {fewestHidden} from './passwords.ts';
 
 /** The fields that go over the wire, and the fields as they may be kept. */
 export interface Unmasked {
@@ -39,14 +38,6 @@ export async function unmask(
     return postpone('its password is sealed for another process, which sends it', elsewhereDelayMs);
   const words = 'the password was dropped after 15 minutes: set it again';
   return {what: 'reject', words, remote: null, attempt: null};
-}
-
-/** Every form in which an answer can hold the password that was sent. */
-export function formsOfPassword(password: Secret | null): readonly string[] {
-  const text = password?.reveal() ?? '';
-  if (text.length < fewestHidden) return [];
-  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-  return [text, escaped, encodeURIComponent(text), Buffer.from(text).toString('base64')];
 }
 
 /**

@@ -10,7 +10,7 @@ import {remoteNumberOf, remoteNumberOfCreated} from '../plan/subject.ts';
 import type {PushRun} from '../push-run.ts';
 import type {Sendable} from './begin.ts';
 import type {Subject} from './request.ts';
-import {formsOfPassword, stopForNewToken} from './send-password.ts';
+import {stopForNewToken} from './send-password.ts';
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;
 
@@ -25,7 +25,7 @@ export async function send(run: PushRun, {request, password, kinds}: Sendable): 
     mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds) && !paused.aborted,
     leave: AbortSignal.any([signal, paused]),
   };
-  const hidden = formsOfPassword(password);
+  const hidden = password === null ? [] : [password];
   const result = await sendWrite(account.api.transport, {...request, ...guard, signal, hidden}, names);
   await atStep(run, 'answered');
   return result;
