@@ -85,6 +85,11 @@ export class NoRoomError extends RetryableError {
   }
 }
 
+/** The service shows records as they were before a write that it has confirmed: read them again after a pause; that is no failure. */
+export class OlderReadingError extends RetryableError {
+  override readonly name = 'OlderReadingError';
+}
+
 /** One record cannot be read or taken: quarantine it, go on with the rest. Exit code 3 where nothing catches it. */
 export class RecordError extends Error {
   override readonly name = 'RecordError';

@@ -10,15 +10,18 @@ import {
   type Family,
   type LoadCounts,
   loadProbed,
-  loadRows,
   markVanished,
+  type ProbedRows,
   probeRows,
+  readSpared,
 } from '../../warehouse/rows/load.ts';
 import {forgetAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
+import {noteOlder} from '../../warehouse/sweeps/older-readings.ts';
 import {quarantineRecords, resolveQuarantine} from '../../warehouse/sweeps/quarantine.ts';
 import {undoTombstones} from '../../warehouse/sweeps/tombstones.ts';
 import {type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
+import {sortOutOlder} from './older-rows.ts';
 import type {ReadBatch} from './read-batch.ts';
 
 /** A batch's effect: rows of the stream's own table, and children that vanished from their parents. */
@@ -34,6 +37,11 @@ export interface BatchCounts extends WriteCounts {
   readonly quarantined: number;
 }
 
+/** The counts of rows, and the records that were shown as they were before a change of ours. */
+export interface WrittenRowSets extends WriteCounts, Pick<LoadCounts, 'fresher'> {
+  readonly older: readonly string[];
+}
+
 /** The content of a batch to be written. */
 export interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
   /** Fields that the sweep meets for the first time. */
@@ -45,7 +53,7 @@ export async function writeBatch(
   client: pg.ClientBase,
   run: Pick<SweepRun, 'stream' | 'sweep' | 'account'>,
   batch: Brought,
-): Promise<BatchCounts> {
+): Promise<BatchCounts & Pick<WrittenRowSets, 'older'>> {
   const {stream, account} = run;
   const scope = scopeOf(run);
   const {accountId, sweepId} = scope;
@@ -53,7 +61,7 @@ export async function writeBatch(
   // A row that a change has written since this sweep began is newer than any page of the sweep, and the
   // page's bytes are not what the row holds.
   const since = run.sweep.startedAt;
-  const {fresher, ...counts} = await writeRowSets(
+  const {fresher, older, ...counts} = await writeRowSets(
     client,
     {stream, rowSets: batch.rowSets},
     {accountId, sweepId, since},
@@ -67,7 +75,8 @@ export async function writeBatch(
   const hide = (text: string) => transport.hide(text);
   const records = batch.bad.map((bad) => ({...bad, reason: hide(bad.reason), xml: hide(bad.xml)}));
   const quarantined = await quarantineRecords(client, {...scope, records});
-  return {...counts, quarantined};
+  await noteOlder(client, sweepId, older);
+  return {...counts, quarantined, older};
 }
 
 /** Writes the rows of some records and of their children, in the caller's transaction. */
@@ -75,14 +84,24 @@ export async function writeRowSets(
   client: pg.ClientBase,
   {stream, rowSets}: {readonly stream: Stream; readonly rowSets: readonly EncodedRowSet[]},
   batch: Batch,
-): Promise<WriteCounts & Pick<LoadCounts, 'fresher'>> {
+): Promise<WrittenRowSets> {
   const numbers = rowSets.map((rowSet) => rowSet.number);
   const came = {accountId: batch.accountId, stream: stream.name, numbers};
   // A row that was read back is the result of its own change, wherever else it stood.
   const rows = batch.readBackOf === undefined ? ownRowsOf(stream, rowSets) : rowSets.map(({row}) => row);
-  const {updated, revived, ...own} = await loadRows(client, stream.table, rows, batch);
+  const older = new Set<EncodedRow>();
+  const load = async (probed: ProbedRows) => {
+    const sorted = sortOutOlder(probed);
+    for (const row of sorted.older) older.add(row);
+    return await loadProbed(client, sorted.probed);
+  };
+  const own = {inserted: 0, updated: 0, revived: 0, fresher: 0};
+  for (const probed of await probeRows(client, [{table: stream.table, rows}], batch))
+    Object.assign(own, await load(probed));
+  const {updated, revived} = own;
   let {inserted, fresher} = own;
   let vanished = 0;
+  const spared: string[] = [];
   const lists = stream.children.map((child) => gather(child, rowSets));
   const vanishing = await findVanishing(client, {stream, rowSets, lists}, batch);
   const listed = lists.map(({child, rows}) => ({
@@ -94,14 +113,26 @@ export async function writeRowSets(
   // A table at a time, so that two batches lock rows in the same order.
   for (const probed of await probeRows(client, listed, batch)) {
     const family = vanishing.get(probed.table.name);
-    if (family !== undefined) vanished += await markVanished(client, probed.table, family);
-    const counts = await loadProbed(client, probed);
+    if (family !== undefined) {
+      vanished += await markVanished(client, probed.table, family);
+      spared.push(...(await readSpared(client, probed.table, family)));
+    }
+    const counts = await load(probed);
     if (probed.insertsOnly === true) inserted += counts.inserted;
     else fresher += counts.fresher;
   }
   if (inserted > 0) await forgetAbsent(client, came);
   if (revived > 0) await undoTombstones(client, came);
-  return {inserted, updated, revived, vanished, fresher};
+  fresher += spared.length;
+  return {inserted, updated, revived, vanished, fresher, older: [...spared, ...numbersOf(rowSets, older)]};
+}
+
+/** The numbers of the records that hold some of the rows. */
+function numbersOf(rowSets: readonly EncodedRowSet[], some: ReadonlySet<EncodedRow>): string[] {
+  if (some.size === 0) return [];
+  const holdsOne = ({row, children}: EncodedRowSet) =>
+    some.has(row) || children.some(({rows}) => rows.some((child) => some.has(child)));
+  return rowSets.flatMap((rowSet) => (holdsOne(rowSet) ? [rowSet.number] : []));
 }
 
 /**

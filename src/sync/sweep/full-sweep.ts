@@ -7,11 +7,14 @@ import {settleFields} from '../../warehouse/fields/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {resolveUnnumbered} from '../../warehouse/sweeps/quarantine.ts';
+import {keepAnswers} from '../../warehouse/sweeps/tombstones.ts';
 import {type FirstPass, readFirstPass, readSeen} from '../load/read-list.ts';
+import type {KeepGone} from '../verify/ask-numbers.ts';
 import {doubtsOfList} from '../verify/list-doubts.ts';
 import {markGone} from '../verify/mark-gone.ts';
 import {findMissed} from '../verify/open-numbers.ts';
 import {PageNumbers} from '../verify/page-numbers.ts';
+import {readOlderAgain} from '../verify/read-older-again.ts';
 import {type Findings, resolveOpenNumbers} from '../verify/resolve-open-numbers.ts';
 import {type SecondPass, verifyList} from '../verify/verify-list.ts';
 import {tombstoneLimit, trip} from './breaker.ts';
@@ -26,6 +29,7 @@ const noSample = {records: 0, altered: 0, isWhole: false};
  */
 export async function sweepFull(run: SweepRun): Promise<Finished> {
   const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
+  await readOlderAgain(run, keepGone(run));
   // Read beside the second pass: neither waits for the other. A row that a change writes meanwhile is asked for by its number.
   const reading = readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
   reading.catch(() => {});
@@ -43,6 +47,7 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
     passes,
     run.stream.isDeletable ? limit : Number.POSITIVE_INFINITY,
   );
+  await readOlderAgain(run, keepGone(run));
   const evidence = {...about, secondPass: describeSecond(first, second), ...findings.evidence};
   const isStopped = findings.gone.size > limit && run.stream.isDeletable;
   return isStopped
@@ -51,6 +56,11 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
         evidence,
         reasons: [...doubtsOfList(run, first), ...second.doubts, ...findings.doubts],
       });
+}
+
+/** The service's answer that a record is gone is evidence for its row. */
+function keepGone(run: SweepRun): KeepGone {
+  return (client, {gone, askedAt}) => keepAnswers(client, {...scopeOf(run), gone, askedAt});
 }
 
 /** The first pass, where an earlier run of this sweep has made it. */

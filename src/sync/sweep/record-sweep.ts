@@ -4,6 +4,7 @@ import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {keepAnswers} from '../../warehouse/sweeps/tombstones.ts';
 import {type Answers, askNumbers} from '../verify/ask-numbers.ts';
 import {markGone} from '../verify/mark-gone.ts';
+import {pauseForNewer} from '../verify/read-older-again.ts';
 import {endRun} from './end-run.ts';
 import {type Finished, type SweepRun, scopeOf} from './sweep-run.ts';
 
@@ -21,6 +22,7 @@ export async function sweepRecord(run: SweepRun): Promise<Finished> {
   for await (const answers of askNumbers(run, [number], async (client, {gone, askedAt}) => {
     if (isHeld) await keepAnswers(client, {...scopeOf(run), gone, askedAt});
   })) {
+    if (answers.older.length > 0) await pauseForNewer(run);
     checkAnswer(run, answers);
     reasons.push(...answers.untold);
     const [gone] = answers.gone;

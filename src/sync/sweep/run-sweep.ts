@@ -1,4 +1,4 @@
-import {AccessError, NoRoomError, RetryableError} from '../../base/errors.ts';
+import {AccessError, NoRoomError, OlderReadingError, RetryableError} from '../../base/errors.ts';
 import {hideInError} from '../../base/hide-secrets.ts';
 import {inSpan} from '../../base/span.ts';
 import {findStream} from '../../streams/all.ts';
@@ -147,6 +147,11 @@ async function postponeFailed(
   if (error instanceof NoRoomError) {
     await postponeSweep(deps.pool, sweep, {delayMs: noRoomDelayMs, isFailure: false, error: error.message});
     return {outcome: 'postponed', sweep, error, delayMs: noRoomDelayMs};
+  }
+  if (error instanceof OlderReadingError) {
+    const delayMs = error.retryAfterMs ?? firstDelayMs;
+    await postponeSweep(deps.pool, sweep, {delayMs, isFailure: false, error: error.message});
+    return {outcome: 'postponed', sweep, error, delayMs};
   }
   if (error instanceof RetryableError && sweep.failures + 1 < maxAttempts) {
     const delayMs = Math.min(error.retryAfterMs ?? firstDelayMs * 2 ** sweep.failures, maxDelayMs);

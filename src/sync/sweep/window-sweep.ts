@@ -1,5 +1,6 @@
 import {readFirstPass} from '../load/read-list.ts';
 import {doubtsOfList} from '../verify/list-doubts.ts';
+import {readOlderAgain} from '../verify/read-older-again.ts';
 import {endRun} from './end-run.ts';
 import type {Finished, SweepRun} from './sweep-run.ts';
 
@@ -9,6 +10,7 @@ import type {Finished, SweepRun} from './sweep-run.ts';
  */
 export async function sweepWindow(run: SweepRun): Promise<Finished> {
   const first = await readFirstPass(run);
+  await readOlderAgain(run, async () => {});
   const {lastPage, endedBy, seen} = first;
   const evidence = {firstPass: {lastPage, endedBy, numbers: seen.size}};
   const reasons = doubtsOfList(run, first);

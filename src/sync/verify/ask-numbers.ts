@@ -12,7 +12,9 @@ import {readRows} from '../../records/rows.ts';
 import {listUnembedded} from '../../records/unsaid.ts';
 import {redactXml} from '../../records/values/secrets.ts';
 import type {Stream} from '../../streams/stream.ts';
+import {readMadeAgoMs} from '../../warehouse/changes/recent-writes.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
+import {noteOlder} from '../../warehouse/sweeps/older-readings.ts';
 import {resolveGone} from '../../warehouse/sweeps/quarantine.ts';
 import {saveCheckpoint} from '../../warehouse/sweeps/sweeps.ts';
 import {type GoneNumber, readClock} from '../../warehouse/sweeps/tombstones.ts';
@@ -28,6 +30,8 @@ import {callOf, pass, type SweepRun, scopeOf} from '../sweep/sweep-run.ts';
 export interface Answers {
   readonly found: readonly string[];
   readonly gone: readonly GoneNumber[];
+  /** Shown as they were before a change of ours, or not yet at all: they are noted in the sweep, to be asked for again. */
+  readonly older: readonly string[];
   /** Why an answer is evidence of nothing, one sentence each. */
   readonly unclear: readonly string[];
   /** Elements of found records that no place tells, one sentence each. */
@@ -73,23 +77,30 @@ async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepG
   const answers = await askAll(run, numbers);
   await pass(run, 'numbers-asked');
   const rowSets = answers.flatMap((answer) => answer.rowSet ?? []);
-  const gone = answers.flatMap((answer) => answer.gone ?? []);
+  const absent = answers.flatMap((answer) => answer.gone ?? []);
+  const young = await readMadeAgoMs(deps.pool, {
+    accountId: sweep.accountId,
+    table: run.stream.table.name,
+    numbers: absent.map(({number}) => number),
+  });
+  const gone = absent.filter(({number}) => !young.has(number));
   const bad = answers.flatMap((answer) => answer.bad ?? []);
   const fields = run.fields.take(answers.flatMap((answer) => answer.fields ?? []));
   const done = await inSweepTransaction(deps.pool, async (client) => {
-    const written = await writeBatch(client, run, {rowSets, bytes: new Map(), bad, fields});
+    const {older, ...written} = await writeBatch(client, run, {rowSets, bytes: new Map(), bad, fields});
+    await noteOlder(client, sweep.sweepId, [...young.keys()]);
     const counts = {asked: numbers.length, records: rowSets.length, ...written};
     await resolveGone(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
     await keepGone(client, {gone, askedAt});
     await saveCheckpoint(client, sweep, {counts: tally.with(counts)});
     await pass(run, 'numbers-written');
-    return counts;
+    return {counts, older: [...older, ...young.keys()]};
   });
-  tally.add(done);
+  tally.add(done.counts);
   await pass(run, 'numbers-committed');
   const unclear = answers.flatMap((answer) => answer.unclear ?? []);
   const untold = answers.flatMap((answer) => answer.untold ?? []);
-  return {found: rowSets.map((rowSet) => rowSet.number), gone, unclear, untold};
+  return {found: rowSets.map((rowSet) => rowSet.number), gone, older: done.older, unclear, untold};
 }
 
 /** The service's answer for one number: exactly one of the first four, with the fields of a record. */

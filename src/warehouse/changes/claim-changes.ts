@@ -3,8 +3,7 @@
 
 import type {Queryable} from '../postgres/database.ts';
 import {type Change, changeColumns} from './change.ts';
-import type {ChangeResult} from './change-values.ts';
-import {lagLimit} from './lag.ts';
+import {type RecentWrite, recentWrites} from './recent-writes.ts';
 
 /** A change that is ours for as long as the lease says. */
 export interface ClaimedChange extends Change {
@@ -31,25 +30,6 @@ export interface ClaimedChange extends Change {
   /** Earlier changes of the same row that were done a short while ago, in their order: a reading may be older than they are. */
   readonly recentWrites: readonly RecentWrite[];
 }
-
-/** A change that is done. */
-export interface RecentWrite extends Pick<Change, 'operation' | 'fields' | 'base'> {
-  /** What the service made of some fields. */
-  readonly made: NonNullable<ChangeResult['altered' | 'tidied']>;
-  /** How long it has been done, in milliseconds by the database's clock. */
-  readonly agoMs: number;
-}
-
-/**
- * As SQL, the changes of a row that were done a short while ago, as JSON.
- * @param own - the alias of sync.changes in the query
- */
-export const recentWrites = (own: string, isOfRow: string) => `
-  coalesce((SELECT jsonb_agg(jsonb_build_object('operation', ${own}.operation, 'fields', ${own}.fields, 'base', ${own}.base,
-                                                'agoMs', extract(epoch FROM now() - ${own}.settled_at) * 1000,
-                                                'made', coalesce(${own}.result->'altered', '{}') || coalesce(${own}.result->'tidied', '{}')) ORDER BY ${own}.change_id)
-              FROM sync.changes AS ${own}
-             WHERE ${isOfRow} AND ${own}.state = 'done' AND ${own}.settled_at > now() - ${lagLimit}), '[]')`;
 
 /**
  * SQL that ends the open attempts of the changes which the query above it has put in doubt, `doubted (change_id, reason)`:
@@ -101,7 +81,7 @@ export async function claimChanges(
             ARRAY(SELECT DISTINCT kind FROM sync.alterations WHERE account_id = $1 AND is_stop) AS "stoppedKinds",
             state = 'in_doubt' AND EXISTS (
               SELECT FROM sync.attempts WHERE change_id = claimed.change_id AND outcome = 'done') AS "isWritten",
-            ${recentWrites('own', 'own.row_id = claimed.row_id AND own.table_name = claimed.table_name')} AS "recentWrites"
+            ${recentWrites('own.row_id = claimed.row_id AND own.table_name = claimed.table_name')} AS "recentWrites"
        FROM claimed ORDER BY change_id`,
     [accountId, limit, leaseMs],
   );
@@ -160,18 +140,4 @@ async function doubtLost(db: Queryable, accountId: string): Promise<void> {
      ${endDoubted}`,
     [accountId],
   );
-}
-
-/** How long ago a record was made by a create of ours, in milliseconds; null where none made it a short while ago. */
-export async function readMadeAgoMs(
-  db: Queryable,
-  record: {readonly accountId: string; readonly table: string; readonly number: string},
-): Promise<number | null> {
-  const {rows} = await db.query<{agoMs: number}>(
-    `SELECT extract(epoch FROM now() - settled_at)::double precision * 1000 AS "agoMs" FROM sync.changes
-      WHERE account_id = $1 AND table_name = $2 AND number = $3 AND operation = 'create' AND state = 'done'
-        AND settled_at > now() - ${lagLimit}`,
-    [record.accountId, record.table, record.number],
-  );
-  return rows[0]?.agoMs ?? null;
 }

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type {RecentWrite} from '../changes/recent-writes.ts';
 import {explainRefusal} from '../changes/refusal.ts';
 import {toArrayText} from '../postgres/array-text.ts';
 import {copyInto} from '../postgres/copy.ts';
@@ -70,7 +71,7 @@ interface Writing {
 }
 
 /** A row that is held of those given. */
-interface Held {
+export interface Held {
   /** Its place among the rows given. */
   readonly at: number;
   readonly isDeleted: boolean;
@@ -79,6 +80,10 @@ interface Held {
   readonly isPending: boolean;
   /** A change has written it since. */
   readonly isFresher: boolean;
+  /** A change that was done a short while ago has deleted it. */
+  readonly isDeletedLately: boolean;
+  /** The changes of it that were done a short while ago, where the row differs. */
+  readonly recent: readonly RecentWrite[] | null;
   /** The held columns and then `extra`, where the row differs and its document may leave fields out. */
   readonly values: readonly (string | null)[] | null;
   readonly hash: string | null;
@@ -172,6 +177,23 @@ export async function markVanished(
   const values = [accountId, sweepId, since, parents, kept, changeIds, readBacks.map((read) => read.since)];
   const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
+}
+
+/**
+ * The parents with children that a change of ours made a short while ago, and that none of the parents lists: the lists may be
+ * older than that, and the children stay.
+ */
+export async function readSpared(
+  client: pg.ClientBase,
+  table: MirrorTable,
+  {accountId, parents, kept, parentColumn}: Family,
+): Promise<string[]> {
+  const {rows} = await client.query<{parent: string}>(tableSql(table).spared(parentColumn), [
+    accountId,
+    toArrayText(parents),
+    toArrayText(kept.map(keyText)),
+  ]);
+  return rows.map(({parent}) => parent);
 }
 
 /** Looks, in one round trip, which rows are held of those given for some tables. */

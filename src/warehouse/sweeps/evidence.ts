@@ -48,6 +48,11 @@ export interface Evidence {
   readonly edges?: Asked;
   /** The service's answer when it was asked for one record and has none of that number. */
   readonly absent?: {readonly status: number; readonly words: string};
+  /**
+   * Records that were shown as they were before a change of ours, and are to be read again before the sweep ends; `pauses` that it
+   * has made for them.
+   */
+  readonly older?: {readonly numbers: readonly string[]; readonly pauses: number};
   readonly liveRows?: number;
   /** How many tombstones one sweep may write. */
   readonly tombstoneLimit?: number;

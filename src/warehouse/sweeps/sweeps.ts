@@ -96,7 +96,7 @@ export async function saveCheckpoint(client: pg.ClientBase, claim: Claim, done: 
   const {rowCount} = await client.query(
     `UPDATE sync.sweeps
         SET stage = coalesce($3, stage), next_page = coalesce($4, next_page),
-            evidence = coalesce($5, evidence) || CASE $3 WHEN 'verify' THEN jsonb_build_object('readAt', clock_timestamp()) ELSE '{}' END,
+            evidence = evidence || coalesce($5::jsonb, '{}') || CASE $3 WHEN 'verify' THEN jsonb_build_object('readAt', clock_timestamp()) ELSE '{}' END,
             failures = 0, ${setCounts(6)}
       WHERE sweep_id = $1 AND fence = $2 AND state = 'running'`,
     [

@@ -5,7 +5,11 @@ import {createLogger} from '../../../src/base/log.ts';
 import {Secret} from '../../../src/base/secret.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
 import {runSweep} from '../../../src/sync/sweep/run-sweep.ts';
-import {requestSweep} from '../../../src/warehouse/sweeps/sweeps.ts';
+import {requestSweep, type SweepRequest} from '../../../src/warehouse/sweeps/sweeps.ts';
+
+/** What is swept: the whole stream unless it says otherwise. */
+export type SweptTarget = Pick<SweepRequest, 'stream'> &
+  Partial<Pick<SweepRequest, 'mode' | 'windowName' | 'recordNumber'>>;
 
 /** Sweeps a stream. @returns whether the sweep ended within so many tries */
 export async function sweepStream(
@@ -16,7 +20,7 @@ export async function sweepStream(
     readonly pageReader: PageReader;
     readonly service: {readonly url: string; readonly token: string};
   },
-  {stream, tries}: {readonly stream: string; readonly tries: number},
+  {tries, ...wanted}: SweptTarget & {readonly tries: number},
 ): Promise<boolean> {
   const {service, accountId, ...deps} = place;
   const transport = createTransport({
@@ -28,7 +32,7 @@ export async function sweepStream(
   const log = createLogger({level: 'silent', secrets: []});
   try {
     for (let attempt = 1; attempt <= tries; attempt++) {
-      const target = {accountId, stream, mode: 'full', requestedBy: 'command'} as const;
+      const target = {accountId, mode: 'full', requestedBy: 'command', ...wanted} as const;
       const {sweepId} = await requestSweep(place.pool, target);
       const result = await runSweep(
         {...deps, openAccount: async () => account, log},

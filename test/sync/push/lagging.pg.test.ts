@@ -1,9 +1,10 @@
 // A service whose reads show the state of some seconds ago: what it has confirmed is not taken for lost, altered or undone.
 
-import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {customers, employees, jobs, type Resource} from '../../../src/service/resources/resource.ts';
-import {allWrites} from '../../../src/streams/all.ts';
-import {loadNow} from '../../support/push/load-now.ts';
+import {afterAll, afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {customers, employees, jobs, type Resource, tasks} from '../../../src/service/resources/resource.ts';
+import {allWrites, findWrites} from '../../../src/streams/all.ts';
+import {PageReader} from '../../../src/sync/load/page-reader.ts';
+import {loadNow, loadWith} from '../../support/push/load-now.ts';
 import {type Authored, authoredIn} from './authored.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
@@ -11,6 +12,9 @@ const by = {method: 'POST', path: '', isOurs: false};
 const longestLag = 10;
 /** Longer than any reading of a laboratory's service is behind. */
 const longSeconds = 100;
+
+const pageReader = new PageReader();
+afterAll(async () => await pageReader.close());
 
 let place: ScriptedPlace;
 let authored: Record<string, Authored> = {};
@@ -26,7 +30,8 @@ beforeEach(async () => {
   const customer = make(customers, 'Ada Example');
   const job = make(jobs, 'Roof', customer);
   const employee = make(employees, 'Bo');
-  await loadNow(place);
+  make(tasks, 'Call back later');
+  expect(await loadNow(place, pageReader)).toBe(true);
   await place.pass(longSeconds);
   authored = authoredIn({
     customerNumber: String(customer.fields.customer_number),
@@ -120,6 +125,89 @@ describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => 
       expect(place.service.store.journal.filter(({kind}) => kind === 'delete')).toHaveLength(1);
     },
   );
+});
+
+/** The stream whose lists show a table's rows. */
+const streamOf = (table: string) => findWrites(table).stream;
+/** Sweeps with reads that are behind, and later with reads that are not: the sweep waits for those. */
+async function sweepBehind(table: string, check: () => Promise<unknown>): Promise<void> {
+  place.service.lag = () => longestLag;
+  expect(await loadNow(place, pageReader, streamOf(table))).toBe(false);
+  await check();
+  expect(await place.author("SELECT state, error FROM sync.sweeps WHERE state = 'due'")).toEqual([
+    {state: 'due', error: expect.stringContaining('as before a change of ours')},
+  ]);
+  place.service.lag = () => 0;
+  expect(await loadNow(place, pageReader, streamOf(table))).toBe(true);
+  await check();
+  expect(
+    await place.author('SELECT state, evidence FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1'),
+  ).toEqual([{state: 'certified', evidence: expect.not.objectContaining({older: expect.anything()})}]);
+}
+
+test.each(allWrites)(
+  'a sweep of $table.name right after a change leaves its result there',
+  async (writes) => {
+    const {operations} = writes;
+    const {name: table} = writes.table;
+    const isAlive = async () => (await place.row(table, rowId, '_deleted_at'))?._deleted_at === null;
+    const rowId = await write(table);
+    await place.push();
+    await sweepBehind(table, async () => expect(await isAlive()).toBe(true));
+    if (operations.includes('update')) {
+      await place.pass(longSeconds);
+      await edit(table, rowId);
+      await place.push();
+      const wanted = await valuesOf(table, rowId);
+      await sweepBehind(table, async () => expect(await valuesOf(table, rowId)).toEqual(wanted));
+    }
+    if (operations.includes('delete')) {
+      await place.pass(longSeconds);
+      await place.author(`DELETE FROM warehouse.${table} WHERE row_id = $1`, [rowId]);
+      await place.push();
+      await sweepBehind(table, async () => expect(await isAlive()).toBe(false));
+    }
+  },
+);
+
+describe('employees of a job', () => {
+  const assigned = async () =>
+    (await place.author('SELECT FROM warehouse.job_employees WHERE _deleted_at IS NULL')).length;
+  const assign = () =>
+    place.author(`INSERT INTO warehouse.job_employees (job_number, employee_id)
+      SELECT jobs.job_number, employees.id FROM warehouse.jobs, warehouse.employees`);
+
+  test('stay assigned, and then off, whatever a sweep shows right after', async () => {
+    await assign();
+    await place.push();
+    await sweepBehind('jobs', async () => expect(await assigned()).toBe(1));
+    await place.pass(longSeconds);
+    await place.author('DELETE FROM warehouse.job_employees WHERE _deleted_at IS NULL');
+    await place.push();
+    await sweepBehind('jobs', async () => expect(await assigned()).toBe(0));
+  });
+});
+
+describe('a record that somebody writes back to the old value', () => {
+  const held = async () => (await place.author('SELECT name FROM warehouse.customers'))[0]?.name;
+  beforeEach(async () => {
+    await place.author("UPDATE warehouse.customers SET name = 'Bo Example'");
+    await place.push();
+    const [record] = place.service.store.list(customers, null);
+    if (record === undefined) throw new Error('expected a customer');
+    place.service.store.update(record, {changes: {name: 'Ada Example'}, employeeIds: null}, by);
+  });
+
+  test.each([
+    ['full', {}],
+    ['window', {mode: 'window', windowName: 'whole_list'}],
+    ['record', {mode: 'record', recordNumber: '1'}],
+  ] as const)('has it here within a minute, and no %s sweep ends before', async (_, target) => {
+    const sweep = async () => await loadWith(place, pageReader, {stream: 'customers', ...target});
+    expect([await sweep(), await held()]).toEqual([false, 'Bo Example']);
+    await place.pass(longSeconds);
+    expect([await sweep(), await held()]).toEqual([true, 'Ada Example']);
+  });
 });
 
 describe('changes of one record after each other', () => {

@@ -2,6 +2,8 @@
 
 import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import {lagLimitMs} from '../../../warehouse/changes/lag.ts';
+import type {RecentWrite} from '../../../warehouse/changes/recent-writes.ts';
+import type {WriteKind} from '../../../warehouse/rows/mirror-table.ts';
 import {type Postponed, postpone} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow} from './remote.ts';
@@ -45,17 +47,25 @@ export function isBeforeOthers(
 ): boolean {
   const {recentWrites} = change;
   if (row === null) return recentWrites.some(({operation}) => operation === 'create');
-  const names = new Set(recentWrites.flatMap(({fields}) => Object.keys(fields)));
-  return [...names].some((name) => {
-    const held = row.values[name];
-    const writes = recentWrites.filter(({fields}) => name in fields);
-    const last = writes.at(-1);
+  return showsReplaced(recentWrites, row.values, (name) => rules.get(name)?.kind ?? 'text');
+}
+
+/** Whether values of a record show what one of the changes, which are done, has replaced, and not what the last of them left. */
+export function showsReplaced(
+  writes: readonly RecentWrite[],
+  shown: ChangeValues,
+  kindOf: (field: string) => WriteKind,
+): boolean {
+  return [...new Set(writes.flatMap(({fields}) => Object.keys(fields)))].some((name) => {
+    const held = shown[name];
+    const ofField = writes.filter(({fields}) => name in fields);
+    const last = ofField.at(-1);
     if (held === undefined || last === undefined) return false;
-    const kind = rules.get(name)?.kind ?? 'text';
-    const came = last.made[name]?.got ?? last.fields[name] ?? null;
+    const kind = kindOf(name);
+    const left = last.made[name]?.got ?? last.fields[name] ?? null;
     return (
-      !isSameValue(kind, came, held) &&
-      writes.some(({base: {[name]: before}}) => before !== undefined && isSameValue(kind, before, held))
+      !isSameValue(kind, left, held) &&
+      ofField.some(({base: {[name]: before}}) => before !== undefined && isSameValue(kind, before, held))
     );
   });
 }

@@ -1,5 +1,5 @@
 import type {Writes} from '../../../streams/writes.ts';
-import {readMadeAgoMs} from '../../../warehouse/changes/claim-changes.ts';
+import {readMadeAgoMs} from '../../../warehouse/changes/recent-writes.ts';
 import {readParentNumbers} from '../../../warehouse/rows/numbers/parent-numbers.ts';
 import type {PushRun} from '../push-run.ts';
 import {type KnownSubject, type Parent, parentInPath, type Subject} from '../send/request.ts';
@@ -39,7 +39,8 @@ export async function readMadeAgo(
 ): Promise<number | null> {
   const {accountId} = change;
   const table = subject.parent?.table ?? writes.table.name;
-  return await readMadeAgoMs(deps.pool, {accountId, table, number: remoteNumberOf(subject)});
+  const number = remoteNumberOf(subject);
+  return (await readMadeAgoMs(deps.pool, {accountId, table, numbers: [number]})).get(number) ?? null;
 }
 
 /** The number of the record that shows what a create has made; null where the number of its parent is unknown. */
