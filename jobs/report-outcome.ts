@@ -1,7 +1,7 @@
 // The rows have recorded the outcome; the queue is told only that the job was taken. So this is the one place that turns
 // outcomes into log lines for an operator. At `info` there is one line for each sweep and each change that ended.
 
-import {AccessError} from '../src/base/errors.ts';
+import {AccessError, OlderReadingError} from '../src/base/errors.ts';
 import type {Logger} from '../src/base/log.ts';
 import {findWrites} from '../src/streams/all.ts';
 import type {Carried, PushCounts} from '../src/sync/push/push-deps.ts';
@@ -36,8 +36,8 @@ export function reportOutcome(
 }
 
 function reportPostponed(log: Logger, {sweep, error, delayMs}: Outcome<'postponed'>): void {
-  // Without a delay nothing failed: the process was told to stop, and said so.
-  const level = delayMs === 0 ? 'info' : 'warn';
+  // Without a delay nothing failed: the process was told to stop, and said so. Nor did a record that is read again.
+  const level = delayMs === 0 || error instanceof OlderReadingError ? 'info' : 'warn';
   log[level](
     {event: 'sweep.postponed', ...factsOf(sweep), delayMs, reason: error.message},
     `${nameSweep(sweep)} waits${delayMs === 0 ? '' : ` ${formatDuration(delayMs)}`} and goes on: ${error.message}`,
