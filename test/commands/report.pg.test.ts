@@ -87,8 +87,10 @@ describe('as a page', () => {
   });
 });
 
-test('says what of an earlier report is restated, with its jobs, and says it once', async () => {
-  expect(await report()).toMatchObject({code: 0});
+test('says what of a delivered report is restated, with its jobs, until the next one is delivered', async () => {
+  const deliver = () => report('--to', join(folder, 'delivered.html'));
+  const look = async () => JSON.parse((await report('--json')).stdout).restated;
+  expect(await deliver()).toMatchObject({code: 0});
   const [job] = await query(
     `SELECT job_key, job_number, completed_date::text, date_trunc('week', completed_date)::date::text AS week, completed_amount::text AS amount
        FROM mart.fct_job JOIN mart.dim_account USING (account_key)
@@ -98,7 +100,7 @@ test('says what of an earlier report is restated, with its jobs, and says it onc
     client.query('UPDATE warehouse.jobs SET subtotal = subtotal + 100 WHERE row_id = $1', [job.job_key]),
   );
   await refreshStar(pool);
-  const restated = JSON.parse((await report('--json')).stdout).restated;
+  const restated = await look();
   expect(restated).toEqual([
     expect.objectContaining({
       metric: 'booked',
@@ -113,10 +115,14 @@ test('says what of an earlier report is restated, with its jobs, and says it onc
     },
   ]);
   expect(Number(restated[1].now) - Number(restated[1].reported)).toBeCloseTo(100, 6);
-  expect(JSON.parse((await report('--json')).stdout).restated).toEqual([]);
+  for (const form of [[], ['--text'], ['--html'], ['--json']]) await report(...form);
+  expect(await look()).toEqual(restated);
+  expect(await deliver()).toMatchObject({code: 0});
+  expect(await readFile(join(folder, 'delivered.html'), 'utf8')).toContain('reported as');
+  expect(await look()).toEqual([]);
 });
 
-test('what a report told is what the star says as of that moment', async () => {
+test('what a delivered report told is what the star says as of that moment', async () => {
   const told = await query(
     `SELECT DISTINCT ON (known_as_of) known_as_of FROM mart.reported ORDER BY known_as_of`,
   );

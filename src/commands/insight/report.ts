@@ -21,7 +21,7 @@ export interface ReportOptions {
 }
 
 /**
- * Makes the report of the last whole week, and keeps its figures.
+ * Makes the report of the last whole week. The figures of one that goes into a file are kept, so that the next says what is restated.
  * @returns the exit code
  * @throws {UsageError} the data is too old for a report, and it was not asked for all the same; the file cannot be written
  * @throws {FatalError} the warehouse is not of this version
@@ -34,7 +34,8 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
     const {accountId} = await chooseAccount({pool}, options.account);
     const client = await pool.connect();
     try {
-      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL jit = off');
+      const access = options.to === undefined ? 'READ ONLY' : 'READ WRITE';
+      await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ ${access}; SET LOCAL jit = off`);
       const made = await readReport(client, accountId);
       const warning = tellAge(made);
       if (warning !== null && options.force !== true)
@@ -42,8 +43,8 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
           `report: ${warning}; run fieldmirror sync jobs, or ask for it all the same with --force`,
         );
       await give(options, made, warning);
-      // What was given is kept, and nothing else: a file that could not be written told nothing.
-      await keepReported(client, accountId, made.figures);
+      // Only a file is delivered: what was looked at on the screen is still news in the next report.
+      if (options.to !== undefined) await keepReported(client, accountId, made.figures);
       await client.query('COMMIT');
       return 0;
     } catch (error) {

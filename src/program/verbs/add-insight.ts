@@ -57,7 +57,10 @@ function addReport(program: Command, {json}: Surroundings): void {
     .option('--account <name>', 'which account, where there are several')
     .option('--html', 'as a page: one file, with its charts')
     .option('--text', 'as text, which it is without a word')
-    .option('--to <file>', 'into a file: a page, or text where the name ends with .txt')
+    .option(
+      '--to <file>',
+      'into a file: a page, or text where the name ends with .txt; the next report says what of it is restated',
+    )
     .option('--force', 'also where the jobs were not proven complete within a day')
     .action((given) =>
       finish(async () =>
