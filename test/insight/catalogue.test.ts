@@ -14,6 +14,12 @@ describe.each(questions.map((question) => [question.name, question] as const))('
       expect(words).toMatch(/^[A-Z].{10,}[.?]?$/);
   });
 
+  test('divides nothing that was rounded', () => {
+    const rounded = [...question.from.matchAll(/, \d\) AS (\w+)/g)].map(([, name]) => name);
+    for (const name of rounded)
+      expect(question.from).not.toMatch(new RegExp(`(?:/|nullif\\()\\s*(?:\\w+\\.)?${name}\\b|\\.${name} /`));
+  });
+
   test('rests on claims that there are', () => {
     const known = tieOuts.map(({name}) => name);
     expect(known).toEqual(expect.arrayContaining([...question.tieOuts]));

@@ -1,4 +1,4 @@
-import {openSpans} from '../star/facts/days.ts';
+import {openedDate, openSpans} from '../star/facts/days.ts';
 import {mondayOf} from '../star/member.ts';
 import {ofAccount, type Question, told} from './question.ts';
 
@@ -7,10 +7,10 @@ const agesOf = (age: string) =>
   `count(*) FILTER (WHERE ${age} <= 7) AS up_to_7_days, count(*) FILTER (WHERE ${age} BETWEEN 8 AND 30) AS up_to_30_days,
              count(*) FILTER (WHERE ${age} BETWEEN 31 AND 60) AS up_to_60_days, count(*) FILTER (WHERE ${age} > 60) AS older`;
 const ages = {
-  up_to_7_days: 'Booked within 7 days.',
-  up_to_30_days: 'Booked 8 to 30 days ago.',
-  up_to_60_days: 'Booked 31 to 60 days ago.',
-  older: 'Booked longer ago.',
+  up_to_7_days: 'Booked, or won, within 7 days.',
+  up_to_30_days: 'Booked, or won, 8 to 30 days ago.',
+  up_to_60_days: 'Booked, or won, 31 to 60 days ago.',
+  older: 'Booked, or won, longer ago.',
 };
 
 /** The first Sunday that is not before a date. */
@@ -20,7 +20,7 @@ export const backlog: readonly Question[] = [
   {
     name: 'ask_open_jobs',
     question: 'What is open, and how old?',
-    definition: 'The open jobs by state, with their subtotals and their age since booking.',
+    definition: 'The open jobs by state, with their subtotals and their age since they were booked, or won.',
     caveats:
       'Estimates are not open. The price is often not known before the visit. What is on hold is open, too.',
     tieOuts: ['T7'],
@@ -40,7 +40,7 @@ export const backlog: readonly Question[] = [
     ),
     from: `FROM (
       SELECT job.account_key, state.place, state.label AS state, count(*) AS jobs, count(*) FILTER (WHERE job.is_on_hold) AS on_hold,
-             sum(job.open_amount) AS amount, ${agesOf('account.today - job.booked_date')}
+             sum(job.open_amount) AS amount, ${agesOf(`account.today - (${openedDate})`)}
         FROM {mart.fct_job} AS job JOIN mart.dim_job_state AS state ON state.job_state = job.job_state ${ofAccount('job')}
        WHERE job.is_open GROUP BY job.account_key, state.place, state.label
     ) AS answer`,
@@ -49,7 +49,8 @@ export const backlog: readonly Question[] = [
     name: 'ask_backlog',
     question: 'Is the backlog growing?',
     definition: 'The jobs open on the end of each of the last 91 days, and how many came and went.',
-    caveats: 'Restated from the times of the jobs, at the prices of today.',
+    caveats:
+      'Restated from the times of the jobs, at the prices of today. An estimate counts from the day on which it was won.',
     tieOuts: ['T7', 'T8'],
     order: 'date DESC',
     comment: 'One row for each of the last 91 days: open jobs, and what came and went.',
@@ -59,7 +60,7 @@ export const backlog: readonly Question[] = [
         date: 'The day.',
         open_jobs: 'Jobs open on its end.',
         open_amount: 'Their subtotals.',
-        came: 'Jobs booked.',
+        came: 'Jobs booked, and estimates won.',
         went: 'Jobs completed or cancelled.',
       },
       {money: ['open_amount']},
@@ -71,7 +72,8 @@ export const backlog: readonly Question[] = [
   {
     name: 'ask_backlog_age',
     question: 'Is it getting older?',
-    definition: 'The jobs open on the end of each of the last 26 Sundays, by their age since booking.',
+    definition:
+      'The jobs open on the end of each of the last 26 Sundays, by their age since they were booked, or won.',
     caveats: 'Restated from the times of the jobs.',
     tieOuts: ['T8'],
     order: 'date DESC',
@@ -101,7 +103,7 @@ export const backlog: readonly Question[] = [
         job_number: 'Its number.',
         customer: 'Its customer.',
         job: 'Its title.',
-        days: 'Days since it was booked.',
+        days: 'Days since it was booked, or won.',
         subtotal: 'Its price before tax.',
         is_on_hold: 'True while it is on hold.',
         custom_status: "Its status of the account's own making.",
@@ -109,7 +111,7 @@ export const backlog: readonly Question[] = [
       {money: ['subtotal'], maskedBy: {customer: 'job_key', job: 'job_key'}},
     ),
     from: `FROM (
-      SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, account.today - job.booked_date AS days, job.subtotal,
+      SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, account.today - (${openedDate}) AS days, job.subtotal,
              job.is_on_hold, status.name AS custom_status
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key
         JOIN {mart.dim_job_status} AS status ON status.job_status_key = job.job_status_key ${ofAccount('job')}

@@ -132,7 +132,7 @@ export const customers: readonly Question[] = [
     name: 'ask_lapsed_customers',
     question: 'Whom should we call? Good customers who stayed away a year',
     definition:
-      'Customers with at least two completed jobs, the last of them 365 to 730 days ago, who are active and have nothing open.',
+      'Customers with at least two completed jobs, the last of them 365 to 730 days ago, who are active, owe nothing and have nothing open.',
     caveats: 'Somebody who moved away looks like somebody who stayed away.',
     tieOuts: ['T11'],
     order: 'revenue DESC, customer_key',
@@ -153,7 +153,7 @@ export const customers: readonly Question[] = [
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
        WHERE NOT customer.is_deleted AND customer.is_active IS NOT FALSE AND customer.customer_key <> -1
        GROUP BY job.account_key, customer.customer_key, customer.name, account.today
-      HAVING count(job.completed_date) >= 2 AND NOT bool_or(job.is_open) AND max(job.completed_date) BETWEEN account.today - 730 AND account.today - 365
+      HAVING count(job.completed_date) >= 2 AND NOT bool_or(job.is_open) AND sum(job.receivable) <= 0 AND max(job.completed_date) BETWEEN account.today - 730 AND account.today - 365
     ) AS answer`,
   },
 ];

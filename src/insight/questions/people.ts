@@ -97,9 +97,10 @@ export const people: readonly Question[] = [
       percent_over: 'By how much the hours exceed the plan, in percent.',
     }),
     from: `FROM (
-      SELECT sums.*, round(100 * sums.hours / nullif(sums.planned_hours, 0) - 100, 1) AS percent_over
+      SELECT sums.*, round(sums.planned_minutes / 60, 1) AS planned_hours,
+             round(100 * sums.hours * 60 / nullif(sums.planned_minutes, 0) - 100, 1) AS percent_over
         FROM (
-          SELECT job.account_key, job.job_type_key, kind.name, count(*) AS jobs, round(sum(job.planned_minutes * greatest(job.technicians, 1)) / 60, 1) AS planned_hours,
+          SELECT job.account_key, job.job_type_key, kind.name, count(*) AS jobs, sum(job.planned_minutes * greatest(job.technicians, 1)) AS planned_minutes,
                  sum(job.hours) AS hours
             FROM {mart.fct_job} AS job JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key ${ofAccount('job')}
            WHERE job.completed_date > account.today - 365 AND job.hours IS NOT NULL AND job.planned_minutes IS NOT NULL
@@ -111,9 +112,9 @@ export const people: readonly Question[] = [
     name: 'ask_repeat_visits',
     question: 'How often do we have to come again?',
     definition:
-      'Completed jobs that were followed by another of the same kind for the same customer within the days of mart.settings, of those whose days have passed.',
+      'Completed jobs that were followed by another of the same kind for the same customer, open or done, within the days of mart.settings, of those whose days have passed.',
     caveats:
-      'A stand-in for "not mended at once": whether it was the same fault is not known. Visits repeated by schedule do not count.',
+      'A stand-in for "not mended at once": whether it was the same fault is not known. Visits repeated by schedule do not count, nor does what began as an estimate.',
     tieOuts: ['T10'],
     order: 'percent DESC, job_type_key',
     comment:

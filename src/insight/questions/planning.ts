@@ -49,7 +49,7 @@ export const planning: readonly Question[] = [
     name: 'ask_rush_hours',
     question: 'When is the rush?',
     definition:
-      'Appointments of the last 365 days by weekday and hour of their beginning, in the zone of the account.',
+      'Appointments of the last 365 days by weekday and hour of their beginning, in the zone of the account, of jobs that are open or done.',
     caveats: 'Midnight may mean that no time was given.',
     tieOuts: ['T1'],
     order: 'jobs DESC, weekday, hour',
@@ -65,7 +65,7 @@ export const planning: readonly Question[] = [
       SELECT job.account_key, extract(isodow FROM job.scheduled_at AT TIME ZONE account.time_zone)::integer AS weekday, to_char(job.scheduled_at AT TIME ZONE account.time_zone, 'FMDay') AS weekday_name,
              extract(hour FROM job.scheduled_at AT TIME ZONE account.time_zone)::integer AS hour, count(*) AS jobs
         FROM {mart.fct_job} AS job ${ofAccount('job')}
-       WHERE job.scheduled_date > account.today - 365 AND job.scheduled_date <= account.today GROUP BY 1, 2, 3, 4
+       WHERE job.scheduled_date > account.today - 365 AND job.scheduled_date <= account.today AND (job.is_open OR job.job_state = 'completed') GROUP BY 1, 2, 3, 4
     ) AS answer`,
   },
   {

@@ -20,6 +20,10 @@ export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersion
   readonly needs?: 'working_hours';
 }
 
+/** Whether the working hours of an account are set: of all its technicians, or of one of them. */
+export const knowsHours = `(account.working_hours IS NOT NULL
+     OR EXISTS (SELECT FROM mart.capacity AS own JOIN mart.dim_employee AS person ON person.employee_key = own.employee_key WHERE person.account_key = account.account_key))`;
+
 /** Beside the answer of each account: the account, first. */
 export const accountColumn = ['account_key', 'answer.account_key', 'The account: dim_account.'] as const;
 

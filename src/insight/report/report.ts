@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import type {Chart} from '../charts/chart.ts';
 import {findings} from '../check/findings.ts';
+import {knowsHours} from '../questions/question.ts';
 import {compare, type Figure, readFigures, tellMoves} from './figures.ts';
 import {readPictures} from './pictures.ts';
 import {type Restated, readRestated} from './restated.ts';
@@ -91,8 +92,8 @@ async function readHead(client: pg.ClientBase, accountKey: string): Promise<Head
   const {rows} = await client.query<Head>(
     `SELECT name AS account, currency, (date_trunc('week', today)::date - 7)::text AS "from", (date_trunc('week', today)::date - 1)::text AS "to",
             jobs_fresh_as_of AS "freshAsOf", (extract(epoch FROM now() - jobs_fresh_as_of) * 1000)::float AS "ageMs", known_since AS "knownSince",
-            working_hours IS NOT NULL OR EXISTS (SELECT FROM mart.capacity) AS "hasHours"
-       FROM mart.dim_account WHERE account_key = $1`,
+            ${knowsHours} AS "hasHours"
+       FROM mart.dim_account AS account WHERE account_key = $1`,
     [accountKey],
   );
   const [head] = rows;

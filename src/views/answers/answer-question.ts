@@ -4,7 +4,7 @@ import type pg from 'pg';
 import {UsageError} from '../../base/errors.ts';
 import {nearest} from '../../base/spelling/nearest.ts';
 import {tieOuts} from '../../insight/check/tie-outs.ts';
-import type {Question} from '../../insight/questions/question.ts';
+import {knowsHours, type Question} from '../../insight/questions/question.ts';
 import {questions} from '../../insight/questions/questions.ts';
 import {type Answer, type Asked, readAnswer} from './answer.ts';
 import {findMoment} from './moment.ts';
@@ -94,7 +94,7 @@ async function checkSettings(
 ): Promise<void> {
   if (needs === undefined) return;
   const {rows} = await client.query<{set: boolean}>(
-    `SELECT account.${needs} IS NOT NULL OR EXISTS (SELECT FROM mart.capacity) AS set FROM mart.dim_account AS account WHERE account_key = $1`,
+    `SELECT ${knowsHours} AS set FROM mart.dim_account AS account WHERE account_key = $1`,
     [accountKey],
   );
   if (rows[0]?.set === true) return;

@@ -2,12 +2,20 @@
 
 import {accounts, type Member} from '../member.ts';
 
-/** The jobs that are or were to be done, each with the days from which on and until which it was open. */
+/** The date from which on a job is open: an estimate from the day on which it was won, or on which work began before that. */
+export const openedDate =
+  'CASE WHEN job.won_date IS NULL THEN job.booked_date ELSE greatest(job.booked_date, least(job.won_date, job.started_date)) END';
+
+/**
+ * The jobs that are or were to be done, each with the days from which on and until which it was open. An estimate that was cancelled
+ * before it was won never was to be done.
+ */
 export const openSpans = `(
-      SELECT job.*, least(job.booked_date, job.closed_date, account.today) AS opened,
+      SELECT job.*, least(${openedDate}, job.closed_date, account.today) AS opened,
              CASE WHEN NOT job.is_open THEN least(job.closed_date, account.today) END AS closed, account.today
         FROM {mart.fct_job} AS job JOIN ${accounts} ON account.account_key = job.account_key
-       WHERE job.is_open OR job.job_state IN ('completed', 'cancelled') AND job.closed_date IS NOT NULL
+       WHERE job.is_open OR job.closed_date IS NOT NULL
+         AND (job.job_state = 'completed' OR job.job_state = 'cancelled' AND (NOT job.was_estimate OR job.won_date IS NOT NULL))
     )`;
 
 export const openJobDay: Member = {
@@ -18,7 +26,7 @@ export const openJobDay: Member = {
     ['account_key', 'span.account_key', 'The account: dim_account.'],
     ['date', 'day.date', 'The day: dim_date.'],
     ['job_type_key', 'span.job_type_key', 'The kind of job: dim_job_type.'],
-    ['age_days', 'day.date - span.opened', 'Days since it was booked.'],
+    ['age_days', 'day.date - span.opened', 'Days since it was booked; of an estimate, since it was won.'],
     ['amount', 'coalesce(span.subtotal, 0)', 'Subtotal of the job, at the price of today.'],
     [
       'state_then',
@@ -45,7 +53,7 @@ export const backlogDay: Member = {
     ['date', 'day.date', 'The day: dim_date.'],
     ['open_jobs', 'day.open_jobs::bigint', 'Jobs open on the end of the day.'],
     ['open_amount', 'day.open_amount', 'Subtotals of these, at the prices of today.'],
-    ['came', 'day.came', 'Jobs that were booked.'],
+    ['came', 'day.came', 'Jobs that were booked, and estimates that were won.'],
     ['went', 'day.went', 'Jobs that were completed or cancelled.'],
   ],
   // Sums by day come first, and the days between two of them last: jobs are many, days are few.
@@ -143,7 +151,7 @@ export const employeeDay: Member = {
 export const repeatVisit: Member = {
   name: 'fct_repeat_visit',
   comment:
-    'One row for each completed job that was not repeated by schedule, with the first job of the same customer and kind that was booked soon after it.',
+    'One row for each completed job that was not repeated by schedule, with the first job of the same customer and kind that was booked soon after it, and is open or done. What began as an estimate is a sale, and no repeat.',
   columns: [
     ['job_key', 'visit.job_key', 'The completed job: fct_job.'],
     ['account_key', 'visit.account_key', 'The account: dim_account.'],
@@ -169,7 +177,8 @@ export const repeatVisit: Member = {
                                                                      ORDER BY moment.at DESC, moment.is_completion DESC ROWS UNBOUNDED PRECEDING) AS next
                 FROM {mart.fct_job} AS job
                 JOIN ${accounts} ON account.account_key = job.account_key
-               CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed' THEN job.completed_at END, true), (job.booked_at, false)) AS moment (at, is_completion)
+               CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed' THEN job.completed_at END, true), 
+                                            (CASE WHEN (job.is_open OR job.job_state = 'completed') AND NOT job.was_estimate THEN job.booked_at END, false)) AS moment (at, is_completion)
                WHERE NOT job.is_repeated_by_schedule AND moment.at IS NOT NULL
             ) AS passed
         ) AS event
