@@ -108,6 +108,22 @@ describe('changes resolve', () => {
     expect(await stateOf(theirs)).toBe('cancelled');
   });
 
+  test('shows what the service holds: before it is decided, and after the decision was carried out', async () => {
+    const env = {DATABASE_URL: database.url};
+    const explained = async (...of: string[]) =>
+      (await runCommand(['explain', 'customers', '1', ...of], env)).stdout;
+    const id = await editPhone(1);
+    await putInConflict(id);
+    expect(await explained('phone_number')).toContain('the service last said "555-0300"');
+    expect(await explained()).toContain('phone_number: "555-0300" → "555-0199"');
+    expect(await changes('resolve', id, '--take', 'warehouse')).toMatchObject({code: 0});
+    expect(await explained('phone_number')).toContain('the service last said "555-0300"');
+    expect((await changes('show', id)).stdout).toMatch(/ at service +"555-0300"\n/);
+    await set(id, `state = 'done', settled_at = now()`);
+    const {stdout} = await changes('show', id);
+    expect(stdout).toMatch(/ service had +"555-0300"\n +at service +"555-0199"\n/);
+  });
+
   test('of a create adopts a record or sends once more, and says what fits when another way is asked for', async () => {
     const [adopted, resent] = [await addCustomer(), await addCustomer(`name = 'Other'`)];
     const result = `result = '{"candidates": ["12", "15"]}'`;

@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {startService} from '../../src/service/server.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
@@ -96,4 +97,26 @@ test('a second run finds a business that stands still', async () => {
   const {code, stdout} = await runCommand(['start', '--once'], env);
   expect(code).toBe(0);
   expect(stdout.match(/certified: .* 0 new, 0 changed/g)).toHaveLength(4);
+});
+
+test('a service that is running keeps its address while another process brings its own', async () => {
+  // The server stopped when the run above left it.
+  await pool.end();
+  postgres = await openEmbeddedPostgres(home);
+  pool = openPool(await postgres.url('warehouse'), {max: 2, applicationName: 'test'});
+  const running = await startService({
+    ...{databaseUrl: await postgres.url('service'), port: 0, timeZone: 'America/New_York'},
+    dialect: 'observed',
+  });
+  const sync = async () => {
+    expect(await runCommand(['sync', 'employees'], env)).toMatchObject({code: 0});
+    return (await read<{api_url: string}>('SELECT api_url FROM sync.accounts')).map(({api_url}) => api_url);
+  };
+  try {
+    await pool.query('UPDATE sync.accounts SET api_url = $1', [running.url]);
+    expect(await sync()).toEqual([running.url]);
+  } finally {
+    await running.close();
+  }
+  expect(await sync()).not.toEqual([running.url]);
 });

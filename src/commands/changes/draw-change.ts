@@ -2,6 +2,7 @@
 
 import {seeNumber} from '../../base/errors.ts';
 import type {PlannedRequest, Unplannable} from '../../views/changes/change-request.ts';
+import {tellService} from '../../views/changes/change-sides.ts';
 import type {ChangeStory} from '../../views/changes/change-story.ts';
 import {
   nameChange,
@@ -43,7 +44,10 @@ export function drawChange(story: ChangeStory): string {
       story.attempts.flatMap((attempt) => drawAttempt(attempt, change)),
     ),
     ...part('looked', drawLooks(change)),
-    ...part('conflict', story.conflicts.flatMap(drawConflict)),
+    ...part(
+      'conflict',
+      story.conflicts.flatMap((conflict) => drawConflict(conflict, story)),
+    ),
     ...part('came back', drawResult(change)),
     ...part('may be', drawCandidates(change)),
     ...part('next', next === null ? [] : [next.text, ...drawCommands(next.commands)]),
@@ -136,7 +140,10 @@ function drawLooks({looks, state}: Change): string[] {
   return [`${times} whether it had arrived${state === 'in_doubt' ? '; not found so far' : ''}`];
 }
 
-function drawConflict(conflict: FieldConflict): string[] {
+/** The value that the service had at that time, and what it holds now, where that is another one. */
+function drawConflict(conflict: FieldConflict, story: ChangeStory): string[] {
+  const now = tellService(conflict.field, story).service ?? conflict.serviceValue;
+  const isPast = JSON.stringify(now) !== JSON.stringify(conflict.serviceValue);
   const {field, baseValue, warehouseValue, serviceValue, rule, winner, decidedAt, decidedBy} = conflict;
   const decided =
     winner === null || decidedAt === null
@@ -145,7 +152,8 @@ function drawConflict(conflict: FieldConflict): string[] {
   return [
     `${field}, changed on both sides from ${showWanted(field, baseValue)}`,
     `  here        ${showWanted(field, warehouseValue)}`,
-    `  at service  ${showWanted(field, serviceValue)}`,
+    ...(isPast ? [`  service had ${showWanted(field, serviceValue)}`] : []),
+    `  at service  ${showWanted(field, now)}`,
     `  rule ${rule}: ${decided}`,
   ];
 }

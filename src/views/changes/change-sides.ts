@@ -53,9 +53,10 @@ function pick<Side extends string>(side: Side, values: ChangeValues, field: stri
   return value === undefined ? {} : ({[side]: value} as {readonly [Name in Side]: ChangeValue});
 }
 
-function tellService(
+/** What the service holds of a field, as far as it is known, and how. */
+export function tellService(
   field: string,
-  {change, conflicts, alterations}: Known,
+  {change, conflicts, alterations}: Omit<Known, 'row'>,
 ): Pick<FieldSides, 'service' | 'note'> {
   const altered = alterations.findLast((each) => each.field === field);
   const got = altered?.got ?? change.result?.altered?.[field]?.got;
@@ -63,11 +64,14 @@ function tellService(
   const tidied = change.result?.tidied?.[field];
   if (tidied !== undefined) return {service: tidied.got, note: 'says the same'};
   const conflict = conflicts.findLast((each) => each.field === field);
-  if (conflict !== undefined) return {service: conflict.serviceValue, note: describeConflict(conflict)};
   const wanted = change.fields[field];
-  if (change.state === 'done' && wanted !== undefined)
-    return {service: wanted, note: change.result?.unsent?.includes(field) ? 'held already' : 'as sent'};
-  return {note: null};
+  const isSent = change.state === 'done' && wanted !== undefined && conflict?.winner !== 'service';
+  const how = change.result?.unsent?.includes(field) === true ? 'held already' : 'as sent';
+  if (conflict !== undefined)
+    return isSent
+      ? {service: wanted, note: `${how}: ${describeConflict(conflict)}`}
+      : {service: conflict.serviceValue, note: describeConflict(conflict)};
+  return isSent ? {service: wanted, note: how} : {note: null};
 }
 
 function describeAlteration(lookedBy: string | null): string {

@@ -3,11 +3,13 @@
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
+import {createTransport} from '../../../api/http/transport.ts';
+import {createClient} from '../../../api/resources/client.ts';
 import {Secret} from '../../../base/secret.ts';
 import type {GivenAccess} from '../../../sync/accounts/accounts.ts';
 import {demoName} from '../../../views/demo-name.ts';
 import {formatNumber} from '../../../views/format.ts';
-import {type Account, upsertAccount} from '../../../warehouse/accounts/accounts.ts';
+import {type Account, readAccount, upsertAccount} from '../../../warehouse/accounts/accounts.ts';
 import {tellStep} from '../../terminal/tell-step.ts';
 import type {Opening} from '../../warehouse.ts';
 import {latestNight} from './latest-night.ts';
@@ -15,6 +17,9 @@ import type {PastDeps} from './past.ts';
 
 /** How large the made-up business is at its beginning. */
 const size = {customers: 500, seed: 1};
+
+/** Another process of this machine answers at once, or is not there. */
+const answersWithinMs = 2000;
 
 export interface Demo {
   readonly account: Account;
@@ -41,7 +46,8 @@ export async function openDemo({config, closers, embedded}: Opening, deps: PastD
   });
   const service = await startService({databaseUrl, port: 0, timeZone, dialect: 'observed', log: deps.log});
   closers.add(() => service.close());
-  const account = await openAccount(deps.pool, service.url, timeZone);
+  const access = {apiUrl: service.url, token: new Secret(service.token)};
+  const account = await openAccount(deps.pool, access, timeZone);
   if (nights > 0) {
     const {livePast, playOn} = await import('./past.ts');
     if (business.isNew) await livePast(deps, {account, databaseUrl, begin, nights});
@@ -49,15 +55,34 @@ export async function openDemo({config, closers, embedded}: Opening, deps: PastD
   }
   return {
     account,
-    access: {apiUrl: service.url, token: new Secret(service.token)},
+    access,
     // The token opens made-up data only, so it may be shown: a person who plays a dispatcher needs it.
     source: `the reference service at ${service.url}, made-up data\n         its token is ${service.token}`,
   };
 }
 
-/** Its address changes with each start. */
-async function openAccount(pool: pg.Pool, apiUrl: string, timeZone: string): Promise<Account> {
-  return await upsertAccount(pool, {name: demoName, apiUrl, timeZone}, {mayMove: true});
+/** Its address changes with each start, but stays that of a process which is still running: ours may end before that one. */
+async function openAccount(pool: pg.Pool, {apiUrl, token}: GivenAccess, timeZone: string): Promise<Account> {
+  const held = await readAccount(pool, demoName);
+  const isRunning = held !== null && (await answers({apiUrl: held.apiUrl, token}));
+  const kept = isRunning ? held.apiUrl : apiUrl;
+  return await upsertAccount(pool, {name: demoName, apiUrl: kept, timeZone}, {mayMove: true});
+}
+
+/** Whether the reference service of another process answers at an address. */
+async function answers({apiUrl, token}: GivenAccess): Promise<boolean> {
+  const transport = createTransport({
+    ...{baseUrl: apiUrl, token, allowHttp: true},
+    ...{retry: {attempts: 1}, limits: {timeoutMs: answersWithinMs}},
+  });
+  try {
+    await createClient(transport).fetchPage('/employees.xml', {page: '1'});
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await transport.close();
+  }
 }
 
 /** Says that a business is being made up, which takes seconds. */

@@ -201,14 +201,17 @@ const wishColumns = ['change_id', 'operation', 'fields', 'base', 'state', 'reque
 /** An open change of a record, as far as `explain` tells it. */
 export type OpenWish = ReadRow<typeof changes.$inferSelect, (typeof wishColumns)[number]>;
 
-/** The changes of a row that are not over, the first first. */
+/** The changes of a row that are not over, the first first; the base of each is what the service held when a conflict was seen. */
 export async function listOpenWishes(
   db: Queryable,
   {table, rowId}: {readonly table: string; readonly rowId: string},
 ): Promise<OpenWish[]> {
   const {rows} = await db.query<OpenWish>(
     `SELECT ${selectColumns(wishColumns)}
-       FROM sync.changes WHERE row_id = $1 AND table_name = $2 AND is_open ORDER BY change_id`,
+       FROM (SELECT change_id, operation, fields, state, requested_at,
+                    base || coalesce((SELECT jsonb_object_agg(field, service_value ORDER BY conflict_id) FROM sync.conflicts AS seen
+                                       WHERE seen.change_id = change.change_id), '{}') AS base
+               FROM sync.changes AS change WHERE row_id = $1 AND table_name = $2 AND is_open) AS wish ORDER BY change_id`,
     [rowId, table],
   );
   return rows;
