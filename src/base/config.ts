@@ -54,6 +54,8 @@ export interface Config {
   readonly demoNights: number;
   /** Whether plain http to another machine is allowed. */
   readonly allowsHttp: boolean;
+  /** Whether addresses of the network's link and of a cloud's metadata may be connected to. */
+  readonly allowsLinkLocal: boolean;
   readonly logLevel: string;
   /** The address by which people reach the console; null: that of this machine. */
   readonly consoleUrl: URL | null;
@@ -75,6 +77,7 @@ const demoTimeZone = 'America/New_York';
 type Check = (value: string) => string | null;
 
 const anything: Check = () => null;
+const checkSwitch: Check = (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1');
 
 /**
  * Every setting, with the check of its value. Checked by hand: zod takes 50 ms to load, a fifth of what
@@ -97,7 +100,8 @@ const checks = {
     /^([\w.]+=\d+[MGT]B(,|$))+$/.test(value) ? null : 'expected bounds such as database=50GB,disk=5GB',
   FIELDMIRROR_DEMO_NIGHTS: (value) =>
     /^([0-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-5])$/.test(value) ? null : 'expected 0 to 365',
-  FIELDMIRROR_ALLOW_HTTP: (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1'),
+  FIELDMIRROR_ALLOW_HTTP: checkSwitch,
+  FIELDMIRROR_ALLOW_LINK_LOCAL: checkSwitch,
   FIELDMIRROR_CONSOLE_URL: (value) => checkAddress(value, ['https:', 'http:']),
   FIELDMIRROR_PROXY: (value) =>
     list(value).every((address) => isIP(address) !== 0) ? null : 'expected addresses such as 10.0.0.5',
@@ -113,6 +117,7 @@ const defaults = {
   FIELDMIRROR_HOME: '.fieldmirror',
   FIELDMIRROR_DEMO_NIGHTS: '90',
   FIELDMIRROR_ALLOW_HTTP: '0',
+  FIELDMIRROR_ALLOW_LINK_LOCAL: '0',
   FIELDMIRROR_PROXY_HEADERS: 'X-Forwarded-User, X-Forwarded-Role',
   FIELDMIRROR_LOG_LEVEL: 'warn',
 } as const;
@@ -161,6 +166,7 @@ export function loadConfig(
     bounds: values.FIELDMIRROR_BOUNDS ?? null,
     demoNights: Number(values.FIELDMIRROR_DEMO_NIGHTS),
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
+    allowsLinkLocal: values.FIELDMIRROR_ALLOW_LINK_LOCAL === '1',
     logLevel: values.FIELDMIRROR_LOG_LEVEL,
     consoleUrl: values.FIELDMIRROR_CONSOLE_URL === undefined ? null : new URL(values.FIELDMIRROR_CONSOLE_URL),
     proxy: proxyOf(values),

@@ -92,8 +92,8 @@ export async function withWorld<T>(
     const keepOut = (secret: Secret) => {
       if (!secrets.some((each) => each.reveal() === secret.reveal())) secrets.push(secret);
     };
-    const {keys, allowsHttp: allowHttp} = config;
-    const accounts = new Accounts({pool, keys, allowHttp, onToken: keepOut});
+    const {keys, allowsHttp: allowHttp, allowsLinkLocal: allowLinkLocal} = config;
+    const accounts = new Accounts({pool, keys, allowHttp, allowLinkLocal, onToken: keepOut});
     closers.add(() => accounts.close());
     const pageReader = new PageReader();
     closers.add(() => pageReader.close());
@@ -115,7 +115,12 @@ export async function withWorld<T>(
       ...warehouse,
       log,
       keepOut,
-      hookMeans: {keys, allowsHttp: config.allowsHttp, onSecret: keepOut},
+      hookMeans: {
+        keys,
+        allowsHttp: config.allowsHttp,
+        allowsLinkLocal: config.allowsLinkLocal,
+        onSecret: keepOut,
+      },
       openAccount: (accountId) => accounts.open(accountId),
       openPassword: (changeId) => passwords.open(changeId),
       passwords,
@@ -188,7 +193,12 @@ async function openReal(
   if (isCopy && held !== undefined) return {account: held, access, source: place};
   let page: RawPage;
   try {
-    page = await askAccount({apiUrl, token, allowsHttp: config.allowsHttp});
+    page = await askAccount({
+      apiUrl,
+      token,
+      allowsHttp: config.allowsHttp,
+      allowsLinkLocal: config.allowsLinkLocal,
+    });
   } catch (error) {
     if (held !== undefined && error instanceof AccessError) await stopUnserved(pool, held, error);
     // With other accounts to serve, an account that is refused or away holds none of them up.

@@ -72,6 +72,7 @@ Settings, from the environment or .env:
   DATABASE_URL   the warehouse           REDIS_URL   the queue
   FIELDMIRROR_HOME   folder of the embedded Postgres (.fieldmirror)
   FIELDMIRROR_ALLOW_HTTP=1   plain http to another machine
+  FIELDMIRROR_ALLOW_LINK_LOCAL=1   addresses of the network's link, or of a cloud's metadata
   FIELDMIRROR_SMTP_URL   the server of e-mail for alerts (fieldmirror alerts add)
   FIELDMIRROR_LOG_LEVEL   debug, info, warn (default), error, silent
 

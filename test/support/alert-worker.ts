@@ -10,7 +10,7 @@ const {DATABASE_URL: databaseUrl = '', KEY: key = '', SMTP_URL: smtpUrl = ''} = 
 const pool = openPool(databaseUrl, {max: 2, applicationName: 'worker'});
 const config = {
   ...{keys: parseKeys(key), bounds: null, databaseUrl, directUrl: null, home: ''},
-  ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false},
+  ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false, allowsLinkLocal: false},
 };
 const deps = {pool, log: createLogger({level: 'silent', secrets: []}), config, onSecret: () => {}};
 do await goRound(deps);

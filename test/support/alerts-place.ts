@@ -48,7 +48,7 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
   });
   const config = {
     ...{keys: parseKeys(keyText), bounds: null, databaseUrl: database.url, directUrl: null, home: ''},
-    ...{smtpUrl: smtpUrl === null ? null : new Secret(smtpUrl), allowsHttp: false},
+    ...{smtpUrl: smtpUrl === null ? null : new Secret(smtpUrl), allowsHttp: false, allowsLinkLocal: false},
   };
   const round = async (as: pg.Pool, means: AlertDeps['config']) => {
     await query(`UPDATE sync.alert_looks SET looked_at = now() - interval '2 minutes'`);

@@ -2,6 +2,7 @@ import {createRequire} from 'node:module';
 import type {LookupFunction} from 'node:net';
 import type undici from 'undici';
 import {skippingInterim} from './interim-answers.ts';
+import {refusingConnector, refusingLookup} from './refused-addresses.ts';
 
 // The whole of undici brings fetch, WebSocket and mocks along: thirty milliseconds of every verb that asks the service.
 const load = createRequire(import.meta.url);
@@ -12,6 +13,8 @@ export interface AgentOptions {
   /** Certificates to trust, PEM, in place of the system's. */
   readonly ca?: string;
   readonly lookup?: LookupFunction;
+  /** Whether addresses of the link and of a cloud's metadata may be connected to. */
+  readonly allowLinkLocal?: boolean | undefined;
 }
 
 /**
@@ -20,7 +23,7 @@ export interface AgentOptions {
  * @see docs/traps.md "The HTTP client". No certificate check can be switched off, and HTTP/2 is not spoken: one dead connection
  *   would fail all the requests on it
  */
-export function createAgents({ca, lookup}: AgentOptions): {
+export function createAgents({ca, lookup, allowLinkLocal = false}: AgentOptions): {
   readonly reads: undici.Agent;
   readonly writes: undici.Agent;
 } {
@@ -28,9 +31,10 @@ export function createAgents({ca, lookup}: AgentOptions): {
     allowH2: false,
     minVersion: 'TLSv1.2' as const,
     ...(ca === undefined ? {} : {ca}),
-    ...(lookup === undefined ? {} : {lookup}),
+    ...(allowLinkLocal ? (lookup === undefined ? {} : {lookup}) : {lookup: refusingLookup(lookup)}),
   };
-  const connect = skippingInterim(buildConnector(connection));
+  const made = skippingInterim(buildConnector(connection));
+  const connect = allowLinkLocal ? made : refusingConnector(made);
   // The deadline is ours, for the whole; undici's are per stage.
   const shared = {allowH2: false, connect, headersTimeout: 0, bodyTimeout: 0};
   return {reads: new Agent(shared), writes: new Agent({...shared, pipelining: 0})};

@@ -6,6 +6,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused (is the service up, is the port right?)',
   ENOTFOUND: 'host name unknown (is the address spelled right?)',
   ELOOPBACK: 'a name that is not this machine, to which alone plain http is spoken',
+  ELINKLOCAL: "an address of the network's own link or of a cloud's metadata, where no service is",
   EAI_AGAIN: 'host name not resolved for now',
   ENETUNREACH: 'network unreachable',
   EHOSTUNREACH: 'host unreachable',
@@ -45,6 +46,11 @@ export function toFailureError(thing: string, failure: ExchangeFailure): Error {
     return new FatalError(`${message}; raise the limit if such an answer is right`, {kind: 'service'});
   if (failure.code === 'ELOOPBACK')
     return new FatalError(`${message}; nothing was sent: give the address with https`, {kind: 'address'});
+  if (failure.code === 'ELINKLOCAL')
+    return new FatalError(
+      `${message}; nothing was sent: check the address, and what its name resolves to; FIELDMIRROR_ALLOW_LINK_LOCAL=1 allows it`,
+      {kind: 'address'},
+    );
   if (isCertificate(failure.code))
     return new FatalError(`${message}; nothing was sent: check the address and its certificate`, {
       kind: 'address',

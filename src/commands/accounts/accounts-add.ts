@@ -82,7 +82,12 @@ export async function tryAccount(
   await refuseTwin(pool, wanted);
   if (held !== null) refuseMove(held, wanted.apiUrl);
   const token = await find(wanted);
-  const page = await askAccount({apiUrl: wanted.apiUrl, token, allowsHttp: config.allowsHttp});
+  const page = await askAccount({
+    apiUrl: wanted.apiUrl,
+    token,
+    allowsHttp: config.allowsHttp,
+    allowsLinkLocal: config.allowsLinkLocal,
+  });
   refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
   const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
   return {

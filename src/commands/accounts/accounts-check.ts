@@ -83,7 +83,14 @@ async function checkOne(config: Config, pool: pg.Pool, account: Account): Promis
   const asked: AccountFinding =
     token === null
       ? {verdict: 'token unknown', found: problem}
-      : await examineAccount({name, apiUrl, timeZone, token, allowsHttp: config.allowsHttp});
+      : await examineAccount({
+          name,
+          apiUrl,
+          timeZone,
+          token,
+          allowsHttp: config.allowsHttp,
+          allowsLinkLocal: config.allowsLinkLocal,
+        });
   const isTaken = token !== null && asked.verdict === 'good' && account.state === 'stopped';
   const finding = (isTaken ? await findOtherToken(pool, accountId, token) : null) ?? asked;
   const isResumed =

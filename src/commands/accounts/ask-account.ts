@@ -10,6 +10,7 @@ export interface AccountAddress {
   readonly apiUrl: string;
   readonly token: Secret;
   readonly allowsHttp: boolean;
+  readonly allowsLinkLocal?: boolean;
 }
 
 /**
@@ -30,11 +31,17 @@ const attempts = 2;
  * @throws {AccessError} the token is refused
  * @throws {RetryableError | FatalError | UsageError} the service cannot be reached, or is not at that address
  */
-export async function askAccount({apiUrl, token, allowsHttp}: AccountAddress): Promise<RawPage> {
+export async function askAccount({
+  apiUrl,
+  token,
+  allowsHttp,
+  allowsLinkLocal,
+}: AccountAddress): Promise<RawPage> {
   const transport = createTransport({
     baseUrl: apiUrl,
     token,
     allowHttp: allowsHttp,
+    allowLinkLocal: allowsLinkLocal,
     limits: {timeoutMs},
     retry: {attempts},
   });

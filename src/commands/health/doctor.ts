@@ -251,7 +251,12 @@ async function checkAccount(config: Config, pool: pg.Pool, account: Account): Pr
   try {
     const {sealed = null} = (await readAccountAccess(pool, account.accountId)) ?? {};
     const token = openToken({...account, sealed}, config.keys);
-    const {verdict, found} = await examineAccount({...account, token, allowsHttp: config.allowsHttp});
+    const {verdict, found} = await examineAccount({
+      ...account,
+      token,
+      allowsHttp: config.allowsHttp,
+      allowsLinkLocal: config.allowsLinkLocal,
+    });
     if (verdict !== 'good') return bad(what, found);
     if (state === 'active') return good(what, found);
     return warning(
@@ -265,13 +270,13 @@ async function checkAccount(config: Config, pool: pg.Pool, account: Account): Pr
 }
 
 async function checkApi(config: Config): Promise<Finding[]> {
-  const {account, allowsHttp, keys, timeZone} = config;
+  const {account, allowsHttp, allowsLinkLocal, keys, timeZone} = config;
   if (account === null && keys.length > 0) return [good('API', 'no account in the environment, but a key')];
   if (account === null)
     return [good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)')];
   return await look(
     'API',
-    () => askApi({...account, allowsHttp}, timeZone),
+    () => askApi({...account, allowsHttp, allowsLinkLocal}, timeZone),
     '; see FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN',
   );
 }

@@ -16,6 +16,7 @@ export interface AccountsOptions {
   /** Keys that open the tokens sealed in the warehouse; without any, only tokens given apart are known. */
   readonly keys: readonly SealingKey[];
   readonly allowHttp: boolean;
+  readonly allowLinkLocal?: boolean;
   readonly transport?: Pick<TransportOptions, 'retry' | 'limits' | 'concurrency'>;
   /** Told of every token that is opened, so that a log can be kept clean of it. */
   readonly onToken?: (token: Secret) => void;
@@ -109,10 +110,10 @@ export class Accounts {
     const by = JSON.stringify([baseUrl, row.stateSince, row.sealed?.bytes.toString('base64')]);
     const held = this.#open.get(accountId);
     if (held?.by === by) return {...held.account, timeZone};
-    const {allowHttp, transport: options} = this.#options;
+    const {allowHttp, allowLinkLocal, transport: options} = this.#options;
     const token = this.#chooseToken(row);
     const observer = this.#observerOf(row.name);
-    const transport = createTransport({...options, baseUrl, token, allowHttp, observer});
+    const transport = createTransport({...options, baseUrl, token, allowHttp, allowLinkLocal, observer});
     if (held !== undefined) this.#replaced.push(held.transport);
     const account = {api: createClient(transport), timeZone, token: this.#watch(row, token)};
     this.#open.set(accountId, {by, transport, account});

@@ -1,7 +1,10 @@
 // Alerts by e-mail, as plain text. The library is loaded when the first one is sent.
 
+import {connect, type LookupFunction, type Socket} from 'node:net';
+import {isRefusedAddress, refusingLookup, toRefusal} from '../../api/http/refused-addresses.ts';
 import {RetryableError} from '../../base/errors.ts';
 import {type AlertMessage, linesOf, titleOf} from './message.ts';
+import type {Way} from './request.ts';
 import type {SmtpServer} from './target.ts';
 
 const timeoutMs = 10_000;
@@ -14,7 +17,7 @@ const timeoutMs = 10_000;
 export async function sendEmail(
   {to, server}: {readonly to: string; readonly server: SmtpServer},
   message: AlertMessage,
-  signal?: AbortSignal,
+  {signal, lookup, allowsLinkLocal = false}: Way = {},
 ): Promise<string> {
   const {createTransport} = await import('nodemailer');
   const {host, port, isSecure, needsTls, auth, from} = server;
@@ -30,6 +33,7 @@ export async function sendEmail(
     socketTimeout: timeoutMs,
     disableFileAccess: true,
     disableUrlAccess: true,
+    ...(allowsLinkLocal ? {} : {getSocket: openSocketBy(refusingLookup(lookup))}),
   });
   try {
     const mail = {
@@ -48,6 +52,30 @@ export async function sendEmail(
   } finally {
     transport.close();
   }
+}
+
+/** Connects for the library, whose own look-up of names would take any address. */
+function openSocketBy(lookup: LookupFunction) {
+  return (
+    {host = '', port = 0}: {readonly host?: string; readonly port?: number | string},
+    callback: (error: Error | null, opened?: {readonly connection: Socket}) => void,
+  ): void => {
+    if (isRefusedAddress(host)) {
+      callback(toRefusal(host));
+      return;
+    }
+    const socket = connect({host, port: Number(port), lookup});
+    const fail = (error: Error) => {
+      socket.destroy();
+      callback(error);
+    };
+    const expire = () => fail(Object.assign(new Error('no connection in time'), {code: 'ETIMEDOUT'}));
+    socket.setTimeout(timeoutMs, expire).once('error', fail);
+    socket.once('connect', () => {
+      socket.setTimeout(0).off('timeout', expire).off('error', fail);
+      callback(null, {connection: socket});
+    });
+  };
 }
 
 function describe(error: unknown): string {

@@ -1,5 +1,6 @@
 // One request to a receiver: never redirected, a deadline for the whole, and the body of the answer is not looked at.
 
+import type {LookupFunction} from 'node:net';
 import {createAgents} from '../../api/http/agents.ts';
 import {isLoopback} from '../../api/http/base-url.ts';
 import {ExchangeError, exchange} from '../../api/http/exchange.ts';
@@ -10,12 +11,19 @@ import {RetryableError} from '../../base/errors.ts';
 
 const limits = {timeoutMs: 10_000, maxBodyBytes: 1_000_000, maxHeaders: 200};
 
+/** How it is sent, whatever it is. */
+export interface Way {
+  readonly signal?: AbortSignal | undefined;
+  readonly allowsLinkLocal?: boolean | undefined;
+  /** Looks names up, in place of the system. */
+  readonly lookup?: LookupFunction | undefined;
+}
+
 /** A request of JSON; or without a body a GET. */
-export interface Sending {
+export interface Sending extends Way {
   readonly url: URL;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -23,9 +31,11 @@ export interface Sending {
  * @returns the answer, for a person: `200`
  * @throws {RetryableError} anything but 2xx: it names host and status, never the path, which may be a secret
  */
-export async function sendRequest({url, body, headers = {}, signal}: Sending): Promise<string> {
+export async function sendRequest({url, body, headers = {}, ...way}: Sending): Promise<string> {
+  const {signal, lookup: named, allowsLinkLocal: allowLinkLocal} = way;
   const isLocal = url.protocol === 'http:' && isLoopback(url.hostname);
-  const {reads, writes} = createAgents(isLocal ? {lookup: onlyThisMachine()} : {});
+  const lookup = isLocal ? onlyThisMachine(named) : named;
+  const {reads, writes} = createAgents({allowLinkLocal, ...(lookup === undefined ? {} : {lookup})});
   try {
     const request = {
       origin: url.origin,

@@ -16,6 +16,7 @@ export interface SendDeps {
   /** The server of e-mail of rules that bring none. */
   readonly smtpUrl: Secret | null;
   readonly allowsHttp: boolean;
+  readonly allowsLinkLocal?: boolean;
   /** Told of every secret that is opened, so that a log can be kept clean of it. */
   readonly onSecret: (secret: Secret) => void;
   readonly signal?: AbortSignal;
@@ -36,19 +37,20 @@ export interface Route {
  * @throws {UsageError | FatalError} this process cannot reach it: no key, no server of e-mail, an address that may not be used
  */
 export async function send(deps: SendDeps, route: Route, message: AlertMessage | null): Promise<string> {
-  const {allowsHttp, signal} = deps;
+  const {allowsHttp, allowsLinkLocal, signal} = deps;
+  const way = {allowsLinkLocal, signal};
   const {address, secret = ''} = findAccess(deps, route);
   if (route.receiver !== 'email') {
     const url = parseTarget(address, allowsHttp);
-    if (message === null || route.receiver === 'ping') return await sendRequest({url, signal});
+    if (message === null || route.receiver === 'ping') return await sendRequest({url, ...way});
     return route.receiver === 'slack'
-      ? await sendSlack(url, message, signal)
-      : await sendWebhook({url, secret: new Secret(secret)}, message, signal);
+      ? await sendSlack(url, message, way)
+      : await sendWebhook({url, secret: new Secret(secret)}, message, way);
   }
   if (message === null) throw new TypeError('a ping by e-mail');
   const server = parseSmtp(address, allowsHttp);
   if (server.auth !== null) deps.onSecret(new Secret(server.auth.pass));
-  return await sendEmail({to: route.target, server}, message, signal);
+  return await sendEmail({to: route.target, server}, message, way);
 }
 
 function findAccess({keys, smtpUrl, onSecret}: SendDeps, {rule, sealed}: Route) {

@@ -1,11 +1,11 @@
 import {type AlertMessage, linesOf, titleOf} from './message.ts';
-import {sendRequest} from './request.ts';
+import {sendRequest, type Way} from './request.ts';
 
 /** Sends a message to an incoming webhook of Slack. Its last line is the message's id: Slack itself drops no repeat. */
-export async function sendSlack(url: URL, message: AlertMessage, signal?: AbortSignal): Promise<string> {
+export async function sendSlack(url: URL, message: AlertMessage, way: Way = {}): Promise<string> {
   const lines = [`Fieldmirror: ${titleOf(message)}`, ...linesOf(message), `message ${message.messageId}`];
   const body = JSON.stringify({text: escapeText(lines.join('\n')), mrkdwn: false});
-  return await sendRequest({url, body, signal});
+  return await sendRequest({url, body, ...way});
 }
 
 /** `<!channel>` would call everybody, `<https://…|…>` would be a link. @see docs/watching.md "Alerts" */

@@ -3,7 +3,7 @@ import {Webhook} from 'standardwebhooks';
 import type {Secret} from '../../base/secret.ts';
 import {causeNumbers} from '../../warehouse/alerts/causes.ts';
 import {type AlertMessage, mostNews, titleOf} from './message.ts';
-import {sendRequest} from './request.ts';
+import {sendRequest, type Way} from './request.ts';
 
 const secretBytes = 32;
 
@@ -19,7 +19,7 @@ export function makeWebhookSecret(): string {
 export async function sendWebhook(
   {url, secret}: {readonly url: URL; readonly secret: Secret},
   message: AlertMessage,
-  signal?: AbortSignal,
+  way: Way = {},
 ): Promise<string> {
   const body = JSON.stringify({
     type: `alert.${message.kind}`,
@@ -31,14 +31,14 @@ export async function sendWebhook(
       alerts: message.news.slice(0, mostNews).map((each) => ({...each, docs: causeNumbers[each.cause]})),
     },
   });
-  return await sendSigned({url, secret}, {messageId: message.messageId, body}, signal);
+  return await sendSigned({url, secret}, {messageId: message.messageId, body}, way);
 }
 
 /** Sends a body once, signed by the convention of Standard Webhooks. @returns the answer, for a person: `200` */
 export async function sendSigned(
   {url, secret}: {readonly url: URL; readonly secret: Secret},
   {messageId, body}: {readonly messageId: string; readonly body: string},
-  signal?: AbortSignal,
+  way: Way = {},
 ): Promise<string> {
   const id = `msg_${messageId}`;
   const at = new Date();
@@ -47,7 +47,7 @@ export async function sendSigned(
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
     'webhook-signature': new Webhook(secret.reveal()).sign(id, at, body),
   };
-  return await sendRequest({url, body, headers, signal});
+  return await sendRequest({url, body, headers, ...way});
 }
 
 function happenedAt({news}: AlertMessage): string | null {

@@ -21,6 +21,7 @@ import {type Batch, messageType, readBatch} from './read-batch.ts';
 export interface HookMeans {
   readonly keys: readonly SealingKey[];
   readonly allowsHttp: boolean;
+  readonly allowsLinkLocal?: boolean;
   /** Told of every secret that is opened, so that a log can be kept clean of it. */
   readonly onSecret: (secret: Secret) => void;
 }
@@ -88,7 +89,7 @@ export async function sendBatch(
     timestamp: entries.at(-1)?.at ?? new Date().toISOString(),
     data: {hook: name, entries, cursor: to},
   });
-  return await sendSigned({url, secret: new Secret(secret)}, {messageId: batchId, body}, signal);
+  return await sendSigned({url, secret: new Secret(secret)}, {messageId: batchId, body}, {...means, signal});
 }
 
 function isOfHook(error: unknown): boolean {

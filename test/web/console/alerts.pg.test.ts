@@ -15,7 +15,7 @@ let place: Place;
 let receiver: TestReceiver;
 beforeAll(async () => {
   receiver = await openHttpReceiver();
-  const config = {keys: parseKeys(keyText), smtpUrl: null, allowsHttp: false};
+  const config = {keys: parseKeys(keyText), smtpUrl: null, allowsHttp: false, allowsLinkLocal: false};
   let pool: pg.Pool | null = null;
   place = await openPlace({
     doings: {

@@ -126,13 +126,18 @@ async function findToken(
 }
 
 async function compareThere(
-  {allowsHttp}: Config,
+  {allowsHttp, allowsLinkLocal}: Config,
   pool: pg.Pool,
   {account, url, token}: {readonly account: Account; readonly url: string; readonly token: Secret},
 ): Promise<ComparedBusiness> {
-  const page = await askAccount({apiUrl: url, token, allowsHttp});
+  const page = await askAccount({apiUrl: url, token, allowsHttp, allowsLinkLocal});
   refuseWrongZone(page, {timeZone: account.timeZone, setting: `accounts move: ${placeOf(url)}`});
-  const transport = createTransport({baseUrl: url, token, allowHttp: allowsHttp});
+  const transport = createTransport({
+    baseUrl: url,
+    token,
+    allowHttp: allowsHttp,
+    allowLinkLocal: allowsLinkLocal,
+  });
   try {
     return await compareBusiness(pool, createClient(transport), account);
   } finally {

@@ -189,7 +189,12 @@ export async function sendDeadLetter(
   const found = await readDeadLetter(pool, {name, letterId});
   if (found === null || found.batchId === null) throw noLetter('retry', name, letterId);
   const batch = await readBatch(pool, found, found).catch(refuseCursor);
-  const means = {keys: config.keys, allowsHttp: config.allowsHttp, onSecret: () => {}};
+  const means = {
+    keys: config.keys,
+    allowsHttp: config.allowsHttp,
+    allowsLinkLocal: config.allowsLinkLocal,
+    onSecret: () => {},
+  };
   const answer = await sendBatch({means, signal: signal ?? new AbortController().signal}, found, {
     ...batch,
     batchId: found.batchId,

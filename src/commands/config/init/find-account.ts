@@ -32,7 +32,12 @@ export async function findAccount(asker: Asker | null, config: Config, given: Gi
   for (;;) {
     const token = await findToken(asker, config, {name, apiUrl});
     try {
-      const {body} = await askAccount({apiUrl, token, allowsHttp: config.allowsHttp});
+      const {body} = await askAccount({
+        apiUrl,
+        token,
+        allowsHttp: config.allowsHttp,
+        allowsLinkLocal: config.allowsLinkLocal,
+      });
       asker?.tell(`${placeOf(apiUrl)} answers, and takes the token`);
       return {name, apiUrl, token, page: body.toString()};
     } catch (error) {

@@ -48,6 +48,7 @@ export async function init(config: Config, options: InitOptions): Promise<number
       DATABASE_URL: kept.databaseUrl,
       DATABASE_DIRECT_URL: kept.directUrl,
       ...(config.allowsHttp ? {FIELDMIRROR_ALLOW_HTTP: '1'} : {}),
+      ...(config.allowsLinkLocal ? {FIELDMIRROR_ALLOW_LINK_LOCAL: '1'} : {}),
       ...(key.made === null ? {} : {FIELDMIRROR_KEY: key.made.reveal()}),
     });
     const {name, apiUrl} = account;

@@ -16,7 +16,7 @@ export interface AlertDeps {
   readonly log: Logger;
   readonly config: Pick<
     Config,
-    'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home' | 'smtpUrl' | 'allowsHttp'
+    'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home' | 'smtpUrl' | 'allowsHttp' | 'allowsLinkLocal'
   >;
   readonly onSecret: (secret: Secret) => void;
 }
@@ -33,8 +33,9 @@ export async function goRound(deps: AlertDeps, signal?: AbortSignal): Promise<vo
     if (kept !== null && kept.opened + kept.mended > 0)
       log.info({event: 'alert.looked', ...kept}, 'something else is wrong, or no longer');
   }
-  const {keys, smtpUrl, allowsHttp} = config;
-  await sendDue({pool, log, keys, smtpUrl, allowsHttp, onSecret, ...(signal === undefined ? {} : {signal})});
+  const {keys, smtpUrl, allowsHttp, allowsLinkLocal} = config;
+  const means = {keys, smtpUrl, allowsHttp, allowsLinkLocal, onSecret};
+  await sendDue({pool, log, ...means, ...(signal === undefined ? {} : {signal})});
 }
 
 /** The rounds of one worker. */

@@ -111,7 +111,12 @@ export interface TestedRule {
  * @throws {UsageError} there is no such rule, or this process has not the key or the server of e-mail
  */
 export async function testRule(
-  {keys, smtpUrl, allowsHttp}: Pick<Config, 'keys' | 'smtpUrl' | 'allowsHttp'>,
+  {
+    keys,
+    smtpUrl,
+    allowsHttp,
+    allowsLinkLocal,
+  }: Pick<Config, 'keys' | 'smtpUrl' | 'allowsHttp' | 'allowsLinkLocal'>,
   db: Queryable,
   {name, signal}: {readonly name: string; readonly signal?: AbortSignal},
 ): Promise<TestedRule> {
@@ -123,7 +128,14 @@ export async function testRule(
   const sealed = await readSealedAccess(db, rule.ruleId);
   const begun = performance.now();
   const answer = await send(
-    {keys, smtpUrl, allowsHttp, onSecret: () => {}, ...(signal === undefined ? {} : {signal})},
+    {
+      keys,
+      smtpUrl,
+      allowsHttp,
+      allowsLinkLocal,
+      onSecret: () => {},
+      ...(signal === undefined ? {} : {signal}),
+    },
     {rule: name, receiver: rule.receiver, target: rule.target, sealed},
     rule.receiver === 'ping' ? null : {messageId: randomUUID(), kind: 'test', rule: name, news: []},
   );
