@@ -196,6 +196,7 @@ async function openReal(
     page = await askAccount({
       apiUrl,
       token,
+      isProven: held !== undefined,
       allowsHttp: config.allowsHttp,
       allowsLinkLocal: config.allowsLinkLocal,
     });

@@ -194,5 +194,7 @@ class Collector implements Dispatcher.DispatchHandler {
 
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : '';
-  return typeof code === 'string' ? code : '';
+  if (typeof code === 'string') return code;
+  // What does not even begin as HTTP has no code.
+  return error instanceof Error && error.name === 'HTTPParserError' ? 'HPE_INVALID' : '';
 }

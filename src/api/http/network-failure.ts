@@ -39,8 +39,28 @@ export function describeFailure({kind, code}: ExchangeFailure): string {
     : `no answer [${code || 'unknown'}]`;
 }
 
-/** The error for a read that got no whole answer. @param thing - the request and its attempt */
-export function toFailureError(thing: string, failure: ExchangeFailure): Error {
+/** Failures that tell of a wrong address, where it has never been a right one; each with what to check. */
+const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^ENOTFOUND$/,
+    "check that the address is spelled right, and that this machine's name server knows the host",
+  ],
+  [
+    /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|HTTP_REQUEST)|EPROTO)$/,
+    'what answers there does not speak TLS, as a server of plain http does not: check the port, and whether https is right',
+  ],
+  [
+    /^HPE_/,
+    'what answers there does not speak http, as a server of https does not: check the port, and whether http is right',
+  ],
+];
+
+/**
+ * The error for a read that got no whole answer.
+ * @param thing - the request and its attempt
+ * @param isProven - whether this address has given a good answer: its failures then pass by themselves
+ */
+export function toFailureError(thing: string, failure: ExchangeFailure, isProven = true): Error {
   const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;
   if (failure.kind === 'too-large')
     return new FatalError(`${message}; raise the limit if such an answer is right`, {kind: 'service'});
@@ -55,7 +75,10 @@ export function toFailureError(thing: string, failure: ExchangeFailure): Error {
     return new FatalError(`${message}; nothing was sent: check the address and its certificate`, {
       kind: 'address',
     });
-  return new RetryableError(`${message}; try again later`, {kind: 'service'});
+  const check = OF_ADDRESS.find(([code]) => code.test(failure.code))?.[1];
+  if (check !== undefined && !isProven) return new FatalError(`${message}; ${check}`, {kind: 'address'});
+  const or = check === undefined ? '' : `, or ${check}`;
+  return new RetryableError(`${message}; try again later${or}`, {kind: 'service'});
 }
 
 function isCertificate(code: string): boolean {

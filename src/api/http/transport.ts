@@ -30,6 +30,8 @@ export interface TransportOptions extends AgentOptions {
   readonly baseUrl: string;
   readonly token: Secret;
   readonly allowHttp?: boolean;
+  /** False for an address that may never have been right: what tells of a wrong one is then final. */
+  readonly isProven?: boolean;
   /** Requests at once, between which the account's own measure is learned. */
   readonly concurrency?: Partial<ConcurrencyBounds>;
   readonly limits?: Partial<TransportLimits>;
@@ -137,6 +139,8 @@ class HttpTransport implements Transport {
   readonly #now: () => number;
   readonly #agents: {readonly reads: Agent; readonly writes: Agent};
   readonly #shared: Shared;
+  /** Whether the address has given a good answer, now or before. */
+  #isProven: boolean;
   /** The outcome of the first request that was answered with 401. */
   #refused: Refused | null = null;
 
@@ -144,6 +148,7 @@ class HttpTransport implements Transport {
     this.#base = parseBaseUrl(options.baseUrl, {allowHttp: options.allowHttp ?? false});
     this.#hideToken = hiderOf([options.token]);
     this.#authorization = toAuthorization(options.token);
+    this.#isProven = options.isProven ?? true;
     this.#retry = {...DEFAULT_RETRY, ...options.retry};
     this.#now = options.now ?? Date.now;
     const isLocal = this.#base.protocol === 'http:' && options.allowHttp !== true;
@@ -219,20 +224,23 @@ class HttpTransport implements Transport {
     const kind = kindOf('GET', request.path, request.query);
     try {
       const answer = await sendOnce(this.#shared, options, {...request, agent: this.#agents.reads, kind});
-      if (answer.status === 200 && !isHtml(answer)) return answer;
+      if (answer.status === 200 && !isHtml(answer)) {
+        this.#isProven = true;
+        return answer;
+      }
       return this.#judge(this.#toRefusal(answer, thing));
     } catch (error) {
       if (error instanceof BadCoding) throw toCodingError(thing, error);
       if (!(error instanceof ExchangeError)) throw error;
       if (error.kind === 'aborted') request.signal?.throwIfAborted();
-      throw toFailureError(thing, error);
+      throw toFailureError(thing, error, this.#isProven);
     }
   }
 
   #judge(refusal: Refusal): Gone {
     this.#heed(refusal);
     if (isUnknownRecord(refusal)) return {gone: true, status: refusal.status, words: refusal.words.text};
-    throw this.#latch(toReadError(refusal), refusal);
+    throw this.#latch(toReadError(refusal, this.#isProven), refusal);
   }
 
   async #writeOnce(request: WriteRequest, thing: string): Promise<WriteOutcome> {
@@ -302,7 +310,8 @@ class HttpTransport implements Transport {
   }
 }
 
-// A captive portal answers everything with 200 and its own page.
-function isHtml({contentType}: Answer): boolean {
-  return /^text\/html/i.test(contentType ?? '');
+// A captive portal answers everything with 200 and its own page, and may call that anything.
+function isHtml({contentType, body, coding}: Answer): boolean {
+  if (/^text\/html/i.test(contentType ?? '')) return true;
+  return coding === '' && /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(body.toString('latin1', 0, 64));
 }

@@ -58,8 +58,11 @@ export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words
   return status === 400 && words.isReadable && UNKNOWN_RECORD.test(words.text);
 }
 
-/** The error for a read that was not answered with 200: its type says what to do next. */
-export function toReadError(refusal: Refusal): Error {
+/**
+ * The error for a read that was not answered with 200: its type says what to do next.
+ * @param isProven - whether this address has given a good answer: a web page in its place then passes by itself
+ */
+export function toReadError(refusal: Refusal, isProven = true): Error {
   const {thing, status, words, retryAfterMs} = refusal;
   const got = `expected 200 and XML, got ${status} and ${words.text}`;
   if (status === 401 || status === 403) return toAccessError(refusal);
@@ -69,12 +72,24 @@ export function toReadError(refusal: Refusal): Error {
       {kind: 'address'},
     );
   }
-  if (isPassing(status) || words.isHtml)
+  if (words.isHtml && (status < 300 || !isPassing(status))) return toPageError(refusal, isProven);
+  if (isPassing(status))
     return new RetryableError(`${thing}: ${got}; try again later`, {retryAfterMs, kind: 'service'});
   return new RecordError(
     `${thing}: ${got}; the request itself is refused: check the base address and any proxy between, then ask who runs the service`,
     {kind: 'service'},
   );
+}
+
+/** A gateway, a firewall or a sign-in page answers for the service; or the address was never the API's. */
+function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean): Error {
+  const isMissing = status === 404 || status === 410;
+  const what = isMissing ? 'there is no such path at this host' : 'a web page is in the place of the API';
+  const message = `${thing}: expected 200 and XML, got ${status} and an HTML page: ${what}`;
+  const check = `check the base address (the API's host, and the path of the account) and whether a proxy or a sign-in page is in between`;
+  if (isProven)
+    return new RetryableError(`${message}; try again later, or ${check}`, {retryAfterMs, kind: 'service'});
+  return new FatalError(`${message}; ${check}`, {kind: 'address'});
 }
 
 /**

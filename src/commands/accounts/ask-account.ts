@@ -1,6 +1,7 @@
 import {createTransport} from '../../api/http/transport.ts';
 import type {Client, RawPage} from '../../api/resources/client.ts';
 import {createClient} from '../../api/resources/client.ts';
+import {readList} from '../../api/xml/reader.ts';
 import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../../base/errors.ts';
 import type {Secret} from '../../base/secret.ts';
 import {findZoneMismatch} from './account-zone.ts';
@@ -11,6 +12,8 @@ export interface AccountAddress {
   readonly token: Secret;
   readonly allowsHttp: boolean;
   readonly allowsLinkLocal?: boolean;
+  /** Whether the account was mirrored from there before: then a web page in its place, or no such host, may pass. */
+  readonly isProven?: boolean;
 }
 
 /**
@@ -23,6 +26,7 @@ export interface AccountFinding {
   readonly found: string;
 }
 
+const lightList = '/customers.xml';
 const timeoutMs = 20_000;
 const attempts = 2;
 
@@ -36,17 +40,21 @@ export async function askAccount({
   token,
   allowsHttp,
   allowsLinkLocal,
+  isProven = false,
 }: AccountAddress): Promise<RawPage> {
   const transport = createTransport({
     baseUrl: apiUrl,
     token,
     allowHttp: allowsHttp,
     allowLinkLocal: allowsLinkLocal,
+    isProven,
     limits: {timeoutMs},
     retry: {attempts},
   });
   try {
-    return await askLightly(createClient(transport));
+    const page = await askLightly(createClient(transport));
+    if (!isProven) refuseOther(page, transport.place);
+    return page;
   } finally {
     await transport.close();
   }
@@ -57,7 +65,7 @@ export async function examineAccount(
   address: AccountAddress & {readonly timeZone: string; readonly name: string},
 ): Promise<AccountFinding> {
   try {
-    const {ms, body} = await askAccount(address);
+    const {ms, body} = await askAccount({isProven: true, ...address});
     const mismatch = findZoneMismatch(body.toString(), address.timeZone);
     if (mismatch !== null) {
       const mend = `fieldmirror accounts add ${address.name} --time-zone ZONE`;
@@ -73,6 +81,18 @@ export async function examineAccount(
   }
 }
 
+/** @throws {FatalError} what came is not the list that was asked for */
+function refuseOther({body, contentType}: RawPage, place: string): void {
+  const thing = `GET ${lightList} at ${place}`;
+  try {
+    readList(body, {list: 'customers', item: 'customer'}, {thing, contentType});
+  } catch (error) {
+    if (!(error instanceof RetryableError)) throw error;
+    const check = "check the base address: the API's host, and the path of the account";
+    throw new FatalError(`${error.message}; ${check}`, {cause: error, kind: 'address'});
+  }
+}
+
 async function askLightly(api: Client): Promise<RawPage> {
-  return await api.fetchPage('/customers.xml', {only: 'customer_number,created_at', page: '1'});
+  return await api.fetchPage(lightList, {only: 'customer_number,created_at', page: '1'});
 }

@@ -1,3 +1,4 @@
+import {join} from 'node:path';
 import type pg from 'pg';
 import {inspectRedis} from '../../../jobs/queue/redis/inspect-redis.ts';
 import type {Config} from '../../base/config.ts';
@@ -13,6 +14,7 @@ import {type Account, listAccounts, placeOf, readAccountAccess} from '../../ware
 import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
+import {hasEmbedded} from '../../warehouse/embedded/remove-embedded.ts';
 import {
   describeCopy,
   mendOfCopy,
@@ -96,6 +98,7 @@ async function checkPostgres(
   tell: (settings: readonly SettingInForce[]) => void,
 ): Promise<Finding[]> {
   return await look('Postgres', async () => {
+    if (config.databaseUrl === null && !hasEmbedded(config.home)) return [noPostgres(config)];
     const embedded = config.databaseUrl === null ? await openEmbeddedPostgres(config.home) : null;
     const url = config.databaseUrl ?? (await embedded?.url('warehouse')) ?? '';
     const {directUrl} = config;
@@ -124,6 +127,14 @@ async function checkPostgres(
       await embedded?.leave();
     }
   });
+}
+
+/** A doctor makes nothing. */
+function noPostgres({home}: Config): Finding {
+  return warning(
+    'Postgres',
+    `there is none yet in ${join(home, 'postgres')}; fieldmirror start makes it, or DATABASE_URL names another`,
+  );
 }
 
 /** Whether what needs sessions of our own gets them, where a pooler is in between. */
