@@ -29,6 +29,7 @@ import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts'
 import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
 import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {findMigrationLack} from '../../warehouse/schema/migration-lack.ts';
 import {checkRoles, describeRoles} from '../../warehouse/schema/roles.ts';
 import {readClock} from '../../warehouse/sweeps/tombstones.ts';
 import {findZoneMismatch} from '../accounts/account-zone.ts';
@@ -161,9 +162,9 @@ async function checkVersion(pool: pg.Pool): Promise<Finding> {
 
 async function checkSchema(pool: pg.Pool): Promise<Finding> {
   const {problem} = await checkMigrations(pool);
-  return problem === null
-    ? good('migrations', `all applied, ${allTables.length} tables`)
-    : bad('migrations', problem);
+  if (problem === null) return good('migrations', `all applied, ${allTables.length} tables`);
+  // Whoever may not migrate would be sent to a verb that sends them back.
+  return bad('migrations', (await findMigrationLack(pool)) ?? problem);
 }
 
 /** Whether nothing speaks for a copy, in which no worker works. */

@@ -7,6 +7,7 @@ import {
   RetryableError,
   UsageError,
 } from '../../base/errors.ts';
+import {describeMissingRight, type Login} from './missing-right.ts';
 
 const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
 
@@ -34,6 +35,9 @@ const broken = retryable('the connection broke; see whether the server runs and 
 
 const unreadable = 'Postgres at an address that cannot be read';
 
+/** insufficient_privilege */
+const missingRight = '42501';
+
 /** SQLSTATE or system error code to its meaning for the caller that waits. */
 const advices: Readonly<Record<string, Advice>> = {
   ECONNREFUSED: retryable('nothing listens there; start Postgres, or mend the host and port in DATABASE_URL'),
@@ -58,7 +62,6 @@ const advices: Readonly<Record<string, Advice>> = {
   '3F000': unmigrated,
   '42P01': unmigrated,
   '42703': unmigrated,
-  '42501': fatal('the user lacks a permission; grant it, or connect as the owner of the schemas'),
   '25006': retryable(
     'it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary',
   ),
@@ -102,7 +105,7 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
 export function explainDatabaseError(error: unknown, url: string, setting = 'DATABASE_URL'): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   if (isOurs(error)) return error;
-  const advice = adviceFor(error);
+  const advice = adviceFor(error, url);
   if (advice === undefined) return error;
   const message = `${describeDatabase(url)}: ${advice.text.replace('DATABASE_URL', setting)} (${sourceOf(error)})`;
   const kind: ErrorKind = advice === unmigrated ? 'schema' : 'warehouse';
@@ -122,26 +125,36 @@ export function describeDatabase(url: string): string {
   }
 }
 
+function loginOf(url: string): Login {
+  try {
+    const {user, database} = new pg.Client({connectionString: url});
+    return {user: user ?? 'the user', database: database ?? ''};
+  } catch {
+    return {user: 'the user', database: ''};
+  }
+}
+
 function isOurs(error: Error): boolean {
   return [RetryableError, RecordError, FatalError, UsageError].some((kind) => error instanceof kind);
 }
 
-function adviceFor(error: Error): Advice | undefined {
+function adviceFor(error: Error, url: string): Advice | undefined {
   const code = codeOf(error);
+  if (code === missingRight) return fatal(describeMissingRight(error.message, loginOf(url)));
   // A file that is missing has the same code as a socket that is.
   if (code === 'ENOENT' && !('syscall' in error && error.syscall === 'connect')) return undefined;
   if (code !== undefined && Object.hasOwn(advices, code)) return advices[code];
   if (code?.startsWith('08')) return broken;
   // A name with several addresses fails with one error for each of them.
   if (error instanceof AggregateError)
-    return error.errors.filter((each) => each instanceof Error).map(adviceFor)[0];
+    return error.errors.filter((each) => each instanceof Error).map((each) => adviceFor(each, url))[0];
   return spoken.find(([pattern]) => pattern.test(error.message))?.[1];
 }
 
 /** The code; of a missing permission also Postgres' own words, which name a thing of ours and never a value. */
 function sourceOf(error: Error): string {
   const code = codeOf(error) ?? 'no code';
-  return code === '42501' ? `${code}, ${error.message}` : code;
+  return code === missingRight ? `${code}, ${error.message}` : code;
 }
 
 function codeOf(error: Error): string | undefined {

@@ -9,6 +9,7 @@ import {readProcessId, tellWaits, type WaitWords} from '../postgres/sessions/loc
 import {isOutdated, readAppliedSource} from './apply-source.ts';
 import type {Definitions} from './definitions.ts';
 import {checkMigrations} from './migration-check.ts';
+import {findMigrationLack} from './migration-lack.ts';
 import {endTurn, findTurn, prepareTurn, takeTurn} from './migration-turn.ts';
 import {readSource, type Source} from './read-source.ts';
 import {checkRoles} from './roles.ts';
@@ -55,7 +56,7 @@ async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number
     await checkServer(client);
     const look = await lookAround(client, migrating);
     if (look.isSame && !migrating.isThorough && !(await mayGrant(client))) return 0;
-    if (!(await mayMigrate(client)) && (await outwaitOwner(own, client, migrating))) return 0;
+    if ((await findMigrationLack(client)) !== null && (await outwaitOwner(own, client, migrating))) return 0;
     await checkOwner(client);
     await prepareTurn(client);
     return await inTurn(own, client, migrating);
@@ -128,29 +129,15 @@ async function migrateAlone(client: pg.PoolClient, migrating: Migrating): Promis
   return missing;
 }
 
-/**
- * A worker's login must not migrate: it would fail at the first statement, in words that name no next step.
- */
+/** A worker's login must not migrate: it would fail at the first statement. */
 async function checkOwner(client: pg.PoolClient): Promise<void> {
-  if (await mayMigrate(client)) return;
-  const {rows} = await client.query<{login: string}>('SELECT current_user AS login');
-  throw new FatalError(
-    `migrations: the schema is not of this version, and ${rows[0]?.login} may not change it: run \`fieldmirror migrate\` as the owner of the warehouse`,
-    {kind: 'schema'},
-  );
-}
-
-async function mayMigrate(client: pg.PoolClient): Promise<boolean> {
-  const {rows} = await client.query<{may: boolean}>(
-    `SELECT CASE WHEN to_regnamespace('sync') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
-                 ELSE pg_has_role((SELECT nspowner FROM pg_namespace WHERE nspname = 'sync'), 'USAGE') END AS may`,
-  );
-  return rows[0]?.may === true;
+  const lack = await findMigrationLack(client);
+  if (lack !== null) throw new FatalError(`migrations: ${lack}`, {kind: 'schema'});
 }
 
 /** Whether a role waits for rights that this login can give it: it was made after the last migration. The schema is of this version. */
 async function mayGrant(client: pg.PoolClient): Promise<boolean> {
-  return (await mayMigrate(client)) && (await checkRoles(client)).ungranted.length > 0;
+  return (await findMigrationLack(client)) === null && (await checkRoles(client)).ungranted.length > 0;
 }
 
 async function checkServer(client: pg.PoolClient): Promise<void> {

@@ -1,0 +1,109 @@
+// A login without a right is told which, on what, and the statement that gives it. Whoever runs that statement is done.
+
+import {randomBytes} from 'node:crypto';
+import pg from 'pg';
+import {afterEach, beforeEach, expect, inject, test} from 'vitest';
+import {runCommand} from '../support/command.ts';
+import {openPlace, type Place} from '../support/place.ts';
+
+const login = `poor_${randomBytes(4).toString('hex')}`;
+let place: Place;
+let owner: pg.Client;
+let env: Readonly<Record<string, string>>;
+
+async function open(template?: string): Promise<void> {
+  place = await openPlace({}, template);
+  owner = new pg.Client({connectionString: place.databaseUrl});
+  await owner.connect();
+  const url = new URL(place.databaseUrl);
+  url.username = login;
+  url.password = 'made-up';
+  env = {...place.env, DATABASE_URL: url.href};
+}
+
+beforeEach(async () => {
+  const admin = new pg.Client({connectionString: inject('postgresUrl')});
+  await admin.connect();
+  await admin.query(`CREATE ROLE ${login} LOGIN PASSWORD 'made-up'`);
+  await admin.end();
+});
+
+afterEach(async () => {
+  const database = new URL(place.databaseUrl).pathname.slice(1);
+  await owner.query(`REVOKE ALL ON DATABASE ${database} FROM ${login}`);
+  await owner.query(`REASSIGN OWNED BY ${login} TO current_user`).catch(() => {});
+  await owner.end();
+  await place.close();
+  const admin = new pg.Client({connectionString: inject('postgresUrl')});
+  await admin.connect();
+  await admin.query(`DROP ROLE ${login}`);
+  await admin.end();
+});
+
+/** What the doctor says of the schema. */
+async function examine(): Promise<string> {
+  const {stdout} = await runCommand(['doctor', '--json'], env);
+  const {findings} = JSON.parse(stdout) as {findings: {what: string; found: string}[]};
+  return findings
+    .filter(({what}) => ['migrations', 'Postgres'].includes(what))
+    .map(({found}) => found)
+    .join('\n');
+}
+
+/** The statement in an error, as a person copies it. */
+function statementIn(text: string): string {
+  return /GRANT [^;]+;/.exec(text)?.[0] ?? '';
+}
+
+test('without CREATE on the database nothing can be made, and the doctor, start and migrate say the same', async () => {
+  await open();
+  const database = new URL(place.databaseUrl).pathname.slice(1);
+  const says = `GRANT CREATE ON DATABASE "${database}" TO "${login}";`;
+  for (const verb of [['migrate'], ['start', '--once'], ['sync']]) {
+    const ended = await runCommand(verb, env);
+    expect(ended, verb.join(' ')).toMatchObject({code: 3, stderr: expect.stringContaining(says)});
+    expect(ended.stderr).toContain(`${login} may not make them, for it lacks CREATE on the database`);
+  }
+  expect(await examine()).toContain(says);
+  await owner.query(statementIn(await examine()));
+  expect(await runCommand(['migrate'], env)).toMatchObject({code: 0});
+  expect(await examine()).toContain('all applied');
+});
+
+test('where the schemas are those of another, the owner is named', async () => {
+  await open(inject('warehouseTemplate'));
+  await owner.query(`GRANT fieldmirror_worker TO ${login}`);
+  await owner.query('DELETE FROM sync.migrations WHERE id = (SELECT max(id) FROM sync.migrations)');
+  const {rows} = await owner.query('SELECT current_user AS name');
+  const says = `run \`fieldmirror migrate\` as its owner, ${rows[0].name}`;
+  expect(await runCommand(['start', '--once'], env)).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining(says),
+  });
+  expect(await examine()).toContain(says);
+});
+
+test('a login that is a member of no role is told the role', async () => {
+  await open(inject('warehouseTemplate'));
+  for (const verb of [['status'], ['changes', 'list'], ['sync']]) {
+    const ended = await runCommand(verb, env);
+    expect(ended, verb.join(' ')).toMatchObject({code: 3});
+    expect(ended.stderr).toMatch(
+      new RegExp(`${login} lacks a right on the (schema|table) [\\w.]+; let the owner`),
+    );
+    expect(statementIn(ended.stderr)).toBe(`GRANT fieldmirror_worker TO "${login}";`);
+  }
+  expect(await examine()).toContain(`GRANT fieldmirror_worker TO "${login}";`);
+  await owner.query(statementIn(await examine()));
+  expect((await runCommand(['status'], env)).code).toBeLessThan(3);
+});
+
+test('a login that may not connect is told the right for that', async () => {
+  await open(inject('warehouseTemplate'));
+  const database = new URL(place.databaseUrl).pathname.slice(1);
+  await owner.query(`REVOKE CONNECT ON DATABASE ${database} FROM PUBLIC`);
+  const ended = await runCommand(['status'], env);
+  const says = `GRANT CONNECT ON DATABASE "${database}" TO "${login}";`;
+  expect(ended).toMatchObject({code: 3, stderr: expect.stringContaining(says)});
+  expect(await examine()).toContain(says);
+});
