@@ -3,6 +3,69 @@
 -- forgotten in the feed, too.
 -- The numbers of entries must come one at a time (CACHE 1): an entry that was written after another was read has the larger one.
 
+-- The change that a row was written for in this transaction, where no record of the service was read: one that the transaction made,
+-- joined, ended or decided; for a number that the service gave, the create. An edit of a column that the change has nothing of, such as
+-- external_key, belongs to none.
+-- @param held, next - the row before and after; null where there was none
+CREATE OR REPLACE FUNCTION sync.change_of(of_table text, held jsonb, next jsonb) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  told jsonb := coalesce(next, held);
+  is_link boolean := of_table = 'job_employees';
+  of_row bigint := told->>'row_id';
+  key text := (SELECT key_column FROM sync.captured_tables WHERE table_name = of_table);
+  is_number boolean := held->>key IS NULL AND next->>key IS NOT NULL AND held IS NOT NULL;
+BEGIN
+  IF is_link THEN
+    of_row := coalesce((told->>'parent_row_id')::bigint, (
+      SELECT row_id FROM warehouse.jobs WHERE account_id = (told->>'account_id')::bigint AND job_number = (told->>'job_number')::bigint));
+  END IF;
+  RETURN (
+    SELECT change.change_id FROM sync.changes AS change
+     WHERE change.row_id = of_row AND change.table_name = CASE WHEN is_link THEN 'jobs' ELSE of_table END
+       AND (is_number OR change.transaction_id = pg_current_xact_id()::text::bigint OR change.settled_at = now()
+            OR EXISTS (SELECT FROM sync.conflicts AS seen WHERE seen.change_id = change.change_id AND seen.decided_at = now()))
+       AND CASE WHEN is_number THEN change.operation = 'create'
+                WHEN is_link THEN change.fields ? 'employee_ids'
+                WHEN held IS NULL OR next IS NULL OR change.operation = 'delete' THEN true
+                ELSE EXISTS (SELECT FROM sync.write_rules AS rule
+                              WHERE rule.table_name = of_table AND held->rule.field IS DISTINCT FROM next->rule.field
+                                AND (change.operation = 'create' OR change.fields ? rule.field OR change.base ? rule.field)) END
+     ORDER BY change.change_id DESC LIMIT 1);
+END
+$$;
+COMMENT ON FUNCTION sync.change_of IS 'The change that this transaction wrote a row for; null where it was none.';
+
+-- Whether a change is the cause of what a record that was read back for it holds. A row that came or went is, where the change
+-- created or deleted its record or wants that assignment; and all that a record has when it is read for the first time after its create. Columns that no author writes are what the service made of the change. A
+-- column that authors write, and that the change has nothing of, was written by somebody else meanwhile: the entry has no change then.
+CREATE OR REPLACE FUNCTION sync.cause_of(of_change bigint, of_table text, held jsonb, next jsonb) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  change sync.changes;
+  is_own boolean;
+  was_there boolean := held IS NOT NULL AND held->>'_deleted_at' IS NULL;
+  is_there boolean := next->>'_deleted_at' IS NULL;
+BEGIN
+  SELECT * INTO change FROM sync.changes WHERE change_id = of_change;
+  IF NOT FOUND THEN
+    RETURN of_change;
+  END IF;
+  IF was_there <> is_there THEN
+    RETURN CASE WHEN change.operation = CASE WHEN is_there THEN 'create' ELSE 'delete' END
+                  OR of_table = 'job_employees' AND change.fields ? 'employee_ids'
+                     AND change.fields->'employee_ids' ? (next->>'employee_id') = is_there
+                     AND (is_there OR change.base->'employee_ids' ? (next->>'employee_id')) THEN of_change END;
+  END IF;
+  is_own := change.table_name = of_table AND change.row_id = (next->>'row_id')::bigint;
+  RETURN CASE WHEN is_own AND change.operation = 'create' AND (held->>'_change_id')::bigint IS DISTINCT FROM of_change OR NOT EXISTS (
+           SELECT FROM sync.write_rules AS rule
+            WHERE rule.table_name = of_table AND held->rule.field IS DISTINCT FROM next->rule.field
+              AND NOT (is_own AND (change.fields ? rule.field OR change.base ? rule.field))) THEN of_change END;
+END
+$$;
+COMMENT ON FUNCTION sync.cause_of IS 'The change for which a record was read back, where it is the cause of what the row holds now; else null.';
+
 -- The statement that adds the entries of the versions which a statement superseded. Versions that differ only in our own
 -- columns are left out: a change on its way is no news of the record.
 -- @param writer - `sweep` or `edit`; @param held, ended - the rows that were, and when their version ended, both as SQL
@@ -10,14 +73,25 @@ CREATE OR REPLACE FUNCTION sync.entries_of(place regclass, operation text, write
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   author text := CASE writer WHEN 'edit' THEN $sql$session_user, sync.application()$sql$ ELSE 'NULL, NULL' END;
+  name text := (SELECT relname FROM pg_class WHERE oid = place);
+  made text := format('sync.change_of(%L, to_jsonb(held), to_jsonb(next))', name);
   was text;
   became text;
 BEGIN
   IF operation <> 'UPDATE' THEN
     RETURN format(
-      'INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, application)
-       SELECT held.account_id, %L, held.row_id, ''removed'', %s, %s FROM %s WHERE held._deleted_at IS NULL ORDER BY held.row_id',
-      (SELECT relname FROM pg_class WHERE oid = place), ended, author, held);
+      'INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, application, change_id)
+       SELECT held.account_id, %1$L, held.row_id, ''removed'', %2$s, %3$s, sync.change_of(%1$L, to_jsonb(held), NULL)
+         FROM %4$s WHERE held._deleted_at IS NULL ORDER BY held.row_id',
+      name, ended, author, held);
+  END IF;
+  -- What a sweep read has no cause here, and costs no look for one. A row that was read back has the change; one that an ended change gave
+  -- its former values has no hash.
+  IF writer <> 'edit' THEN
+    made := format(
+      'CASE WHEN next._change_id IS NOT NULL AND (next._change_id IS DISTINCT FROM held._change_id OR next._hash IS NOT NULL)
+            THEN sync.cause_of(next._change_id, %L, to_jsonb(held), to_jsonb(next))
+            WHEN next._sweep_id IS NULL OR next._hash IS NULL THEN %s END', name, made);
   END IF;
   SELECT string_agg(format('held.%I', attname), ', ' ORDER BY attnum), string_agg(format('next.%I', attname), ', ' ORDER BY attnum)
     INTO was, became
@@ -26,22 +100,25 @@ BEGIN
     'INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, application, change_id)
      SELECT held.account_id, %L, held.row_id,
             CASE WHEN next._deleted_at IS NOT NULL THEN ''removed'' WHEN held._deleted_at IS NOT NULL THEN ''created'' ELSE ''changed'' END,
-            %s, %s, next._change_id
+            %s, %s, %s
        FROM %s
       WHERE CASE WHEN num_nonnulls(held._deleted_at, next._deleted_at) = 0 THEN ROW(%s) IS DISTINCT FROM ROW(%s)
                  ELSE num_nonnulls(held._deleted_at, next._deleted_at) = 1 END
       ORDER BY held.row_id',
-    (SELECT relname FROM pg_class WHERE oid = place), ended, author, held, was, became);
+    name, ended, author, made, held, was, became);
 END
 $$;
 COMMENT ON FUNCTION sync.entries_of IS 'The statement, as SQL, that adds the entries of versions that a statement superseded.';
 
 CREATE OR REPLACE FUNCTION sync.note_created() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  is_edit boolean := NEW._sweep_id IS NULL AND NEW._change_id IS NULL;
+  made bigint := CASE WHEN is_edit THEN sync.change_of(TG_TABLE_NAME, NULL, to_jsonb(NEW))
+                      WHEN NEW._change_id IS NOT NULL THEN sync.cause_of(NEW._change_id, TG_TABLE_NAME, NULL, to_jsonb(NEW)) END;
 BEGIN
   INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at, written_by, application, change_id)
-  SELECT NEW.account_id, TG_TABLE_NAME, NEW.row_id, 'created', NEW._changed_at, CASE WHEN is_edit THEN session_user END,
-         CASE WHEN is_edit THEN sync.application() END, NEW._change_id
-    FROM (SELECT NEW._sweep_id IS NULL AND NEW._change_id IS NULL) AS writer (is_edit);
+  VALUES (NEW.account_id, TG_TABLE_NAME, NEW.row_id, 'created', NEW._changed_at, CASE WHEN is_edit THEN session_user END,
+          CASE WHEN is_edit THEN sync.application() END, made);
   RETURN NULL;
 END
 $$;
@@ -49,11 +126,12 @@ COMMENT ON FUNCTION sync.note_created IS 'Trigger: adds an entry for a new row.'
 
 -- Brings the new rows of a table into the feed. A first load says `fieldmirror.feed = off` and is left out; the condition is
 -- checked for each of its rows, and costs less than 1 µs. The setting of any role but a worker counts for nothing. The trigger
--- sorts before record_insert by its name: the values that one writes into the new row are a later entry.
+-- sorts after record_insert by its name: by then there is the change that the entry names.
 CREATE OR REPLACE FUNCTION sync.follow(of_table text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  EXECUTE format('DROP TRIGGER IF EXISTS feed_insert ON warehouse.%I', of_table);
   EXECUTE format(
-    'CREATE OR REPLACE TRIGGER feed_insert AFTER INSERT ON warehouse.%I FOR EACH ROW
+    'CREATE OR REPLACE TRIGGER tell_created AFTER INSERT ON warehouse.%I FOR EACH ROW
        WHEN (NEW._deleted_at IS NULL AND NOT (coalesce(current_setting(''fieldmirror.feed'', true), '''') = ''off''
              AND has_function_privilege(''sync.write_as_worker()''::regprocedure, ''EXECUTE'')))
        EXECUTE FUNCTION sync.note_created()', of_table);

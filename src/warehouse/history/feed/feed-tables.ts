@@ -44,7 +44,7 @@ export const feedEntriesTable = commentTable(
     written_by: 'Database user who wrote it; null where it came from the service.',
     application:
       'What the connection called itself: of the HTTP API http: and the name of the key. An author who calls itself so stands in quotes.',
-    change_id: 'The change whose result was read back; null where none was.',
+    change_id: 'The change that caused the entry; null where none did.',
   },
 );
 

@@ -62,7 +62,7 @@ export const entrySchema = z
     at: z.string().meta({format: 'date-time'}),
     written_by: z.string().nullable().describe('Database user; null where it came from the service.'),
     application: z.string().nullable().describe('Of a key http: and its name.'),
-    change_id: number.describe('The change whose result was read back.'),
+    change_id: number.describe('The change that caused the entry; null where none did.'),
     own: z.boolean().describe('Whether this key wrote it.'),
   })
   .describe('A change of a row in the warehouse.');
