@@ -269,3 +269,59 @@ test('undo is within the rights of the role that asks', async () => {
     client.release();
   }
 });
+
+describe('a login that says with a setting that it takes changes back', () => {
+  const claiming = (id: unknown, statement: string) =>
+    world.author(`BEGIN; SET LOCAL fieldmirror.undoes = '${id}'; ${statement}; COMMIT`);
+  const edit = (assignment: string) => `UPDATE warehouse.customers SET ${assignment} WHERE row_id = ${rowId}`;
+
+  test.each([
+    ['edits another field', `fax = '3'`],
+    ['writes another value', `name = 'c'`],
+    ['writes more than was there before', `name = 'a', fax = '3'`],
+  ])('and %s, is not believed: the change can still be taken back', async (_, assignment) => {
+    await set(`name = 'b'`);
+    await finish();
+    const [id = ''] = await ids();
+    await claiming(id, edit(assignment));
+    expect(await made()).toEqual([]);
+    const [, claimed] = await ids();
+    expect(await world.changes('reason')).toEqual([{reason: null}, {reason: null}]);
+    await world.author('SELECT sync.cancel_change($1)', [claimed]);
+    expect(await undo([id])).toMatchObject([{outcome: 'held', fields: ['name'], refusal: null}]);
+  });
+
+  test('is not believed of another row, another table, a create or a change that is not done', async () => {
+    const other = await world.sent('customers', {customer_number: '4', name: 'b'});
+    await set(`name = 'b'`);
+    await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('a')`);
+    await finish();
+    const [id, create] = await ids();
+    await claiming(id, `UPDATE warehouse.customers SET name = 'a' WHERE row_id = ${other}`);
+    await claiming(id, `INSERT INTO warehouse.tasks (name) VALUES ('a')`);
+    await claiming(create, `UPDATE warehouse.tasks SET name = 'c'`);
+    const [, , open] = await ids();
+    await claiming(open, `UPDATE warehouse.customers SET name = 'b' WHERE row_id = ${other}`);
+    expect(await made()).toEqual([]);
+  });
+
+  test('and writes what was there before, has taken it back', async () => {
+    await set(`name = 'b'`);
+    await finish();
+    const [id = ''] = await ids();
+    await claiming(id, edit(`name = 'a'`));
+    expect(await made()).toMatchObject([{fields: {name: 'a'}, undoes: [id]}]);
+    expect(await undo([id])).toMatchObject([
+      {outcome: null, refusal: expect.stringMatching(/change \d+ takes it back already$/)},
+    ]);
+  });
+
+  test('of assignments is not believed, unless the list goes the way back', async () => {
+    await world.sent('jobs', {job_number: '5', id: '55'});
+    await world.author('INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (5, 7)');
+    await finish();
+    const [id = ''] = await ids();
+    await claiming(id, 'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (5, 8)');
+    expect(await made()).toEqual([]);
+  });
+});

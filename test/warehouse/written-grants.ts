@@ -59,6 +59,7 @@ const deciding = [
   'sync.undo_create(sync.changes,bigint[])',
   'sync.undo_update(sync.changes)',
   'sync.is_as_left(sync.changes,text,text,jsonb)',
+  'sync.is_equal(text,jsonb,jsonb)',
   'sync.wait(bigint,interval)',
   'sync.was_theirs(sync.changes,text)',
   'sync.why_not_undone(sync.changes,bigint)',

@@ -72,7 +72,7 @@ BEGIN
   GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
      AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
-                     'set_employee_login', 'decide_free', 'decider', 'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made',
+                     'set_employee_login', 'decide_free', 'decider', 'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal', 'was_theirs', 'changed_since_made',
                      'feed', 'feed_end')
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
@@ -111,7 +111,7 @@ BEGIN
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
                        'refresh_star', 'fill_star', 'gather_statistics', 'decider', 'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
-                       'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'was_theirs', 'changed_since_made',
+                       'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal', 'was_theirs', 'changed_since_made',
                        'feed', 'feed_end', 'sequence_feed', 'renew_feed', 'is_forgotten')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'
   LOOP

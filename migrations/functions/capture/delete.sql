@@ -1,5 +1,5 @@
 -- Captures a DELETE by an author. The row comes back as a tombstone, with the same row_id, until the service has deleted the
--- record. A row that the service never knew goes for good, and its create with it.
+-- record. A row that the service never knew goes for good, and its create with it. A tombstone that had a wish stays without it.
 CREATE OR REPLACE FUNCTION sync.capture_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -8,10 +8,8 @@ DECLARE
   change sync.changes;
   is_on_its_way boolean := false;
   before jsonb := '{}';
+  is_gone boolean := false;
 BEGIN
-  IF OLD._deleted_at IS NOT NULL AND OLD._pending IS NULL THEN
-    RETURN NULL;
-  END IF;
   SELECT * INTO STRICT captured FROM sync.captured_tables WHERE table_name = TG_TABLE_NAME;
   number := (to_jsonb(OLD)->>captured.key_column)::bigint;
   PERFORM FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open ORDER BY change_id FOR UPDATE;
@@ -33,12 +31,13 @@ BEGIN
     RAISE EXCEPTION 'warehouse.%: the service cannot delete one', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', HINT = captured.hint;
   ELSIF OLD._deleted_at IS NOT NULL AND NOT is_on_its_way THEN
     -- The service has deleted the record; the changes that were still to be sent are given up.
-    RETURN NULL;
+    is_gone := true;
   END IF;
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
   EXECUTE format('INSERT INTO warehouse.%I OVERRIDING SYSTEM VALUE SELECT kept.* FROM jsonb_populate_record($1, $2) AS kept', TG_TABLE_NAME)
-    USING OLD, before || jsonb_build_object('_deleted_at', coalesce(OLD._deleted_at, now()), '_pending', true, '_sweep_id', NULL, '_page', NULL,
-                                            '_change_id', NULL, '_changed_at', greatest(now(), OLD._changed_at + interval '1 microsecond'));
+    USING OLD, before || jsonb_build_object('_changed_at', greatest(now(), OLD._changed_at + interval '1 microsecond'))
+               || CASE WHEN is_gone THEN '{"_pending": null}' ELSE
+                  jsonb_build_object('_deleted_at', coalesce(OLD._deleted_at, now()), '_pending', true, '_sweep_id', NULL, '_page', NULL, '_change_id', NULL) END;
   PERFORM set_config('fieldmirror.writer', '', true);
   IF OLD._deleted_at IS NULL THEN
     PERFORM sync.record_change(OLD.account_id, TG_TABLE_NAME, OLD.row_id, 'delete', number, '{}', '{}', NULL, OLD.external_key);

@@ -43,7 +43,7 @@ BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT
     WHEN (%s NOT IN (''sweep'', ''repair'') OR NOT %s) EXECUTE FUNCTION sync.refuse_truncate()', target, writer, is_worker);
   EXECUTE format('CREATE OR REPLACE TRIGGER keep_tombstone BEFORE DELETE ON %s FOR EACH ROW
-    WHEN (OLD._pending AND OLD._deleted_at IS NOT NULL AND %s) EXECUTE FUNCTION sync.keep_tombstone()', target, is_author);
+    WHEN (OLD._deleted_at IS NOT NULL AND %s) EXECUTE FUNCTION sync.keep_tombstone()', target, is_author);
   EXECUTE format('CREATE OR REPLACE TRIGGER keep_wanted BEFORE UPDATE ON %s FOR EACH ROW
     WHEN (OLD._pending AND %s) EXECUTE FUNCTION sync.keep_wanted()', target, is_sweep);
   EXECUTE format('CREATE OR REPLACE TRIGGER refuse_accounts_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS touched FOR EACH STATEMENT

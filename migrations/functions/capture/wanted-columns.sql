@@ -56,10 +56,11 @@ END
 $$;
 COMMENT ON FUNCTION sync.keep_wanted IS 'Trigger: keeps what open changes want of a row that a sweep writes.';
 
--- A DELETE of a row whose delete is already pending is ignored: the delete is sent once.
+-- A DELETE of a row that is marked deleted is ignored: the delete is sent once, and the row stays as what is known of a record that is gone. A
+-- wish that was still to be sent is given up by it (capture_delete).
 CREATE OR REPLACE FUNCTION sync.keep_tombstone() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN CASE WHEN sync.wanted(TG_TABLE_NAME, to_jsonb(OLD))->>'_deleted_at' IS NULL THEN OLD END;
+  RETURN CASE WHEN OLD._pending AND sync.wanted(TG_TABLE_NAME, to_jsonb(OLD))->>'_deleted_at' IS NULL THEN OLD END;
 END
 $$;
-COMMENT ON FUNCTION sync.keep_tombstone IS 'Trigger: passes over the DELETE of a row that is being deleted.';
+COMMENT ON FUNCTION sync.keep_tombstone IS 'Trigger: passes over the DELETE of a row that is deleted or being deleted.';

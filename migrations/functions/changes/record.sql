@@ -15,6 +15,7 @@ DECLARE
   is_merged boolean;
   fixed text;
   made bigint;
+  undone bigint[] := sync.undoing(of_table, of_row, of_operation, edited);
 BEGIN
   IF wanted_state IS NULL THEN
     RAISE EXCEPTION 'fieldmirror.mode: expected hold, or nothing, got %', quote_literal(mode)
@@ -35,7 +36,7 @@ BEGIN
        ORDER BY change_id DESC LIMIT 1), '{}');
   END IF;
   IF is_merged THEN
-    PERFORM sync.merge_change(last, edited, was);
+    PERFORM sync.merge_change(last, edited, was, undone);
     PERFORM set_config('fieldmirror.last_change', last.change_id::text, false);
     RETURN;
   END IF;
@@ -57,8 +58,8 @@ BEGIN
                             waits_for, fingerprint, application, requested_by, batch, transaction_id, undoes, reason)
   VALUES (of_account, of_table, of_row, of_operation, of_number, of_parent, of_key, edited, was, wanted_state, blocker,
           CASE of_operation WHEN 'create' THEN sync.fingerprint(of_account, of_table, of_parent, edited) END,
-          sync.application(), sync.decider(), batch_name, pg_current_xact_id()::text::bigint, sync.undoing(),
-          'takes back change ' || array_to_string(sync.undoing(), ', '))
+          sync.application(), sync.decider(), batch_name, pg_current_xact_id()::text::bigint, undone,
+          'takes back change ' || array_to_string(undone, ', '))
   RETURNING change_id INTO made;
   IF of_operation = 'create' THEN
     -- Changes that waited for a failed create wait for the create that mends it.
@@ -71,9 +72,12 @@ END
 $$;
 COMMENT ON FUNCTION sync.record_change IS 'Brings an edit into sync.changes.';
 
+-- An earlier form had no `undone`.
+DROP FUNCTION IF EXISTS sync.merge_change(sync.changes, jsonb, jsonb);
+
 -- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease has run out must take the
 -- change up anew, or it would send the earlier wish.
-CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb, undone bigint[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   merged jsonb := held.fields || edited;
@@ -100,8 +104,8 @@ BEGIN
   END IF;
   UPDATE sync.changes
      SET fields = merged, base = based, fence = fence + num_nonnulls(lease_until), lease_until = NULL,
-         transaction_id = pg_current_xact_id()::text::bigint, undoes = undoes || sync.undoing(),
-         reason = coalesce('takes back change ' || array_to_string(undoes || sync.undoing(), ', '), reason),
+         transaction_id = pg_current_xact_id()::text::bigint, undoes = undoes || undone,
+         reason = coalesce('takes back change ' || array_to_string(undoes || undone, ', '), reason),
          fingerprint = CASE operation WHEN 'create' THEN sync.fingerprint(account_id, table_name, parent_row_id, merged) END
    WHERE change_id = held.change_id;
 END

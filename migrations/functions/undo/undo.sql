@@ -126,13 +126,7 @@ SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
     SELECT FROM (VALUES (change.fields->name, change.fields ? name), (change.base->name, NOT change.fields ? name),
                         (change.result->'altered'->name->'got', change.result->'altered' ? name),
                         (change.result->'tidied'->name->'got', change.result->'tidied' ? name)) AS known (value, counts)
-     WHERE counts AND CASE
-       WHEN kind = 'ids' THEN value @> (held->name) AND value <@ (held->name)
-       WHEN value #>> '{}' IS NULL OR held->>name IS NULL THEN (value #>> '{}') IS NOT DISTINCT FROM (held->>name)
-       WHEN kind = 'instant' THEN (value #>> '{}')::timestamptz = (held->>name)::timestamptz
-       WHEN kind IN ('integer', 'decimal') THEN (value #>> '{}')::numeric = (held->>name)::numeric
-       WHEN kind = 'boolean' THEN (value #>> '{}')::boolean = (held->>name)::boolean
-       ELSE value #>> '{}' = held->>name END)
+     WHERE counts AND sync.is_equal(kind, value, held->name))
 $$;
 COMMENT ON FUNCTION sync.is_as_left IS 'Whether a field of a row is still as a change left it.';
 
