@@ -1,9 +1,11 @@
 // An assistant speaks the Model Context Protocol with the program, as its client does, and tries what it must not.
 
+import {randomBytes} from 'node:crypto';
 import {Client} from '@modelcontextprotocol/sdk/client/index.js';
 import {StdioClientTransport} from '@modelcontextprotocol/sdk/client/stdio.js';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {runStatement} from '../../src/commands/insight/assistant/statement.ts';
 import {questions} from '../../src/insight/questions/questions.ts';
 import {members} from '../../src/insight/star/star.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
@@ -20,9 +22,9 @@ let pool: pg.Pool;
 let masked: Client;
 let personal: Client;
 
-async function openClient(...args: string[]): Promise<Client> {
+async function openClient(args: readonly string[], changed: Record<string, string> = {}): Promise<Client> {
   const client = new Client({name: 'test', version: '1'});
-  const env = {PATH: process.env.PATH ?? '', ...place.env};
+  const env = {PATH: process.env.PATH ?? '', ...place.env, ...changed};
   const command = [main, 'mcp', '--account', account.name, ...args];
   await client.connect(new StdioClientTransport({command: process.execPath, args: command, env}));
   return client;
@@ -41,8 +43,8 @@ beforeAll(async () => {
   );
   await other.sweepAll();
   await refreshStar(pool);
-  masked = await openClient();
-  personal = await openClient('--personal');
+  masked = await openClient([]);
+  personal = await openClient(['--personal']);
 });
 afterAll(async () => {
   await masked?.close();
@@ -148,7 +150,7 @@ describe.each([
     for (const table of ['fct_job', 'freshness', 'capacity'].map((name) => `mart.${name}`))
       expect(await sql(client(), `SELECT count(*) FROM ${table}`)).toMatchObject({
         isError: true,
-        text: expect.stringContaining('permission denied'),
+        text: expect.stringContaining('reads'),
       });
   });
 
@@ -202,7 +204,7 @@ describe('the account of a transaction', () => {
     const open = views.filter(
       ({options, text}) =>
         String(options) !== 'security_barrier=true' ||
-        !/WHERE \(+account_key = \( SELECT sync\.assistant_account\(\)/.test(text),
+        !/WHERE \(+(\w+\.)?account_key = \( SELECT sync\.assistant_account\(\)/.test(text),
     );
     expect(open).toEqual([]);
   });
@@ -257,7 +259,7 @@ describe.each([
   ['without names', () => masked],
   ['with names', () => personal],
 ])('refused %s:', (_, client) => {
-  test.each([
+  test.each<readonly [string, string, RegExp]>([
     ['an update', `UPDATE dim_date SET year = 1`, /syntax error/],
     ['a delete in a WITH', `WITH gone AS (DELETE FROM mart.settings RETURNING *) SELECT * FROM gone`, /WITH/],
     ['a second statement', `SELECT 1; DROP TABLE warehouse.jobs`, /multiple commands|syntax error/],
@@ -280,12 +282,45 @@ describe.each([
     ['a file', `SELECT pg_read_file('/etc/passwd')`, /calls pg_read_file/],
     ['SQL in SQL', `SELECT query_to_xml('SELECT 1', true, true, '')`, /calls query_to_xml/],
     ['the next number', `SELECT nextval('warehouse.jobs_row_id_seq')`, /calls nextval/],
-    ['accounts and what belongs to them', `SELECT * FROM sync.accounts`, /permission denied/],
-    ['passwords', `SELECT passwd FROM pg_shadow`, /permission denied/],
     [
       'a table through a function',
       `SELECT table_to_xml('sync.accounts', true, true, '')`,
-      /permission denied|calls/,
+      /calls table_to_xml/,
+    ],
+    ['the database as XML', `SELECT database_to_xml(true, true, '')`, /calls database_to_xml/],
+    ...['sync.accounts', 'sync.assistant_scopes', 'mart.fct_job', 'mart.freshness', 'warehouse.jobs'].map(
+      (name) => [name, `SELECT * FROM ${name}`, /reads/] as const,
+    ),
+    ...['pg_shadow', 'pg_settings', 'pg_roles', 'pg_locks', 'pg_class', 'pg_stat_activity'].map(
+      (name) => [name, `SELECT count(*) FROM ${name}`, /reads/] as const,
+    ),
+    ['columns of everything', `SELECT count(*) FROM information_schema.columns`, /reads/],
+    ['names of the catalogue by their number', `SELECT (16384::oid::regclass)::text AS name`, /of type/],
+    ['who asks', `SELECT current_user::text AS one`, /calls text/],
+    ['a long text', `SELECT repeat('x', 1000000000) AS x`, /calls repeat/],
+    ['a padded text', `SELECT lpad('x', 1000000000) AS x`, /calls lpad/],
+    ['a padded type', `SELECT 'x'::char(10000000) AS x`, /calls bpchar/],
+    ['a text of all rows', `SELECT string_agg(month_name, '') AS x FROM dim_date`, /calls string_agg/],
+    ['an array of all rows', `SELECT array_agg(date) AS x FROM dim_date`, /calls array_agg/],
+    ['an array of rows', `SELECT ARRAY(SELECT year FROM dim_date) AS x`, /an array of rows/],
+    ['an array of arrays', `SELECT ARRAY[ARRAY[1], ARRAY[2]] AS x`, /an array of arrays/],
+    ['a document', `SELECT to_jsonb(date) AS x FROM dim_date`, /calls to_jsonb/],
+    ['a row in a row', `SELECT ROW(1, 2)::text AS x`, /ROW|record/],
+    ['a whole row', `SELECT dim_date::text AS x FROM dim_date`, /of type/],
+    ['XML', `SELECT xmlelement(name x)::text AS x`, /XMLEXPR|of type xml/],
+    ['rows without end', `SELECT count(*) FROM generate_series(1, 1000000000)`, /calls generate_series/],
+    [
+      'recursion',
+      `WITH RECURSIVE more AS (SELECT 'x' AS x UNION ALL SELECT x || x FROM more) SELECT x FROM more`,
+      /recursion/,
+    ],
+    ['many joins of texts', `SELECT ${Array(10).fill(`'x'`).join(' || ')} AS x`, /texts joined/],
+    ['many products', `SELECT ${Array(42).fill('1.5').join(' * ')} AS x`, /products/],
+    ['a long constant', `SELECT '${'x'.repeat(300)}' AS x`, /bytes in one constant/],
+    [
+      'many columns',
+      `SELECT ${Array.from({length: 600}, (_one, at) => `1 AS c${at}`).join(', ')}`,
+      /columns in all/,
     ],
     ['a statement of nothing', ``, /./],
   ])('%s', async (_kind, text, expected) => {
@@ -296,19 +331,93 @@ describe.each([
   });
 });
 
-test('without names the tables with names are closed', async () => {
-  for (const table of ['mart.dim_customer', 'warehouse.customers', 'history.customers'])
-    expect(await sql(masked, `SELECT * FROM ${table}`)).toMatchObject({
-      isError: true,
-      text: expect.stringContaining('permission denied'),
-    });
+test.each([
+  `SELECT count(*) AS jobs, sum(subtotal) AS amount, round(100.0 * avg(hours) / nullif(sum(hours), 0), 1) AS percent FROM fct_job`,
+  `SELECT name, month, amount, sum(amount) OVER (PARTITION BY name ORDER BY month) AS so_far FROM (
+     SELECT kind.name AS name, date_trunc('month', completed_date)::date AS month, sum(completed_amount) AS amount FROM fct_job AS job LEFT JOIN dim_job_type AS kind USING (job_type_key)
+      WHERE completed_date >= CURRENT_DATE - INTERVAL '2 years' GROUP BY 1, 2) AS months ORDER BY 1, 2`,
+  `WITH ranked AS (SELECT job_key, rank() OVER (ORDER BY total DESC) AS place, lag(total) OVER (ORDER BY total DESC) AS before FROM fct_job)
+   SELECT ranked.*, CASE WHEN place <= 3 THEN 'top ' || place ELSE 'other' END AS kind FROM ranked WHERE place <= 10`,
+  `SELECT extract(year FROM booked_at AT TIME ZONE 'UTC')::int AS year, count(*) FILTER (WHERE job_state IN ('completed', 'scheduled')) AS some,
+          percentile_cont(0.5) WITHIN GROUP (ORDER BY hours) AS middle, stddev(total) AS spread FROM fct_job GROUP BY GROUPING SETS ((1), ())`,
+  `SELECT upper(left(name, 3)) AS short, coalesce(is_active, false) AS is_active, greatest(1, 2) AS two FROM dim_customer WHERE name ILIKE '%a%' AND customer_key IN (SELECT customer_key FROM fct_job) LIMIT 5`,
+  `SELECT DISTINCT weekday_name FROM dim_date WHERE EXISTS (SELECT 1 FROM fct_job WHERE completed_date = date) UNION ALL SELECT 'none' ORDER BY 1`,
+  `SELECT to_char(date, 'YYYY-MM') AS month, working_hours[1] AS monday, total::float8 / 3 AS third, job_number::text AS number
+     FROM fct_job JOIN dim_date ON date = booked_date JOIN dim_account USING (account_key) WHERE (year, month) > (2000, 1) LIMIT 3`,
+])('allows %s', async (text) => {
+  const {isError, text: said} = await sql(masked, text);
+  expect([isError, said]).toEqual([false, expect.stringContaining('"rows"')]);
 });
 
-test('more rows than the limit, and more bytes, are cut off and say so', async () => {
-  const many = JSON.parse((await sql(masked, 'SELECT date FROM dim_date ORDER BY date')).text);
-  expect([many.rows.length, many.isCutOff]).toEqual([1000, true]);
-  const large = JSON.parse((await sql(masked, `SELECT repeat('x', 400000) AS text FROM dim_job_state`)).text);
-  expect([large.rows.length, large.isCutOff]).toEqual([2, true]);
+test('a login that is a worker serves an assistant, too', async () => {
+  const login = `mcp_${randomBytes(4).toString('hex')}`;
+  await query(`CREATE ROLE ${login} LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_worker`);
+  const address = Object.assign(new URL(place.databaseUrl), {username: login, password: 'made-up'});
+  const client = await openClient([], {DATABASE_URL: address.href});
+  try {
+    const text = `SELECT count(*) AS others FROM fct_job WHERE account_key <> ${account.id}`;
+    expect(rowsOf(await sql(client, text))).toEqual([{others: 0}]);
+  } finally {
+    await client.close();
+    await query(`DROP ROLE ${login}`);
+  }
+});
+
+describe('what a statement takes', () => {
+  const limits = {rows: 1000, bytes: 1_000_000, ms: 10_000};
+  const bound = () => ({accountId: account.id, isPersonal: false});
+
+  test('more rows than the limit, and more bytes, are cut off and say so', async () => {
+    const many = JSON.parse((await sql(masked, 'SELECT date FROM dim_date ORDER BY date')).text);
+    expect([many.rows.length, many.isCutOff]).toEqual([1000, true]);
+    const text = 'SELECT * FROM dim_date LIMIT 100';
+    const few = await runStatement(pool, text, bound(), {...limits, bytes: 5000});
+    expect([few.isCutOff, JSON.stringify(few.rows).length < 5100, few.rows.length > 5]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test('a row that is too large is no row of the answer, and is never JSON', async () => {
+    const client = await pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('SELECT sync.bind_assistant($1, false)', [account.id]);
+      // As JSON it would be larger than what Postgres can hold.
+      const {rows} = await client.query(`SELECT told FROM sync.read_as_assistant($1, 10, 1000000) AS told`, [
+        `SELECT repeat(E'\\x01', 200000000) AS x`,
+      ]);
+      expect(rows).toEqual([{told: null}]);
+    } finally {
+      client.release(true);
+    }
+  });
+
+  test('ends with the time', async () => {
+    const text = 'SELECT count(*) AS days FROM dim_date AS a, dim_date AS b, dim_date AS c';
+    await expect(runStatement(pool, text, bound(), {...limits, ms: 200})).rejects.toThrow(
+      'longer than 0.2 s',
+    );
+  });
+
+  test('is the session of one, however many are asked for at once, and no wait for a table', async () => {
+    const ended: string[] = [];
+    const holder = await pool.connect();
+    try {
+      await holder.query('BEGIN; LOCK TABLE mart.dim_job_state');
+      const first = sql(masked, 'SELECT count(*) AS states FROM dim_job_state').then((told) => {
+        ended.push('first');
+        return told;
+      });
+      const second = sql(masked, 'SELECT 1 AS one').then(() => ended.push('second'));
+      expect(await first).toMatchObject({isError: true, text: expect.stringContaining('made anew')});
+      await second;
+      expect(ended).toEqual(['first', 'second']);
+    } finally {
+      holder.release(true);
+    }
+  });
 });
 
 test('a function of somebody that is made to do more can do nothing', async () => {
@@ -316,6 +425,6 @@ test('a function of somebody that is made to do more can do nothing', async () =
     `CREATE FUNCTION public.harmless() RETURNS bigint LANGUAGE plpgsql STABLE AS $$ BEGIN DELETE FROM warehouse.jobs; RETURN 1; END $$`,
   );
   const {isError, text} = await sql(personal, 'SELECT public.harmless()');
-  expect([isError, text]).toEqual([true, expect.stringMatching(/not allowed|permission denied|read-only/)]);
+  expect([isError, text]).toEqual([true, expect.stringMatching(/calls harmless/)]);
   await query('DROP FUNCTION public.harmless()');
 });

@@ -126,7 +126,7 @@ export const expected: Readonly<Record<string, Given>> = {
     function: all('EXECUTE', 'sync.assistant_account()', 'sync.assistant_names()'),
   },
   fieldmirror_worker: {
-    schema: all('USAGE', 'warehouse', 'history', 'mart', 'sync'),
+    schema: all('USAGE', 'warehouse', 'history', 'mart', 'masked', 'sync'),
     table: {
       ...past,
       ...all(write, ...each('warehouse.*')),

@@ -35,9 +35,11 @@ COMMENT ON FUNCTION sync.assistant_names IS 'Whether the views of masked show th
 -- It is owned by the role and runs as it. Inside, Postgres lets a statement change neither its role nor its session, whatever it asks for;
 -- and because the function is STABLE, it refuses every statement that writes.
 CREATE OR REPLACE FUNCTION sync.read_as_assistant(statement text, row_limit integer, byte_limit integer) RETURNS SETOF json
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = masked, mart, pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = masked, mart, pg_catalog, pg_temp SET cursor_tuple_fraction = 1 AS $$
 DECLARE
-  found record;
+  -- Row by row: a loop would hold fifty at once.
+  asked refcursor;
+  answered record;
   told json;
   bytes bigint := 0;
   counted integer := 0;
@@ -46,11 +48,19 @@ BEGIN
     RAISE EXCEPTION 'sync.read_as_assistant: expected it to belong to fieldmirror_assistant, and it belongs to %', current_user
       USING ERRCODE = 'insufficient_privilege', HINT = 'Let a superuser run SELECT sync.grant_roles().';
   END IF;
-  FOR found IN EXECUTE statement LOOP
-    told := to_json(found);
-    bytes := bytes + octet_length(told::text);
+  OPEN asked NO SCROLL FOR EXECUTE statement;
+  LOOP
+    FETCH asked INTO answered;
+    EXIT WHEN NOT FOUND;
     counted := counted + 1;
-    IF counted > row_limit OR bytes > byte_limit THEN
+    -- A row that is too large is not written as JSON first.
+    IF counted <= row_limit AND pg_column_size(answered) <= byte_limit THEN
+      told := to_json(answered);
+      bytes := bytes + octet_length(told::text);
+    ELSE
+      bytes := byte_limit + 1;
+    END IF;
+    IF bytes > byte_limit THEN
       RETURN NEXT NULL;
       RETURN;
     END IF;

@@ -1,8 +1,9 @@
 // SQL of an assistant. What it may read is decided by the role that its statement runs as, and by the account that the transaction is
-// bound to (migrations/functions/access/assistant.sql), not here; what is decided here is that it calls nothing that has effects.
+// bound to (migrations/functions/access/assistant.sql), not here. Here and in allowed.ts it is decided what the statement may be made of.
 
 import pg from 'pg';
 import {UsageError} from '../../../base/errors.ts';
+import {checkAllowed} from './allowed.ts';
 
 export interface Limits {
   readonly rows: number;
@@ -40,9 +41,12 @@ export async function runStatement(
     await client.query('BEGIN READ WRITE');
     await client.query('SELECT sync.bind_assistant($1, $2)', [accountId, isPersonal]);
     await client.query('SET TRANSACTION READ ONLY');
-    await client.query(`SELECT set_config('statement_timeout', $1, true), set_config('jit', 'off', true)`, [
-      String(limits.ms),
-    ]);
+    // One process for a bounded time: sweeps have the others. A client that stands still holds no snapshot.
+    await client.query(
+      `SELECT set_config(name, value, true) FROM (VALUES ('statement_timeout', $1), ('idle_in_transaction_session_timeout', $1),
+         ('lock_timeout', '2s'), ('jit', 'off'), ('max_parallel_workers_per_gather', '0')) AS settings (name, value)`,
+      [String(limits.ms)],
+    );
     const {rows} = await client.query<{told: unknown}>(
       'SELECT told FROM sync.read_as_assistant($1, $2, $3) AS told',
       [sql, limits.rows, limits.bytes],
@@ -59,27 +63,20 @@ export async function runStatement(
 }
 
 /**
- * Lets Postgres read the statement as a view, which takes one SELECT alone, and looks at the functions that it calls. Nothing
- * of it runs. A function that is neither immutable nor stable may have effects: it takes locks, sends notices, ends sessions.
+ * Lets Postgres read the statement as a view, which takes one SELECT alone, and looks at what it is made of. Nothing of it runs. Names are
+ * looked for where the function that reads looks for them.
  */
 async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
-  await client.query(`BEGIN; SET LOCAL search_path = masked, mart; SET LOCAL statement_timeout = '5s'`);
+  await client.query(
+    `BEGIN; SET LOCAL search_path = masked, mart, pg_catalog, pg_temp; SET LOCAL statement_timeout = '5s'; SET LOCAL lock_timeout = '2s'`,
+  );
   try {
     // With a list of values pg sends one statement alone: a second one is refused.
     await client.query({
       text: `CREATE TEMP VIEW asked_by_assistant AS\n${sql}\n`,
       queryMode: 'extended',
     } as pg.QueryConfig);
-    const {rows} = await client.query<{name: string}>(
-      `SELECT DISTINCT proname AS name
-         FROM pg_rewrite, regexp_matches(ev_action::text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\\d+)', 'g') AS called
-         JOIN pg_proc ON pg_proc.oid = called[1]::oid
-        WHERE ev_class = 'pg_temp.asked_by_assistant'::regclass AND provolatile = 'v' ORDER BY 1`,
-    );
-    if (rows.length > 0)
-      throw new UsageError(
-        `the statement calls ${rows.map(({name}) => name).join(', ')}: expected only functions that read, for the others may have effects`,
-      );
+    await checkAllowed(client);
   } finally {
     await client.query('ROLLBACK');
   }
@@ -89,12 +86,11 @@ function explainRefusal(error: unknown, {ms}: Limits): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   const said = error.message;
   if (error.code === '57014')
-    return new UsageError(
-      `the statement took longer than ${ms / 1000} s: ask for less, by dates or by account_key`,
-      {
-        cause: error,
-      },
-    );
+    return new UsageError(`the statement took longer than ${ms / 1000} s: ask for less, by dates`, {
+      cause: error,
+    });
+  if (error.code === '55P03')
+    return new UsageError('a table of the star is being made anew: ask again in a minute', {cause: error});
   if (error.code === '42501')
     return new UsageError(
       `${said}: an assistant reads the star alone, by the names of its tables without a schema; the tool definitions lists them`,

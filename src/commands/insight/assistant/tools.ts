@@ -120,16 +120,23 @@ function addDefinitions(server: McpServer, served: Served): void {
 
 function addQuery(server: McpServer, served: Served): void {
   const {pool, account, isPersonal, limits} = served;
+  // One statement at a time, however many are asked for at once.
+  let turn: Promise<unknown> = Promise.resolve();
   const names = isPersonal ? '' : ' Names of people are replaced by their keys.';
   server.registerTool(
     'query',
     {
       description: `Runs one SELECT of Postgres over the star: facts fct_…, dimensions dim_…, answers ask_…, joined by columns of equal names, of the account ${account.name}. At most ${limits.rows} rows and ${limits.ms / 1000} s.${names}`,
-      inputSchema: {sql: z.string().max(20_000).describe('one SELECT, tables without a schema')},
+      inputSchema: {sql: z.string().max(10_000).describe('one SELECT, tables without a schema')},
       annotations: reads,
     },
     ({sql}) =>
-      give(served, () => runStatement(pool, sql, {accountId: account.accountId, isPersonal}, limits)),
+      give(served, () => {
+        const run = () => runStatement(pool, sql, {accountId: account.accountId, isPersonal}, limits);
+        const mine = turn.then(run);
+        turn = mine.catch(() => {});
+        return mine;
+      }),
   );
 }
 
