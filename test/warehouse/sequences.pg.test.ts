@@ -53,5 +53,5 @@ test('every sequence of ours is looked at', async () => {
   }
   const [account] = await found();
   expect(account).toEqual(['sync.accounts_account_id_seq', '0', '1']);
-  expect((await found()).length).toBe(allTables.length + 3);
+  expect((await found()).length).toBe(allTables.length + 4);
 });

@@ -207,6 +207,8 @@ export const expected: Readonly<Record<string, Given>> = {
       'sync.quarantine_quarantine_id_seq',
       'sync.schedules_schedule_id_seq',
       'sync.sessions_session_id_seq',
+      'sync.stale_jobs_note_id_seq',
+      'sync.sweep_days_sweep_day_id_seq',
       'sync.sweeps_sweep_id_seq',
     ),
     function: {

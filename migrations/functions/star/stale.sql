@@ -1,4 +1,4 @@
--- Notes which jobs a statement touched, in the transaction of the statement, whoever writes. There is no unique key: two writers
+-- Notes which jobs a statement touched, in the transaction of the statement, whoever writes. Its key is counted, so that two writers
 -- never wait for each other. A high-water mark would not do: a transaction that began earlier may commit later. A statement makes
 -- one note, so that a first load of a million jobs leaves some thousand of them.
 CREATE OR REPLACE FUNCTION sync.note_stale_jobs() RETURNS trigger

@@ -8,6 +8,7 @@ export const staleJobsTable = commentTable(
     job_numbers: bigNumber().array(),
     customer_ids: bigNumber().array(),
     noted_at: instant().notNull().defaultNow(),
+    note_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
   }),
   'What the next refresh of the star is to look at, a row a statement: jobs, the jobs of customers, or with neither every job.',
   {
@@ -15,5 +16,6 @@ export const staleJobsTable = commentTable(
     job_numbers: 'Numbers of the jobs.',
     customer_ids: 'The customers whose jobs these are: customers.id.',
     noted_at: 'When it was noted.',
+    note_id: 'Number of the note.',
   },
 );

@@ -25,6 +25,7 @@ const sweepDays = sync.table(
     pages: count(),
     bytes: count(),
     records: count(),
+    sweep_day_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
   },
   (table) => [
     unique('sweep_days_key')
@@ -56,5 +57,6 @@ export const sweepDaysTable = commentTable(
     pages: 'Pages read, together.',
     bytes: 'Bytes of the bodies read, decompressed, together.',
     records: 'Records read, together.',
+    sweep_day_id: 'Number of the row.',
   },
 );
