@@ -136,6 +136,22 @@ describe('a request that waits', () => {
     expect((await answer).status).toBe(401);
   });
 
+  test('whose key is revoked ends within seconds, though nothing moves, and one of another key waits on', async () => {
+    const after = await end();
+    const {accountId} = place.account;
+    const key = await addApiKey(place.pool, {name: 'quiet', accountId, role: 'operator', masks: false});
+    const since = await readClock();
+    const staying = feed(`after=${after}&wait=60`);
+    const ending = feed(`after=${after}&wait=60`, key?.reveal());
+    await untilRead(since);
+    const begun = performance.now();
+    await revokeApiKey(place.pool, 'quiet');
+    expect((await ending).status).toBe(401);
+    expect(performance.now() - begun).toBeLessThan(20_000);
+    await rename(3, 'For the other one');
+    expect((await staying).body.entries).toMatchObject([{after: {name: 'For the other one'}}]);
+  });
+
   test('is not kept waiting by a transaction that stays open, and gets its entries when it ends', async () => {
     const after = await end();
     await withClient(place.databaseUrl, async (client) => {

@@ -2,6 +2,7 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {writeNumbers} from '../../../src/base/memory/number-ranges.ts';
+import {revokeApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import type {AccountKey} from '../../../src/web/api/authentication.ts';
 import {decideInBatches} from '../../../src/web/api/changes/many/decide-in-batches.ts';
 import {linesType} from '../../../src/web/api/changes/many/send-lines.ts';
@@ -104,6 +105,25 @@ describe('POST /v1/changes/decide, asked for lines', () => {
       'release',
       'release',
     ]);
+  });
+
+  test('whose key is revoked decides the batch under way, says why it ends, and how many are left', async () => {
+    const ids = await makePending(place, 1_700);
+    await whileHeld(place, ids[700], async (letGo) => {
+      const answer = await ask(place, {decision: 'hold', change_ids: ids});
+      const reader = answer.body?.getReader();
+      if (reader === undefined) throw new TypeError('an answer has a body');
+      await readLines(reader, 500);
+      await revokeApiKey(place.pool, 'erp');
+      await letGo();
+      const rest = await readLines(reader, 1_201);
+      expect(rest.at(-1)).toMatchObject({problem: {status: 401}});
+      const {decided, left} = rest.at(-1).totals;
+      expect(decided + left).toBe(1_700);
+      expect(left).toBeGreaterThanOrEqual(700);
+      expect(await idsIn(place, 'held')).toHaveLength(decided);
+    });
+    expect((await ask(place, {decision: 'hold', change_ids: ids})).status).toBe(401);
   });
 
   test('a server that stops decides the batch under way, says how many are left, and is closed', async () => {

@@ -3,6 +3,7 @@
 import {once} from 'node:events';
 import http from 'node:http';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {addApiKey, revokeApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;
@@ -38,6 +39,29 @@ describe('GET /v1/changes/ID?wait=', () => {
     await settle(id, `state = 'done', settled_at = now()`);
     expect((await answer).body).toMatchObject({change_id: id, state: 'done'});
     expect(performance.now() - begun).toBeLessThan(4_000);
+  });
+
+  test('whose key is revoked ends within seconds, and tells nothing of the change', async () => {
+    const id = await make();
+    const {accountId} = place.account;
+    const key = await addApiKey(place.pool, {name: 'leaving', accountId, role: 'operator', masks: false});
+    const answer = place.get(`/v1/changes/${id}?wait=60`, {key: key?.reveal() ?? ''});
+    await untilListening();
+    const begun = performance.now();
+    await revokeApiKey(place.pool, 'leaving');
+    expect(await answer).toMatchObject({status: 401, body: {type: 'urn:fieldmirror:problem:unauthorized'}});
+    expect(performance.now() - begun).toBeLessThan(20_000);
+  });
+
+  test('whose key is revoked just before the change is settled tells nothing of it', async () => {
+    const id = await make();
+    const {accountId} = place.account;
+    const key = await addApiKey(place.pool, {name: 'leaving', accountId, role: 'operator', masks: false});
+    const answer = place.get(`/v1/changes/${id}?wait=60`, {key: key?.reveal() ?? ''});
+    await untilListening();
+    await revokeApiKey(place.pool, 'leaving');
+    await settle(id, `state = 'done', settled_at = now()`);
+    expect((await answer).status).toBe(401);
   });
 
   test('keeps none of the connections of the pool busy', async () => {

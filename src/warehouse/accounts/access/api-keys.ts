@@ -90,6 +90,15 @@ export async function isKeyInUse(db: Queryable, apiKeyId: string): Promise<boole
   return rowCount === 1;
 }
 
+/** Those of some keys that were revoked since. */
+export async function listRevoked(db: Queryable, apiKeyIds: readonly string[]): Promise<string[]> {
+  const {rows} = await db.query<{id: string}>(
+    'SELECT api_key_id AS id FROM sync.api_keys WHERE api_key_id = ANY ($1) AND revoked_at IS NOT NULL',
+    [apiKeyIds],
+  );
+  return rows.map(({id}) => id);
+}
+
 // Noted once a minute, however many requests come. Of two at once one writes, and neither waits for the
 // other.
 async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {

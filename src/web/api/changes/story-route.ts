@@ -4,11 +4,13 @@ import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
+import {isKeyInUse} from '../../../warehouse/accounts/access/api-keys.ts';
 import type {ChangeState} from '../../../warehouse/changes/change-states.ts';
 import type {NoticeWatch} from '../../../warehouse/postgres/sessions/notice-watch.ts';
 import {type Story, storySchema} from '../answers.ts';
 import {keyOf} from '../authentication.ts';
 import {Problem, problemSchema} from '../problems/problem.ts';
+import {KeyWatch} from '../turns/key-watch.ts';
 import type {Turns} from '../turns/turns.ts';
 import {WaitingPlaces} from '../turns/waiting-places.ts';
 import {readStory} from './read-change.ts';
@@ -29,6 +31,7 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
   const places = new WaitingPlaces(
     'changes',
     'Wait for few changes at once, or follow many with GET /v1/changes?batch=…',
+    new KeyWatch(reads),
   );
   app.addHook('preClose', async () => watch.close());
   app.route({
@@ -74,6 +77,7 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
       const waitMs = request.query.wait * 1_000;
       return await places.take(apiKeyId, reply, async (gone) => {
         const story = await followChange(watch, {changeId, read, waitMs, gone});
+        if (!(await isKeyInUse(reads, apiKeyId))) throw new Problem(401, 'unauthorized');
         // A server that stops waits for its connections.
         if (watch.signal.aborted) reply.header('connection', 'close');
         return story;

@@ -9,6 +9,7 @@ import type {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
 import {keyOf} from '../authentication.ts';
 import {lineOf} from '../changes/wanted-query.ts';
 import {Problem, problemSchema} from '../problems/problem.ts';
+import {KeyWatch} from '../turns/key-watch.ts';
 import type {Turns} from '../turns/turns.ts';
 import {WaitingPlaces} from '../turns/waiting-places.ts';
 import {followFeed} from './follow-feed.ts';
@@ -83,7 +84,8 @@ interface FeedDeps {
 /** Adds GET /v1/feed. A request that waits has no turn among those of its key, and there may be some of them. */
 export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDeps): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
-  const places = new WaitingPlaces('the feed', 'Follow the feed with one request after the other.');
+  const hint = 'Follow the feed with one request after the other.';
+  const places = new WaitingPlaces('the feed', hint, new KeyWatch(reads));
   app.addHook('preClose', async () => watch.close());
   app.route({
     method: 'GET',

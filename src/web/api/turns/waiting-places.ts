@@ -1,5 +1,6 @@
 import type {FastifyReply} from 'fastify';
 import {Problem} from '../problems/problem.ts';
+import type {KeyWatch} from './key-watch.ts';
 
 /** Requests of one key that may wait at once. */
 const waitingAtOnce = 20;
@@ -8,18 +9,24 @@ const waitingAtOnce = 20;
 export class WaitingPlaces {
   readonly #what: string;
   readonly #hint: string;
+  readonly #keys: KeyWatch | null;
   readonly #waiting = new Map<string, number>();
 
-  /** @param what - `the feed`, for the words of a refusal @param hint - what to do instead */
-  constructor(what: string, hint: string) {
+  /**
+   * @param what - `the feed`, for the words of a refusal
+   * @param hint - what to do instead
+   * @param keys - ends the work when its key is revoked; left out: the work looks at its key itself
+   */
+  constructor(what: string, hint: string, keys: KeyWatch | null = null) {
     this.#what = what;
     this.#hint = hint;
+    this.#keys = keys;
   }
 
   /**
    * Does the work of a request in a place of its key.
-   * @param work - gets a signal that aborts when the client is gone
-   * @throws {Problem} 429: every place of the key is taken
+   * @param work - gets a signal that aborts when the client is gone, or the key is revoked
+   * @throws {Problem} 429: every place of the key is taken; 401: the key was revoked meanwhile
    */
   async take<T>(apiKeyId: string, reply: FastifyReply, work: (gone: AbortSignal) => Promise<T>): Promise<T> {
     const gone = new AbortController();
@@ -33,9 +40,14 @@ export class WaitingPlaces {
         hint: this.#hint,
       });
     this.#waiting.set(apiKeyId, count + 1);
+    const watch = this.#keys?.follow(apiKeyId);
     try {
-      return await work(gone.signal);
+      if (watch === undefined) return await work(gone.signal);
+      const answer = await work(AbortSignal.any([gone.signal, watch.revoked]));
+      if (watch.revoked.aborted) throw new Problem(401, 'unauthorized');
+      return answer;
     } finally {
+      watch?.leave();
       this.#leave(apiKeyId);
     }
   }

@@ -1,11 +1,17 @@
 // A key that decides about changes: an author like any other, and named in the audit.
 
 import type pg from 'pg';
+import {isKeyInUse} from '../../../../warehouse/accounts/access/api-keys.ts';
 import {type AuditEntry, writeAudit} from '../../../../warehouse/accounts/access/audit.ts';
 import type {AccountKey} from '../../authentication.ts';
+import {Problem} from '../../problems/problem.ts';
 
-/** The transaction's author and decider is the key, whichever author used the connection before. */
-export async function decideAs(client: pg.ClientBase, {name}: AccountKey): Promise<void> {
+/**
+ * The transaction's author and decider is the key, whichever author used the connection before.
+ * @throws {Problem} 401: the key was revoked since its request began, which may be minutes ago
+ */
+export async function decideAs(client: pg.ClientBase, {apiKeyId, name}: AccountKey): Promise<void> {
+  if (!(await isKeyInUse(client, apiKeyId))) throw new Problem(401, 'unauthorized');
   await client.query(
     `SELECT set_config('fieldmirror.writer', '', true), set_config('fieldmirror.batch', '', true),
             set_config('fieldmirror.person', $1, true), set_config('application_name', $1, true)`,
