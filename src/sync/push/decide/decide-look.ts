@@ -45,7 +45,8 @@ export function decideCreated(
 export function decideUpdated(facts: ChangeFacts, subject: KnownSubject, reading: Remote | Gone): Plan {
   const {change} = facts;
   const found = findRow(facts, subject, reading);
-  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row)) return lookAgain(facts);
+  const confirmed = change.isWritten ? change.fields : {};
+  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row, confirmed)) return lookAgain(facts);
   if (typeof found === 'string') return leaveGone(found);
   if (change.isWritten && !isPastLag(facts) && showsTheOld(facts, change, found.row)) return lookAgain(facts);
   const names = Object.keys(change.fields);

@@ -63,7 +63,7 @@ function decideWritten(facts: ChangeFacts, outcome: Outcome, {status}: Written):
     if (after === null) return unread('it was written, and could not be read back');
     const row = findRemoteRow(facts, after, subject.number);
     const base = {...facts.change.base, ...plan.narrowed?.base};
-    if (isBeforeOthers(facts, row) || (row !== null && showsTheOld(facts, {fields: sent, base}, row)))
+    if (isBeforeOthers(facts, row, sent) || (row !== null && showsTheOld(facts, {fields: sent, base}, row)))
       return unread('it was written, and the record still showed the old value');
     return finish(facts, {...done, number: subject.number, remote: after});
   }

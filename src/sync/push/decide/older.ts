@@ -1,6 +1,6 @@
 // Readings that may be older than a write of ours which the service has confirmed: its reads may lag behind. Pure.
 
-import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
+import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import {lagLimitMs} from '../../../warehouse/changes/lag.ts';
 import type {RecentWrite} from '../../../warehouse/changes/recent-writes.ts';
 import type {WriteKind} from '../../../warehouse/rows/mirror-table.ts';
@@ -40,14 +40,21 @@ export function showsTheOld(
  * Whether a reading may be older than an earlier change of the record that was done a short while ago: it shows the value from
  * before that change.
  * @param row - null where the record was not there
+ * @param confirmed - what this change has written since: a field that shows it is no older, also where an earlier change replaced
+ *   that value, as when a value is taken back
  */
 export function isBeforeOthers(
   {change, rules}: Pick<ChangeFacts, 'change' | 'rules'>,
   row: RemoteRow | null,
+  confirmed: ChangeValues = {},
 ): boolean {
   const {recentWrites} = change;
   if (row === null) return recentWrites.some(({operation}) => operation === 'create');
-  return showsReplaced(recentWrites, row.values, (name) => rules.get(name)?.kind ?? 'text');
+  const kindOf = (name: string) => rules.get(name)?.kind ?? 'text';
+  const isShown = ([name, held]: [string, ChangeValue]) =>
+    name in confirmed && isSameValue(kindOf(name), confirmed[name] ?? null, held);
+  const others = Object.fromEntries(Object.entries(row.values).filter((entry) => !isShown(entry)));
+  return showsReplaced(recentWrites, others, kindOf);
 }
 
 /** Whether values of a record show what one of the changes, which are done, has replaced, and not what the last of them left. */

@@ -59,6 +59,12 @@ describe('an update that the service has confirmed, just now or in a look', () =
 
   test.each([
     ['what was sent', {}, withFax('555-0199'), null],
+    [
+      'what was sent, which an earlier change had replaced: the change takes it back',
+      {recentWrites: [wrote({fields: {fax: '555-0100'}, base: {fax: '555-0199'}})]},
+      withFax('555-0199'),
+      null,
+    ],
     ['a third value', {}, withFax('555-0122'), {altered: {fax: {sent: '555-0199', got: '555-0122'}}}],
     [
       'one new value beside an old one: the reading is no older than the write',
