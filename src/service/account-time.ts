@@ -93,9 +93,14 @@ export class AccountTime {
   /**
    * Reads a time of a request: a textual shape or ISO, local unless it bears an offset. A local time that comes twice
    * means its first coming, one that the clocks leave out moves on by the gap: Temporal's `compatible`.
-   * @returns the instant in UTC, or null when the text is no time
+   * @returns the instant in UTC, or null when the text is no time, or of a year that cannot be kept
    */
   parse(text: string): string | null {
+    const utc = this.#parse(text);
+    return utc !== null && isKeepable(utc) ? utc : null;
+  }
+
+  #parse(text: string): string | null {
     try {
       const trimmed = text.trim();
       const textual = textualTime.exec(trimmed);
@@ -127,6 +132,14 @@ export class AccountTime {
   /** @returns the instant `minutes` later */
   static addMinutes(utc: string, minutes: number): string {
     return toUtc(Date.parse(utc) + minutes * 60_000);
+  }
+
+  /** @returns the instant so many minutes later as a request has them; null where it is of a year that cannot be kept */
+  static findEnd(utc: string, minutes: number): string | null {
+    const ms = Date.parse(utc) + minutes * 60_000;
+    if (Number.isNaN(new Date(ms).getTime())) return null;
+    const end = toUtc(ms);
+    return isKeepable(end) ? end : null;
   }
 
   /** In most zones an hour of UTC is an hour of local time: then only its name has to be known. */
@@ -185,6 +198,12 @@ function readYear(text: string): number {
   const year = Number(text);
   if (text.length === 4) return year;
   return year < 69 ? 2000 + year : 1900 + year;
+}
+
+/** Four digits in every zone: Postgres knows no year 0, and a year of five digits is written in another way. */
+function isKeepable(utc: string): boolean {
+  const year = Number(/^(\d{4})-/.exec(utc)?.[1] ?? 0);
+  return year >= 2 && year <= 9998;
 }
 
 function toUtc(ms: number): string {

@@ -181,7 +181,7 @@ function deriveEnd(fields: Fields, changes: Fields): Changes {
     return {duration: Number.isInteger(minutes) ? minutes.toFixed(1) : String(minutes)};
   }
   if (changes.scheduled_on === undefined && changes.duration === undefined) return {};
-  return {ends_at: AccountTime.addMinutes(start, Number(duration ?? 0))};
+  return {ends_at: AccountTime.findEnd(start, Number(duration ?? 0))};
 }
 
 function deriveStatus(

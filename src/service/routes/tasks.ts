@@ -120,7 +120,7 @@ async function inheritCustomer(
 function derive(fields: Fields, {changes, at}: {readonly changes: Fields; readonly at: string}): Fields {
   const {scheduled_at: start = null, duration = null} = fields;
   const isMoved = changes.scheduled_at !== undefined || changes.duration !== undefined;
-  const end = start === null || duration === null ? null : AccountTime.addMinutes(start, Number(duration));
+  const end = start === null || duration === null ? null : AccountTime.findEnd(start, Number(duration));
   const ends = isMoved && changes.ends_at === undefined ? {ends_at: end} : {};
   if (changes.completed === undefined) return ends;
   return {...ends, completed_at: changes.completed === 'true' ? (fields.completed_at ?? at) : null};

@@ -114,7 +114,7 @@ function deriveEnd(
 ): Fields {
   const isMoved = changes.started_on !== undefined || changes.number_of_hours !== undefined;
   if (changes.ended_on !== undefined || !isMoved || start === null) return {};
-  return {ended_on: AccountTime.addMinutes(start, Number(hours) * 60)};
+  return {ended_on: AccountTime.findEnd(start, Number(hours) * 60)};
 }
 
 async function findEntry(db: Queryable, {params}: ServiceRequest, lock: boolean): Promise<StoredRecord> {

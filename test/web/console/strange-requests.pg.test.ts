@@ -1,48 +1,38 @@
 // Every address of the server is asked with every strange value: none answers with an error of ours. The addresses come from the
 // server itself, so that a new one is tried without a line here.
 
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {readdirSync, readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
+import {z} from 'zod';
 import {UsageError} from '../../../src/base/errors.ts';
 import {addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
+import {actions} from '../../../src/web/console/actions/actions.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {makePerson, openPlace, type Person, type Place} from './place.ts';
 
-/** Names of fields and filters that addresses and forms have. */
-const names = [
-  ...[
-    'account',
-    'as',
-    'as-of',
-    'at',
-    'back',
-    'before',
-    'clock',
-    'code',
-    'cursor',
-    'field',
-    'form',
-    'from',
-    'key',
-    'kind',
-  ],
-  ...[
-    'limit',
-    'name',
-    'number',
-    'of',
-    'page',
-    'q',
-    'role',
-    'since',
-    'state',
-    'stream',
-    'table',
-    'tick',
-    'to',
-    'value',
-    'why',
-  ],
-];
+const consoleFolder = join(import.meta.dirname, '..', '..', '..', 'src', 'web', 'console');
+
+/** Every name by which code of the console reads a part of an address, or draws a field. */
+function namesInSource(): string[] {
+  const read =
+    /\bquery\.(\w+)|\bquery\[['"]([\w-]+)['"]\]|\bname="([\w-]+)"|readFields\([^)]*\)\.(\w+)|\bdrawChoice\('([\w-]+)'/g;
+  return readdirSync(consoleFolder, {recursive: true, encoding: 'utf8'})
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => [...readFileSync(join(consoleFolder, path), 'utf8').matchAll(read)])
+    .flatMap((match) => match.slice(1).filter((name) => name !== undefined));
+}
+
+/** The fields of each form of the console, by its schema. */
+const namesInForms = actions.flatMap(({form}) => {
+  const {properties = {}} = z.toJSONSchema(form, {io: 'input', unrepresentable: 'any'});
+  return Object.keys(properties);
+});
+
+/** Names that code takes out of an address in another way. */
+const others = ['back', 'code', 'key', 'of', 'since', 'tick', 'clock', 'form', 'as', 'account'];
+
+const names = [...new Set([...namesInSource(), ...namesInForms, ...others])];
 const values: readonly (readonly [string, string])[] = [
   ['nothing', ''],
   ['a word', 'a'],
@@ -135,6 +125,13 @@ const requests = [
   {what: 'a list', value: 'a', query: listed},
 ];
 
+// A caller that is let in no more tries nothing.
+afterEach(async () => {
+  expect((await ask('/health', admin)).status).toBe(200);
+  const headers = {authorization: `Bearer ${bearer}`};
+  expect((await ask('/v1/feed?after=end', null, {headers})).status).toBe(200);
+});
+
 describe.each(requests)('$what', ({value, query}) => {
   test('in every address that is read', async () => {
     faults.length = 0;
@@ -168,6 +165,27 @@ describe.each(requests)('$what', ({value, query}) => {
     }
     expect(faults).toEqual([]);
   });
+});
+
+test('the names are those of the forms, of the pages and of the API', () => {
+  for (const name of ['receiver', 'causes', 'choice', 'filters', 'older', 'batch', 'as-of', 'stream', 'back'])
+    expect(names).toContain(name);
+  expect(names.length).toBeGreaterThan(40);
+});
+
+test('every other method of every address is refused, whatever its body', async () => {
+  faults.length = 0;
+  const paths = new Set(place.routes.map(({path}) => path).filter((path) => !path.includes('*')));
+  const bodies = ['', '{', '[]', '{"fields": {"__proto__": 1}}', '<job/>', 'x'.repeat(100_000)];
+  for (const path of paths)
+    for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+      for (const body of bodies) {
+        const headers = {'content-type': 'application/json', authorization: `Bearer ${bearer}`};
+        const answer = await ask(fill(path, '1'), admin, {method, body, headers});
+        judge(`${method} ${path} ${body.slice(0, 40)}`, answer);
+        if (answer.status < 400) faults.push(`${method} ${path}: ${answer.status}`);
+      }
+  expect(faults).toEqual([]);
 });
 
 test('a key is counted as wrong when the way in is doubled', async () => {
