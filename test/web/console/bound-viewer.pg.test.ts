@@ -1,6 +1,10 @@
-// Somebody who is bound to one account sees nothing of another on any page. The pages come from the table of pages.
+// Somebody who is bound to one account sees nothing of another on any page, in any file or stream of events. Pages and other
+// addresses come from the server's own tables.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {questions} from '../../../src/insight/questions/questions.ts';
+import {wordOf} from '../../../src/views/answers/answer-question.ts';
+import {inSweepTransaction} from '../../../src/warehouse/postgres/database.ts';
 import {pages} from '../../../src/web/console/pages/pages.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {openPlace, type Person, type Place} from './place.ts';
@@ -44,6 +48,12 @@ beforeAll(async () => {
      VALUES ($1, 'customers', 'full', 'schedule', 'stopped', now(), now(), '{"zanzibar lost too many"}')`,
     [stranger.accountId],
   );
+  await inSweepTransaction(pool, async (client) => {
+    await client.query(
+      `UPDATE warehouse.jobs SET status = 'scheduled', scheduled_on = now() - interval '10 days', customer_id = 101 WHERE job_number = 12`,
+    );
+  });
+  await pool.query('SELECT sync.refresh_star()');
   bound = await place.person({role: 'operator'});
   free = await place.person({role: 'operator', isOfAll: true});
 });
@@ -69,4 +79,59 @@ test.each([...new Set(addresses)])('%s', async (path) => {
 
 test('the test would see it: somebody of all accounts reads the name on the overview and on the page of health', async () => {
   for (const path of ['/', '/health']) expect((await free.get(path)).text).toContain(name);
+});
+
+/** Addresses that are no pages, with every question in the place of one. */
+function listOthers(): string[] {
+  const isPage = new Set(pages.map(({path}) => path));
+  return place.routes
+    .filter(({method, path}) => method === 'GET' && !path.startsWith('/v1') && !isPage.has(path))
+    .map(({path}) => path)
+    .filter((path) => !/\*|^\/(?:sign-in|live|metrics)/.test(path))
+    .flatMap((path) =>
+      path.includes(':question') ? questions.map((one) => path.replace(':question', wordOf(one))) : path,
+    );
+}
+
+test('every file of the server', async () => {
+  const others = listOthers();
+  expect(others).toContain('/business/csv/overdue');
+  let seen = '';
+  for (const path of others)
+    for (const asked of [
+      '',
+      '?account=zanzibar',
+      `?account=${place.stranger.accountId}`,
+      '?account=acme&account=zanzibar',
+    ]) {
+      const {text} = await bound.get(path + asked);
+      expect(text.replaceAll(/zanzibar(?! customer| job| lost| answers)/g, ''), path + asked).not.toContain(
+        name,
+      );
+      if (asked === '') expect(text, path).not.toContain(name);
+      seen += (await free.get(path + asked)).text;
+    }
+  // Somebody of all accounts reads it in the very same files.
+  expect(seen).toContain('zanzibar customer');
+});
+
+test('the stream of events tells that a table moved, and nothing of whose rows', async () => {
+  const control = new AbortController();
+  const answer = await fetch(`${place.url}/live?of=customers,sweeps,changes,zanzibar&account=zanzibar`, {
+    headers: {cookie: bound.cookies()},
+    signal: control.signal,
+  });
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let told = '';
+  while (!told.includes('event: moved')) {
+    await place.pool.query(
+      `UPDATE sync.sweeps SET reasons = reasons || '{"zanzibar once more"}' WHERE account_id = $1`,
+      [place.stranger.accountId],
+    );
+    await place.pool.query(`SELECT pg_notify('fieldmirror_pages', 'sweeps')`);
+    told += (await reader?.read())?.value ?? '';
+  }
+  control.abort();
+  for (const line of told.split('\n'))
+    expect(line).toMatch(/^(?:: (?:open|still here)|event: moved|data: *|)$/);
 });
