@@ -5,7 +5,7 @@
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runsPerWorld, runWorld} from '../support/push/run.ts';
-import {openMemoryService} from '../support/push/services.ts';
+import {openLaggingService} from '../support/push/services.ts';
 import {addTally, describeTally, emptyTally} from '../support/push/tally.ts';
 import {openWarehouses} from './warehouses.ts';
 
@@ -47,7 +47,7 @@ async function runLane(): Promise<void> {
       runs: some,
       databaseUrl: warehouse.url,
       pageReader,
-      openService: openMemoryService,
+      openService: openLaggingService,
     });
     await warehouse.drop();
     addTally(tally, more);

@@ -146,7 +146,8 @@ export class Author {
 
   #contentOf(table: string, tag: number): Record<string, string> {
     const text = textField[table];
-    const content: Record<string, string> = text === undefined ? {} : {[text]: `${this.#word()} #${tag}`};
+    const content: Record<string, string> =
+      text === undefined ? {} : {[text]: this.#dress(`${this.#word()} #${tag}`)};
     if (table === 'jobs' && this.#random.isTrue(0.5)) content.scheduled_on = this.#moment();
     if (table === 'tasks') content.scheduled_at = '2027-05-03T14:00:00+00:00';
     if (table === 'time_entries')
@@ -167,7 +168,9 @@ export class Author {
     const value =
       field.endsWith('_on') || field.endsWith('_at')
         ? this.#moment()
-        : `${this.#word()} ${this.#random.integer(100, 999)}${field === textField[table] && tag > 0 ? ` #${tag}` : ''}`;
+        : this.#dress(
+            `${this.#word()} ${this.#random.integer(100, 999)}${field === textField[table] && tag > 0 ? ` #${tag}` : ''}`,
+          );
     const [row] = await this.#write(
       client,
       `UPDATE warehouse.${table} SET ${field} = $1 WHERE row_id = $2 AND _deleted_at IS NULL RETURNING to_jsonb(old.${field}) #>> '{}' AS saw`,
@@ -244,6 +247,20 @@ export class Author {
     return first === undefined ? null : this.#random.pick([first, ...others]);
   }
 
+  /** A text with what services like to tidy: outer blanks, no-break spaces, letters in another Unicode form. */
+  #dress(text: string): string {
+    const dress = this.#random.pick([
+      (plain: string) => plain,
+      (plain: string) => plain,
+      (plain: string) => ` ${plain}  `,
+      (plain: string) => `${plain}\u00a0`,
+      (plain: string) => `\u00a0${plain.replace(' ', '\u00a0')}`,
+      (plain: string) => plain.normalize('NFD'),
+      (plain: string) => `\t${plain.normalize('NFC')} `,
+    ]);
+    return dress(text);
+  }
+
   #word(): string {
     return this.#random.pick([
       'Filter & belt',
@@ -252,6 +269,8 @@ export class Author {
       'Gate code <1234>',
       'Call back',
       'Überprüfung',
+      'Café “Zoë”',
+      'O\ufb03ce \uff21',
     ]);
   }
 
@@ -277,7 +296,7 @@ export function keyOf(fields: Values): string | null {
   const {number_of_hours: hours} = fields;
   if (typeof hours === 'string') return `#${Number(Number(hours).toFixed(6).slice(2))}`;
   const tag = [fields.name, fields.note, fields.details]
-    .map((text) => /#(\d+)$/.exec(String(text ?? ''))?.[1])
+    .map((text) => /#(\d+)\s*$/.exec(String(text ?? ''))?.[1])
     .find((found) => found !== undefined);
   return tag === undefined ? null : `#${tag}`;
 }

@@ -14,6 +14,7 @@ import {type Effect, type FinalChange, type History, normal, type Value} from '.
  * - `diverged`: warehouse and service differ when all is quiet
  * - `leaked`: a secret where none should be
  * - `unrecorded`: a value lost against another, and no conflict keeps it
+ * - `misjudged`: a field counts as altered by the service, or as changed on both sides, and nobody else wrote it
  * - `leftToPerson`: a change waits for a person, as it says; no fault
  */
 export const counters = [
@@ -25,6 +26,7 @@ export const counters = [
   'diverged',
   'leaked',
   'unrecorded',
+  'misjudged',
   'leftToPerson',
 ] as const;
 
@@ -54,6 +56,7 @@ export function judge(history: History): Verdict {
     diverged: [...findRowless(facts), ...history.rows.flatMap((row) => findDiverged(facts, row))],
     leaked: history.canaryHits,
     unrecorded: [...findSilentOverwrites(facts), ...findSilentLosers(facts)],
+    misjudged: [...findUnaltered(facts), ...findUndisputed(facts)],
     leftToPerson: history.changes.filter(({state}) => state === 'conflict').map(tell),
   };
 }
@@ -173,6 +176,29 @@ function isForWarehouse(
 
 function isSame(held: Value | undefined, value: Value): boolean {
   return held !== undefined && normal(held) === normal(value);
+}
+
+/** The laboratory's service keeps what it is sent: only another client can have altered a field. */
+function findUnaltered(facts: Facts): string[] {
+  return facts.changes.flatMap((change) =>
+    change.altered.flatMap((field) =>
+      isWrittenByOthers(facts, change, field)
+        ? []
+        : [`${tell(change)}, and ${field} altered, which nobody did`],
+    ),
+  );
+}
+
+function findUndisputed(facts: Facts): string[] {
+  return facts.history.conflicts.flatMap(({changeId, field, serviceValue}) => {
+    const change = facts.change(changeId);
+    if (change === undefined || isWrittenByOthers(facts, change, field)) return [];
+    return [`${tell(change)}: ${field} in conflict with ${normal(serviceValue)}, which nobody else wrote`];
+  });
+}
+
+function isWrittenByOthers(facts: Facts, {table, number}: FinalChange, field: string): boolean {
+  return facts.effectsOf(table, number ?? '').some(({isOurs, fields}) => !isOurs && field in fields);
 }
 
 function findUnreported(facts: Facts, change: FinalChange): string[] {

@@ -12,7 +12,8 @@ const writes = allWrites.filter(({table}) => table.name !== 'employees');
 export async function readChanges(pool: pg.Pool): Promise<FinalChange[]> {
   const {rows} = await pool.query<FinalChange>(
     `SELECT change_id AS "changeId", table_name AS "table", row_id AS "rowId", operation, state, number, reason, waits_for AS "waitsFor",
-            (SELECT count(*)::integer FROM sync.attempts WHERE change_id = held.change_id) AS attempts
+            (SELECT count(*)::integer FROM sync.attempts WHERE change_id = held.change_id) AS attempts,
+            ARRAY(SELECT jsonb_object_keys(result->'altered')) AS altered
        FROM sync.changes AS held ORDER BY held.change_id`,
   );
   return rows;

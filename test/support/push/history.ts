@@ -41,6 +41,8 @@ export interface FinalChange {
   readonly waitsFor: string | null;
   /** Writing requests noted for it. */
   readonly attempts: number;
+  /** Fields that the service is said to have altered. */
+  readonly altered: readonly string[];
 }
 
 export interface FinalConflict {

@@ -4,7 +4,7 @@ import {inject} from 'vitest';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
 import {createDatabase} from '../postgres.ts';
 import {runsPerWorld, runWorld} from './run.ts';
-import {openMemoryService} from './services.ts';
+import {openLaggingService} from './services.ts';
 import {addTally, emptyTally, type Tally} from './tally.ts';
 
 type World = Parameters<typeof runWorld>[0];
@@ -20,7 +20,7 @@ export async function live(
       runs: runsPerWorld,
       databaseUrl: database.url,
       pageReader,
-      openService: openMemoryService,
+      openService: openLaggingService,
       ...world,
     });
   } finally {

@@ -89,6 +89,13 @@ const ownClock: Mutant = {
     sql.replace('AS "isKnown"', `OR created_at < $3::timestamptz - interval '2 minutes' AS "isKnown"`),
 };
 
+/** A reading counts as it is, however soon it came after a write of ours. */
+const neverBehind: Mutant = {
+  name: 'a reading that is never behind',
+  found: /: (misjudged|reverted|lost): /,
+  rewrite: (sql) => sql.replaceAll("interval '60000 milliseconds'", "interval '0'"),
+};
+
 /** A request goes out when its turn comes, though another worker may have the change by then. */
 const noLookAtTheTurn: Mutant = {name: 'no look at the turn', found: /: duplicated: /, isTimeless: true};
 
@@ -99,5 +106,6 @@ export const mutants: readonly Mutant[] = [
   silentLoss,
   noQuarantine,
   ownClock,
+  neverBehind,
   noLookAtTheTurn,
 ];

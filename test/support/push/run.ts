@@ -23,6 +23,7 @@ import {
 import {endSessions, LabWorker, type WorkerPlace} from './lab-worker.ts';
 import {Mischief} from './mischief.ts';
 import type {Mutant} from './mutants.ts';
+import {findReverted} from './reverted.ts';
 import type {LabService} from './services.ts';
 import {sweepStream} from './sweeping.ts';
 import {emptyTally, listViolations, type Tally} from './tally.ts';
@@ -36,6 +37,8 @@ const roundsOfOthers = 4;
 const mostRounds = 40;
 /** The carry at which every sleeper wakes: others have had the time to settle everything. */
 const latestWaking = 25;
+/** Longer than a reading is behind, and than the product doubts one. */
+const longSeconds = 100;
 /** Longer than the quarantine: a worker that stops for so long wakes when others have settled everything. */
 const longStopSeconds = 1_000;
 /** The latest step of a round, counted over all changes, at which its outage comes. */
@@ -141,6 +144,7 @@ class Life {
       random.isTrue(0.3) ? this.#sweep() : null,
     ]);
     await this.#world.mutant?.meddle?.(this.#pool);
+    await this.#findReverted();
     await this.#mischief.comeUp();
     await this.#letTimePass(random.pick([1, 3, 12, 45, 120, 240, longStopSeconds]));
   }
@@ -157,9 +161,16 @@ class Life {
       if (seconds === null && this.#stalled.length === 0) break;
       await this.#letTimePass(Math.min(Math.max(seconds ?? 0, 20 * round), 900));
     }
+    // No reading is behind any more.
+    await this.#letTimePass(longSeconds);
     // The first pass ends sweeps begun earlier, which show earlier state; the second shows the present one.
     await this.#sweepAll();
     await this.#sweepAll();
+  }
+
+  async #findReverted(): Promise<void> {
+    for (const story of await findReverted(this.#pool))
+      this.#tally.violations.push(`seed ${this.#world.seed}: reverted: ${story}`);
   }
 
   async judge(): Promise<Tally> {

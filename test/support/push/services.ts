@@ -72,6 +72,19 @@ export async function openMemoryService({
   };
 }
 
+/** The longest time that a reading is behind, in seconds. */
+const longestLag = 10;
+
+/** The same service, each of whose readings shows the state of 0 to 10 seconds ago. */
+export async function openLaggingService(
+  world: Parameters<typeof openMemoryService>[0],
+): ReturnType<typeof openMemoryService> {
+  const opened = await openMemoryService(world);
+  const random = new Random(String(world.seed), 'lag', 0);
+  opened.service.lag = () => random.integer(0, longestLag);
+  return opened;
+}
+
 /** The reference service. @param pool - on its database */
 export async function openReferenceService(service: {
   readonly url: string;

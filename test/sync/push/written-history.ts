@@ -48,6 +48,7 @@ export const done: FinalChange = {
   reason: null,
   waitsFor: null,
   attempts: 1,
+  altered: [],
 };
 export const doneUpdate: FinalChange = {...done, changeId: '2', operation: 'update'};
 export const doneDelete: FinalChange = {...done, changeId: '3', operation: 'delete'};

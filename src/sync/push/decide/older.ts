@@ -18,15 +18,28 @@ interface Confirmed {
   readonly base: ChangeValues;
 }
 
-/** Whether a reading shows nothing of a confirmed update, and the old value in one of its fields at least. */
+/**
+ * Whether a reading shows nothing of a confirmed update, and the old value in one of its fields at least. Employees may come from
+ * a reading of their own, so that they are judged apart.
+ */
 export function showsTheOld(
   {rules}: Pick<ChangeFacts, 'rules'>,
+  confirmed: Confirmed,
+  row: RemoteRow,
+): boolean {
+  const isApart = (name: string) => rules.get(name)?.kind === 'ids';
+  return [true, false].some((apart) => showsOld(rules, confirmed, row, (name) => isApart(name) === apart));
+}
+
+function showsOld(
+  rules: ChangeFacts['rules'],
   {fields, base}: Confirmed,
   {values}: RemoteRow,
+  isMeant: (field: string) => boolean,
 ): boolean {
   const shown = Object.entries(fields).flatMap(([name, wanted]) => {
     const held = values[name];
-    if (held === undefined) return [];
+    if (held === undefined || !isMeant(name)) return [];
     const kind = rules.get(name)?.kind ?? 'text';
     if (isSameValue(kind, wanted, held)) return ['new'];
     const {[name]: before} = base;

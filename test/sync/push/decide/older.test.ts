@@ -163,6 +163,25 @@ describe('a change that comes after another one of its record', () => {
   );
 });
 
+test('employees that are shown as before are read again, whatever the other fields show: their list may be behind alone', () => {
+  const facts = factsOf({
+    table: 'jobs',
+    fields: {name: 'Roofs', employee_ids: ['8']},
+    base: {name: 'Roof', employee_ids: []},
+    state: 'in_doubt',
+    isWritten: true,
+    requestEndedAgoMs: agoMs,
+  });
+  const shown = (ids: string) =>
+    `<job_number>7</job_number><name>Roofs</name><employees type="array">${ids}</employees>`;
+  const look = (ids: string) => decideUpdated(facts, known(), remoteOf(facts, shown(ids)));
+  expect(look('')).toMatchObject({what: 'doubt', isLook: true});
+  expect(look('<employee><id>8</id><employee_number>1</employee_number></employee>')).toMatchObject({
+    what: 'done',
+    result: null,
+  });
+});
+
 test('an old value that differs from the one sent by a blank alone is not taken for it: the update goes again', () => {
   const facts = factsOf({fields: {fax: '555-0100 '}, state: 'in_doubt', sends: 1, requestEndedAgoMs: agoMs});
   const reading = remoteOf(facts, withFax('555-0100'));
