@@ -44,6 +44,7 @@ done
 [ "$verbs" -gt 30 ] || fail "expected more than 30 verbs, got $verbs"
 
 FIELDMIRROR_DEMO_NIGHTS=2 "$fieldmirror" start --once | tee once.txt
+grep -q "^  fieldmirror start " once.txt || grep -q "^  npx fieldmirror start " once.txt || fail "start --once: expected a next step that can be typed here"
 [ "$(grep -c ' certified:' once.txt)" = 4 ] || fail 'start --once: expected four certified streams'
 "$fieldmirror" status | grep -q certified || fail 'status: expected it to tell of certified streams'
 

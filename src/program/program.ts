@@ -63,7 +63,7 @@ function tellHelp(verb: Command): string {
 }
 
 const helpEnd = `
-Without settings it mirrors made-up data into an embedded Postgres: npm start -- --once
+Without settings it mirrors made-up data into an embedded Postgres: fieldmirror start --once
 An account of yours: fieldmirror init
 
 Settings, from the environment or .env:

@@ -6,6 +6,7 @@ import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
 import {createDatabase} from '../support/postgres.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {accounts, apply, client, config, database, folder, query, schedules} from './config-place.ts';
 
 describe('config plan', () => {
@@ -140,13 +141,13 @@ describe.each(['reader', 'author', 'worker'])('a login of fieldmirror_%s', (role
   test('applies nothing, and is told which right it lacks', async () => {
     await apply(accounts);
     const login = `login_${randomBytes(4).toString('hex')}`;
-    await client.query(`CREATE ROLE ${login} LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_${role}`);
+    await makeRole(login, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_${role}`);
     const url = new URL(database.url);
     url.username = login;
     url.password = 'made-up';
     const ended = await apply('schedules: {north: {x: {stream: jobs, every: 1h}}}', {DATABASE_URL: url.href});
     const told = await runCommand(['config', 'export'], {DATABASE_URL: url.href});
-    await client.query(`DROP ROLE ${login}`);
+    await dropRoles(login);
     expect(ended).toMatchObject({code: 3, stderr: expect.stringMatching(/permission denied/)});
     expect(await schedules()).toEqual([]);
     // A worker serves all accounts, and so may read how they are set; the others know nothing of them.

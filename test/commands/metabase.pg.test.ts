@@ -9,6 +9,7 @@ import {boards} from '../../src/views/answers/boards.ts';
 import {runCommand, startProgram} from '../support/command.ts';
 import {type FilesPlace, openFilesPlace} from '../support/files-place.ts';
 import {adminKey, Metabase} from '../support/metabase.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 
 const login = `dashboards_${process.pid}`;
 const author = `author_${process.pid}`;
@@ -22,14 +23,14 @@ beforeAll(async () => {
     [login, 'fieldmirror_reader'],
     [author, 'fieldmirror_author, fieldmirror_reader'],
   ])
-    await place.pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'made-up: it''s' IN ROLE ${of}`);
+    await makeRole(`${role}`, `LOGIN PASSWORD 'made-up: it''s' IN ROLE ${of}`);
   const {code, stdout} = await runCommand(['export', 'metabase'], place.env);
   expect(code).toBe(0);
   script = join(place.folder, 'metabase.mjs');
   await writeFile(script, stdout);
 });
 afterAll(async () => {
-  await place?.pool.query(`DROP ROLE ${login}, ${author}`);
+  await dropRoles(login, author);
   await place?.close();
 });
 

@@ -70,7 +70,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     await running.prints(/sweep\.ended/);
     await withClient(place.databaseUrl, (client) =>
       client.query(
-        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()',
       ),
     );
     const ended = await running.ended;

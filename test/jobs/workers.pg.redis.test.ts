@@ -213,7 +213,7 @@ describe('a queue that is down when the workers start', () => {
     await start(await openBackend(null));
     expect(await endOf(await request('tasks'))).toMatchObject([{state: endedWell}]);
     await world.pool.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()',
     );
     expect(await endOf(await request('customers'))).toMatchObject([{state: endedWell}]);
   });

@@ -6,6 +6,7 @@ import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 const login = `author_${randomBytes(4).toString('hex')}`;
@@ -40,11 +41,11 @@ beforeAll(async () => {
   service = await openService();
   world = await openWorld(service);
   await world.sweep('customers');
-  await world.pool.query(`CREATE ROLE ${login} LOGIN PASSWORD '${password}' IN ROLE fieldmirror_author`);
+  await makeRole(login, `LOGIN PASSWORD '${password}' IN ROLE fieldmirror_author`);
   authorUrl = Object.assign(new URL(world.databaseUrl), {username: login, password}).href;
 });
 afterAll(async () => {
-  await world?.pool.query(`DROP ROLE ${login}`);
+  await dropRoles(login);
   await world?.close();
   await service?.close();
 });

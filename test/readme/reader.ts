@@ -25,8 +25,10 @@ export interface Reader {
   type(block: Block): Promise<string>;
   /** Keeps what a statement told in variables of the shell, as a person would note it. */
   keep(names: readonly string[], values: readonly unknown[]): Promise<void>;
-  /** Opens a session as a user of the warehouse. */
+  /** Opens a session as a user of the warehouse, with the password that a statement before has given it. */
   connect(role: string): Promise<pg.Client>;
+  /** Notes the passwords that a statement gives to users. */
+  note(sql: string): void;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export async function openReader(): Promise<Reader> {
     },
     (opened) => opened.shell.close(),
   );
+  const passwords = new Map<string, string>();
   let client: pg.Client | null = null;
   const leave = async () => {
     await client?.end();
@@ -71,13 +74,20 @@ export async function openReader(): Promise<Reader> {
     keep: async (names, values) => {
       await shell.set(new Map(names.map((name, at) => [name, String(values[at])])));
     },
+    note: (sql) => {
+      for (const [, role = '', password = ''] of sql.matchAll(/CREATE ROLE (\w+) LOGIN PASSWORD '([^']+)'/g))
+        passwords.set(role, password);
+    },
     connect: async (role) => {
       await leave();
-      const password = (await readFile(join(home, 'data', 'postgres.password'), 'utf8')).trim();
-      const url = `postgres://fieldmirror:${password}@127.0.0.1:${shell.variables.get('PGPORT')}/warehouse`;
-      client = new pg.Client({connectionString: url, application_name: 'psql'});
+      const place = `127.0.0.1:${shell.variables.get('PGPORT')}/warehouse`;
+      const password =
+        passwords.get(role) ?? (await readFile(join(home, 'data', 'postgres.password'), 'utf8')).trim();
+      client = new pg.Client({
+        connectionString: `postgres://${role}:${password}@${place}`,
+        application_name: 'psql',
+      });
       await client.connect();
-      if (role !== 'fieldmirror') await client.query(`SET SESSION AUTHORIZATION ${role}`);
       return client;
     },
     close: async () => {

@@ -102,6 +102,7 @@ async function checkStatement({sql, said}: Statement): Promise<void> {
   const {rows, rowCount, command} = await session.query({text: sql, values, rowMode: 'array', types});
   if (['SELECT', 'INSERT', 'UPDATE', 'DELETE'].includes(command))
     expect({sql, rows: rowCount}).not.toMatchObject({rows: 0});
+  reader.note(sql);
   if (command !== 'SELECT' || said === null || names.length > 0) return;
   const variables = /^[A-Z]+(, [A-Z]+)*$/.test(said) ? said.split(', ') : [];
   if (variables.length > 0) await reader.keep(variables, rows[0] ?? []);

@@ -5,7 +5,7 @@ import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {withClient} from './with-client.ts';
 
-const owner = 'fieldmirror';
+export const owner = 'fieldmirror';
 
 /** What tests may do beside what an owner may, each with its reason. */
 const beyondAnOwner = [
@@ -22,7 +22,8 @@ export interface Logins {
 }
 
 /**
- * Makes the login of the tests: no superuser, but one who may create databases and roles.
+ * Makes the login of the tests: no superuser, but one who may create databases and, unless `TEST_OWNER` says
+ * `without CREATEROLE`, roles.
  * @param adminUrl - any database of the cluster, as a superuser; one of the owner's name is renamed
  */
 export async function makePlainOwner(adminUrl: string): Promise<Logins> {
@@ -31,18 +32,24 @@ export async function makePlainOwner(adminUrl: string): Promise<Logins> {
   await withClient(adminUrl, (admin) =>
     admin.query(`CREATE ROLE superuser LOGIN SUPERUSER PASSWORD ${pg.escapeLiteral(password)}`),
   );
+  const mayCreateRoles = process.env.TEST_OWNER !== 'without CREATEROLE';
   await withClient(superuserUrl, async (superuser) => {
     if (new URL(adminUrl).username === owner)
       await superuser.query(`ALTER ROLE ${owner} RENAME TO first_superuser`);
+    const right = mayCreateRoles ? 'CREATEROLE' : 'NOCREATEROLE';
     await superuser.query(
-      `CREATE ROLE ${owner} LOGIN NOSUPERUSER CREATEDB CREATEROLE PASSWORD ${pg.escapeLiteral(password)}`,
+      `CREATE ROLE ${owner} LOGIN NOSUPERUSER CREATEDB ${right} PASSWORD ${pg.escapeLiteral(password)}`,
     );
     const {rows} = await superuser.query<{isNew: boolean}>(
       `SELECT current_setting('server_version_num')::int >= 160000 AS "isNew"`,
     );
-    // Who creates a role may act as it only where this asks for it. Version 15 has no such setting: tests that act as a role fail there.
-    if (rows[0]?.isNew === true)
+    // Tests act as the four roles. Who creates a role may do so where this asks for it, since version 16. Else an administrator
+    // makes the roles, and the owner a member of each who may add others.
+    if (mayCreateRoles && rows[0]?.isNew === true)
       await superuser.query(`ALTER ROLE ${owner} SET createrole_self_grant = 'set, inherit'`);
+    else
+      for (const role of ['reader', 'author', 'worker', 'assistant'].map((name) => `fieldmirror_${name}`))
+        await superuser.query(`CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO ${owner} WITH ADMIN OPTION`);
     for (const statement of beyondAnOwner) await superuser.query(statement);
   });
   return {ownerUrl: withLogin(adminUrl, owner, password), superuserUrl};

@@ -4,6 +4,7 @@ import {randomBytes} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {type CaptureWorld, openCaptureWorld, timeZone} from './capture-world.ts';
 
 const suffix = randomBytes(4).toString('hex');
@@ -24,13 +25,13 @@ beforeAll(async () => {
     const apiUrl = `https://example.com/${name}`;
     accounts.push((await upsertAccount(world.pool, {name, apiUrl, timeZone})).accountId);
   }
-  for (const role of [one, two, none]) await world.author(`CREATE ROLE ${role} IN ROLE fieldmirror_author`);
+  for (const role of [one, two, none]) await makeRole(role, 'IN ROLE fieldmirror_author');
   await world.author(
     `SELECT sync.grant_account('${one}', 'acme'), sync.grant_account('${two}', 'acme'), sync.grant_account('${two}', 'bakery')`,
   );
 });
 afterAll(async () => {
-  for (const role of [one, two, none]) await world?.author(`DROP ROLE ${role}`);
+  await dropRoles(one, two, none);
   await world?.close();
 });
 

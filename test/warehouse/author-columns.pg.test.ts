@@ -6,6 +6,7 @@ import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld, timeZone} from './capture-world.ts';
 
 const login = `author_${randomBytes(4).toString('hex')}`;
@@ -15,11 +16,11 @@ beforeAll(async () => {
   world = await openCaptureWorld();
   stranger = (await upsertAccount(world.pool, {name: 'bakery', apiUrl: 'https://example.com/b', timeZone}))
     .accountId;
-  await world.author(`CREATE ROLE ${login} IN ROLE fieldmirror_author`);
+  await makeRole(login, 'IN ROLE fieldmirror_author');
   await world.author(`SELECT sync.grant_account('${login}', 'acme')`);
 });
 afterAll(async () => {
-  await world?.author(`DROP ROLE ${login}`);
+  await dropRoles(login);
   await world?.close();
 });
 beforeEach(async () => {

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inSweepTransaction, inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {machines, openWorld, parts, rowOf, type World} from './sample.ts';
 
 let world: World;
@@ -184,9 +185,8 @@ describe('what somebody else writes', () => {
   });
 
   test('is kept though they may not write history themselves', async () => {
-    // Roles belong to the whole cluster.
     const role = `erp_${randomBytes(6).toString('hex')}`;
-    await query(`CREATE ROLE ${role}`);
+    await makeRole(role);
     await query(`GRANT USAGE ON SCHEMA warehouse TO ${role}`);
     await query(`GRANT SELECT, INSERT, UPDATE, DELETE ON warehouse.machines TO ${role}`);
     const client = await world.pool.connect();
@@ -199,7 +199,7 @@ describe('what somebody else writes', () => {
     } finally {
       client.release(true);
       await query(`DROP OWNED BY ${role}`);
-      await query(`DROP ROLE ${role}`);
+      await dropRoles(role);
     }
     expect((await versions()).length + (await versions('5')).length).toBe(3);
   });

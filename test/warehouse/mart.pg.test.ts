@@ -5,6 +5,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {valueTypes} from '../../src/api/xml/value-type.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
@@ -14,14 +15,16 @@ beforeAll(async () => {
   world = await openCaptureWorld();
   const {rows} = await world.pool.query<{name: string}>(`SELECT 'bi_' || current_database() AS name`);
   stranger = rows[0]?.name ?? '';
-  await world.pool.query(`CREATE ROLE ${stranger}; GRANT USAGE ON SCHEMA mart TO ${stranger}`);
+  await makeRole(stranger);
+  await world.pool.query(`GRANT USAGE ON SCHEMA mart TO ${stranger}`);
   for (const {name} of allTables) {
     await promoteEveryType(name);
     await world.pool.query(`GRANT SELECT ON mart.${name} TO ${stranger}`);
   }
 });
 afterAll(async () => {
-  await world.pool.query(`DROP OWNED BY ${stranger}; DROP ROLE ${stranger}`);
+  await world.pool.query(`DROP OWNED BY ${stranger}`);
+  await dropRoles(stranger);
   await world.close();
 });
 

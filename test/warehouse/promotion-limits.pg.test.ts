@@ -3,6 +3,7 @@
 import {beforeEach, describe, expect, test} from 'vitest';
 import {rememberFields} from '../../src/warehouse/fields/fields.ts';
 import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {accountId, addField, addJob, columns, database, failure, pool, promote} from './promoted-place.ts';
 
 describe('what stands on a view', () => {
@@ -43,7 +44,7 @@ describe('what stands on a view', () => {
   test('grants are kept, though the view is made anew', async () => {
     const role = `bi_${database.url.slice(-12)}`;
     await pool.query('DROP VIEW report.weekly');
-    await pool.query(`CREATE ROLE ${role}`);
+    await makeRole(role);
     try {
       await pool.query(`GRANT SELECT ON mart.jobs TO ${role}`);
       await promote('a', null);
@@ -51,7 +52,7 @@ describe('what stands on a view', () => {
       expect(rows).toEqual([{may: true}]);
     } finally {
       await pool.query(`DROP OWNED BY ${role}`);
-      await pool.query(`DROP ROLE ${role}`);
+      await dropRoles(role);
     }
   });
 });

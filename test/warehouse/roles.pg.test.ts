@@ -176,6 +176,23 @@ test('the worker does all that a sweep and a push do', async () => {
   expect(await world.author('SELECT name FROM history.customers ORDER BY valid_from')).toHaveLength(5);
 });
 
+test.each(['reader', 'author', 'worker', 'assistant'])(
+  'a function that the %s may call calls none that it may not',
+  async (role) => {
+    const {rows} = await world.pool.query(
+      `SELECT caller.proname AS caller, called.proname AS called
+         FROM pg_proc AS caller CROSS JOIN LATERAL regexp_matches(caller.prosrc, '(?<!'')\\m(?:sync|history|mart)\\.(\\w+)\\(', 'g') AS found (names)
+         JOIN pg_proc AS called ON called.proname = found.names[1]
+          AND called.pronamespace IN ('sync'::regnamespace, 'history'::regnamespace, 'mart'::regnamespace)
+        WHERE caller.pronamespace IN ('sync'::regnamespace, 'history'::regnamespace, 'mart'::regnamespace)
+          AND NOT caller.prosecdef AND caller.prorettype <> 'trigger'::regtype
+          AND has_function_privilege($1, caller.oid, 'EXECUTE') AND NOT has_function_privilege($1, called.oid, 'EXECUTE')`,
+      [`fieldmirror_${role}`],
+    );
+    expect(rows).toEqual([]);
+  },
+);
+
 describe('in a cluster of its own', () => {
   test('databases that are migrated at once share the roles, and grants can be given again at any time', async () => {
     const setUp = new SetUp();

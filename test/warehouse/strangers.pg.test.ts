@@ -11,6 +11,7 @@ import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {prepareTurn, takeTurn} from '../../src/warehouse/schema/migration-turn.ts';
 import {createDatabase} from '../support/postgres.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {withClient} from '../support/with-client.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
@@ -40,12 +41,12 @@ const migratorKey = /MIGRATION_ADVISORY_LOCK_KEY = (\S+);/.exec(
 
 beforeAll(async () => {
   world = await openCaptureWorld();
-  await world.author(`CREATE ROLE ${role} LOGIN PASSWORD 'made-up'`);
+  await makeRole(role, `LOGIN PASSWORD 'made-up'`);
   stranger = await connectAsStranger(world.url);
 });
 afterAll(async () => {
   await stranger?.end();
-  await world?.author(`DROP ROLE ${role}`);
+  await dropRoles(role);
   await world?.close();
 });
 

@@ -1,6 +1,7 @@
 // Changes taken back: what was not sent is given up, what is done gets a held change that writes what was before.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {dropRoles, makeRole} from '../support/roles.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
@@ -247,26 +248,26 @@ test('undo is within the rights of the role that asks', async () => {
   const [id] = await ids();
   const client = await world.pool.connect();
   try {
-    await client.query(
-      `BEGIN; CREATE ROLE erp_of_undo IN ROLE fieldmirror_author; SET LOCAL ROLE erp_of_undo`,
-    );
+    await makeRole('erp_of_undo', 'IN ROLE fieldmirror_author');
+    await makeRole('erp_of_other', 'IN ROLE fieldmirror_author');
+    await makeRole('reader_of_undo', 'IN ROLE fieldmirror_reader');
+    await client.query('BEGIN; SET LOCAL ROLE erp_of_undo');
     const {rows} = await client.query('SELECT outcome, refusal FROM sync.undo_changes($1)', [[id]]);
     expect(rows).toEqual([{outcome: 'held', refusal: null}]);
     await client.query('ROLLBACK');
-    await client.query(
-      `BEGIN; CREATE ROLE reader_of_undo IN ROLE fieldmirror_reader; SET LOCAL ROLE reader_of_undo`,
-    );
+    await client.query('BEGIN; SET LOCAL ROLE reader_of_undo');
     await expect(client.query('SELECT outcome FROM sync.undo_changes($1)', [[id]])).rejects.toThrow(
       'permission denied',
     );
     await client.query('ROLLBACK');
     await client.query(`BEGIN; INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC');
-      CREATE ROLE erp_of_other IN ROLE fieldmirror_author; SELECT sync.grant_account('erp_of_other', 'other'); SET LOCAL ROLE erp_of_other`);
+      SELECT sync.grant_account('erp_of_other', 'other'); SET LOCAL ROLE erp_of_other`);
     const foreign = await client.query('SELECT outcome, refusal FROM sync.undo_changes($1)', [[id]]);
     expect(foreign.rows).toEqual([{outcome: null, refusal: `change ${id}: there is none of that number`}]);
   } finally {
     await client.query('ROLLBACK');
     client.release();
+    await dropRoles('erp_of_undo', 'erp_of_other', 'reader_of_undo');
   }
 });
 

@@ -72,7 +72,7 @@ BEGIN
   GRANT SELECT ON sync.changes, sync.attempts, sync.alterations, sync.conflicts, sync.captured_tables, sync.write_rules, sync.change_transitions TO fieldmirror_author;
   FOR name IN SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
      AND proname IN ('last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change', 'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes',
-                     'set_employee_login', 'decide_free', 'decider', 'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal', 'was_theirs', 'changed_since_made',
+                     'set_employee_login', 'decide_free', 'decider', 'caller', 'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal', 'was_theirs', 'changed_since_made',
                      'feed', 'feed_end')
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_author', name);
@@ -102,6 +102,9 @@ BEGIN
   GRANT SELECT, UPDATE ON sync.changes TO fieldmirror_worker;
   GRANT SELECT ON sync.employee_logins, sync.captured_tables, sync.write_rules, sync.change_transitions, sync.migrations, sync.source, sync.file_settings,
     sync.capacity_to_come, sync.deletion_limits, sync.retention, sync.sweep_days, sync.feed_entries, sync.feed_state, sync.feed_starts, sync.forgotten TO fieldmirror_worker;
+  -- A schedule may be removed. What is set by a verb is no longer a file's; to lock the notes about files takes the right to change them.
+  GRANT DELETE ON sync.schedules TO fieldmirror_worker;
+  GRANT UPDATE, DELETE ON sync.file_settings TO fieldmirror_worker;
   -- To lock the notes of the star for a refresh takes the right to delete them.
   GRANT SELECT, DELETE ON sync.stale_jobs TO fieldmirror_worker;
   -- A worker checks that each sequence is ahead of its table.
@@ -111,7 +114,7 @@ BEGIN
      WHERE pronamespace = 'sync'::regnamespace
        AND proname IN ('write_as_worker', 'wanted', 'last_change', 'wait', 'hold_change', 'release_change', 'retry_change', 'cancel_change',
                        'resolve_change', 'resolve_fields', 'accept_change', 'decide_changes', 'decide_free', 'close_change', 'set_employee_login', 'drop_logins',
-                       'refresh_star', 'fill_star', 'gather_statistics', 'decider', 'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
+                       'refresh_star', 'fill_star', 'gather_statistics', 'decider', 'caller', 'is_copy', 'bind_assistant', 'prune', 'count_prunable', 'join_versions',
                        'undo_changes', 'undo_create', 'undo_update', 'why_not_undone', 'is_as_left', 'is_equal', 'was_theirs', 'changed_since_made',
                        'feed', 'feed_end', 'sequence_feed', 'renew_feed', 'is_forgotten')
         OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace) AND proname LIKE '%\_as\_of'

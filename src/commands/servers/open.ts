@@ -5,6 +5,7 @@ import {UsageError} from '../../base/errors.ts';
 import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
+import {callOf} from '../terminal/next-steps.ts';
 import {print} from '../terminal/report.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';
 import {linkOf} from './open-server.ts';
@@ -32,6 +33,6 @@ async function findConsole({pool}: Warehouse): Promise<string> {
   const url = workers.find(({isAlive, consoleUrl}) => isAlive && consoleUrl !== null)?.consoleUrl;
   if (url !== null && url !== undefined) return url;
   throw new UsageError(
-    'open: no start with a console is alive: begin one with npm start, or say where the console is with --at http://127.0.0.1:8086',
+    `open: no start with a console is alive: begin one with ${callOf('start')}, or say where the console is with --at http://127.0.0.1:8086`,
   );
 }

@@ -7,6 +7,7 @@ import {startService} from '../../service/server.ts';
 import {demoName} from '../../views/demo-name.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
 import {tellMaking} from '../accounts/demo/demo.ts';
+import {callOf} from '../terminal/next-steps.ts';
 import {print} from '../terminal/report.ts';
 import {tellStep} from '../terminal/tell-step.ts';
 
@@ -117,7 +118,7 @@ function describe(account: {
     `  export FIELDMIRROR_API_URL=${account.url}`,
     `  export FIELDMIRROR_API_TOKEN=${account.token}`,
     `  export FIELDMIRROR_TIME_ZONE=${account.timeZone}`,
-    '  npm start -- --once',
+    `  ${callOf('start --once')}`,
     '',
     `Where the warehouse has the made-up business of a start without these lines (account ${demoName}),`,
     'both would be in it. To keep them apart, give this one a folder of its own before, or another DATABASE_URL:',

@@ -20,11 +20,16 @@ export function addWarehouse(program: Command, {json, signal}: Surroundings): vo
     .command('psql')
     .description("the system's psql on the warehouse; what follows goes to it as it is: psql -c 'SELECT 1'")
     .argument('[args...]', 'for psql')
+    .option('--as <role>', 'as a user of yours, whose password psql asks for; without it, as the owner')
     .allowUnknownOption()
     .helpOption('--help', 'print this help')
-    .action((args) =>
+    .action((args, given) =>
       finish(async () =>
-        (await import('../../commands/servers/postgres/psql.ts')).psql(await config(), args, signal),
+        (await import('../../commands/servers/postgres/psql.ts')).psql(await config(), {
+          args,
+          role: given.as ?? null,
+          signal,
+        }),
       ),
     );
   program

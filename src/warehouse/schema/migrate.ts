@@ -56,7 +56,8 @@ async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number
     await checkServer(client);
     const look = await lookAround(client, migrating);
     if (look.isSame && !migrating.isThorough && !(await mayGrant(client))) return 0;
-    if ((await findMigrationLack(client)) !== null && (await outwaitOwner(own, client, migrating))) return 0;
+    const mayChange = (await findMigrationLack(client)) === null;
+    if (!mayChange && (look.isSame || (await outwaitOwner(own, client, migrating)))) return 0;
     await checkOwner(client);
     await prepareTurn(client);
     return await inTurn(own, client, migrating);
@@ -87,7 +88,7 @@ async function outwaitOwner(own: pg.Pool, client: pg.PoolClient, migrating: Migr
   const patienceMs = migrating.words.patienceMs ?? 5_000;
   for (;;) {
     const pid = await findTurn(own);
-    if (pid === null) return (await lookAround(client, migrating)).isSame && !migrating.isThorough;
+    if (pid === null) return (await lookAround(client, migrating)).isSame;
     if (performance.now() - toldAt >= patienceMs) {
       toldAt = performance.now();
       const seconds = Math.round((toldAt - begunAt) / 1000);

@@ -1,5 +1,6 @@
 // The address of a warehouse, printed for a tool and handed to psql: its password is nowhere to be seen unless it is asked for.
 
+import {randomBytes} from 'node:crypto';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -8,6 +9,7 @@ import {environmentOf} from '../../../src/commands/servers/postgres/psql.ts';
 import {openEmbeddedPostgres} from '../../../src/warehouse/embedded/embedded.ts';
 import {runCommand} from '../../support/command.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
+import {dropRoles, makeRole} from '../../support/roles.ts';
 
 let database: TestDatabase;
 let env: Readonly<Record<string, string>>;
@@ -68,7 +70,7 @@ describe('url', () => {
         stderr: expect.stringContaining(`${join(home, 'postgres.password')} has it`),
       });
       await embedded.leave();
-      await refused(/but it rests: it runs for as long as npm start does; fieldmirror psql/);
+      await refused(/but it rests: it runs for as long as fieldmirror start does; fieldmirror psql/);
     } finally {
       await rm(home, {recursive: true, force: true});
     }
@@ -87,6 +89,24 @@ describe('psql', () => {
       code: 1,
       stderr: expect.stringContaining('column "nothing" does not exist'),
     });
+  });
+
+  test('stands there as a user of yours, by that user’s password and never by the owner’s', async () => {
+    const role = `erp_${randomBytes(4).toString('hex')}`;
+    await makeRole(role, `LOGIN PASSWORD 'of-the-erp'`);
+    try {
+      const args = ['psql', '--as', role, '-X', '-At', '-w', '-c', 'SELECT current_user, session_user'];
+      expect(await runCommand(args, {...env, PGPASSWORD: 'of-the-erp'})).toMatchObject({
+        code: 0,
+        stdout: `${role}|${role}\n`,
+      });
+      expect(await runCommand(args, env)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('no password supplied'),
+      });
+    } finally {
+      await dropRoles(role);
+    }
   });
 
   test('says what to install where there is none', async () => {

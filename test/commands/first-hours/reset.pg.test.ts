@@ -44,7 +44,7 @@ test('our schemas go once the name of the database is typed back; those of other
   expect(await listSchemas(client)).toEqual(before);
   expect(await typeInto(['reset'], name, env)).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^the schemas are removed; npm start begins anew/),
+    stdout: expect.stringMatching(/^the schemas are removed; fieldmirror start begins anew/),
   });
   expect(await listSchemas(client)).toEqual(['books', 'public']);
   expect((await client.query('SELECT entry FROM books.ledger')).rows).toEqual([{entry: 7}]);

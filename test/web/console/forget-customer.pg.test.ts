@@ -11,6 +11,7 @@ import {inTransaction} from '../../../src/warehouse/postgres/database.ts';
 import {openPools} from '../../../src/web/pools.ts';
 import {openServer} from '../../../src/web/server.ts';
 import {plainConsole} from '../../support/plain-console.ts';
+import {dropRoles, makeRole} from '../../support/roles.ts';
 import {makePerson, openPlace, type Person} from './place.ts';
 import {openRecords, type RecordsPlace, withoutChance} from './records-place.ts';
 
@@ -209,7 +210,7 @@ describe('it is told why not', () => {
 
   test('where the login of the console is a worker’s: the owner does it', async () => {
     const login = `console_${randomBytes(4).toString('hex')}`;
-    await place.pool.query(`CREATE ROLE ${login} LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_worker`);
+    await makeRole(login, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_worker`);
     const url = new URL(place.databaseUrl);
     url.username = login;
     url.password = 'made-up';
@@ -219,7 +220,7 @@ describe('it is told why not', () => {
     expect(await person.get(preview)).toMatchObject({status: 200, text: expect.stringMatching(told)});
     expect(await forget(person)).toMatchObject({status: 422, text: expect.stringMatching(told)});
     await close();
-    await place.pool.query(`DROP ROLE ${login}`);
+    await dropRoles(login);
   });
 
   test('while somebody else writes for too long: nothing was done, and it can be tried again', async () => {

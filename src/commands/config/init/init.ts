@@ -91,7 +91,7 @@ function describe(done: {
   readonly envFile: string;
   readonly key: KeyChoice;
 }): string {
-  const call = (verb: string) => callOf(verb, process.env);
+  const call = (verb: string) => callOf(verb);
   return [
     `account ${done.name} (${done.apiUrl}, ${done.timeZone}) answers, and the warehouse is ready: ${done.place}`,
     '',

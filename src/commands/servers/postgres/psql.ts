@@ -24,17 +24,28 @@ const variables: Readonly<Record<string, string>> = {
   connect_timeout: 'PGCONNECT_TIMEOUT',
 };
 
+/** What psql is started with. */
+export interface PsqlStart {
+  /** For psql as they are. */
+  readonly args: readonly string[];
+  /** A user whose password psql asks for, or takes from PGPASSWORD; null: the one of the address, the owner. */
+  readonly role: string | null;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Starts psql, and waits until it ends; the embedded Postgres runs for as long.
- * @param args - for psql as they are
  * @returns the exit code of psql
  * @throws {UsageError} there is no psql
  */
-export async function psql(config: Config, args: readonly string[], signal: AbortSignal): Promise<number> {
+export async function psql(config: Config, {args, role, signal}: PsqlStart): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, directUrl}) => {
     // Our own words for a Postgres that does not answer, before psql has any.
     await pool.query('SELECT 1');
-    return await run(args, environmentOf(directUrl), signal);
+    const owner = environmentOf(directUrl);
+    const {PGPASSWORD: _, ...address} = owner;
+    const asRole = role === null ? owner : {...address, PGUSER: role};
+    return await run(args, asRole, signal);
   });
 }
 

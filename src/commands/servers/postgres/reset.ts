@@ -11,6 +11,7 @@ import {dropOwnSchemas, listDependents} from '../../../warehouse/health/installa
 import {listWorkers} from '../../../warehouse/health/workers.ts';
 import {inTransaction, openPool} from '../../../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../../warehouse/postgres/database-errors.ts';
+import {callOf} from '../../terminal/next-steps.ts';
 import {print} from '../../terminal/report.ts';
 import {tellStep} from '../../terminal/tell-step.ts';
 import {typeBack} from '../../terminal/type-back.ts';
@@ -49,7 +50,7 @@ async function resetEmbedded({home}: Config, json: boolean): Promise<number> {
     await embedded.leave();
   }
   await removeEmbedded(home);
-  print(json, {json: {removed: shown, ...held}, text: `${shown} is removed; ${next}`});
+  print(json, {json: {removed: shown, ...held}, text: `${shown} is removed; ${next()}`});
   return 0;
 }
 
@@ -68,13 +69,13 @@ async function resetSchemas({redisUrl}: Config, address: string, json: boolean):
       await dropOwnSchemas(client, held.schemas);
     });
     const wakeUps = redisUrl === null ? '' : '; wake-ups that Redis holds still find nothing to do';
-    print(json, {json: {removed: place, ...held}, text: `the schemas are removed${wakeUps}; ${next}`});
+    print(json, {json: {removed: place, ...held}, text: `the schemas are removed${wakeUps}; ${next()}`});
     return 0;
   });
 }
 
-const next =
-  'npm start begins anew, with the settings that are there (the environment, .env). Backups, roles and files of settings stay';
+const next = () =>
+  `${callOf('start')} begins anew, with the settings that are there (the environment, .env). Backups, roles and files of settings stay`;
 
 function tellNothing(json: boolean, reason: string): number {
   print(json, {json: {removed: null}, text: `nothing to remove: ${reason}`});
@@ -126,7 +127,7 @@ async function listSessions(pool: pg.Pool, before: Date): Promise<string[]> {
 function refuseSessions(place: string, names: readonly string[]): void {
   if (names.length === 0) return;
   throw new FatalError(
-    `reset: ${place}: expected nothing to use it, got sessions of ${names.join(', ')}; stop npm start, the reference service and other clients, and reset again`,
+    `reset: ${place}: expected nothing to use it, got sessions of ${names.join(', ')}; stop ${callOf('start')}, the reference service and other clients, and reset again`,
     {kind: 'in-use'},
   );
 }

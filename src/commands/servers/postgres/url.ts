@@ -5,6 +5,7 @@ import type {Config} from '../../../base/config.ts';
 import {FatalError} from '../../../base/errors.ts';
 import {tellAside} from '../../../base/terminal.ts';
 import {findEmbedded} from '../../../warehouse/embedded/find-embedded.ts';
+import {callOf} from '../../terminal/next-steps.ts';
 import {print} from '../../terminal/report.ts';
 import {requireEmbedded} from './require-embedded.ts';
 
@@ -38,7 +39,7 @@ export function withoutPassword(address: string): string {
 }
 
 function describeRest(home: string): string {
-  return `url: expected the embedded Postgres in ${join(home, 'postgres')} to run, but it rests: it runs for as long as npm start does; fieldmirror psql starts it by itself`;
+  return `url: expected the embedded Postgres in ${join(home, 'postgres')} to run, but it rests: it runs for as long as ${callOf('start')} does; ${callOf('psql')} starts it by itself`;
 }
 
 function describePassword({databaseUrl, home}: Config): string {
