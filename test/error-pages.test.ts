@@ -6,6 +6,7 @@ import {join} from 'node:path';
 import {describe, expect, test, vi} from 'vitest';
 import {AccessError, errorNumbers, FatalError, NoRoomError, seePage, UsageError} from '../src/base/errors.ts';
 import {createLogger, eventPages} from '../src/base/log.ts';
+import {explainPage} from '../src/commands/health/explain-page.ts';
 import {reportError} from '../src/commands/process/exit.ts';
 import {causeNumbers} from '../src/warehouse/alerts/causes.ts';
 import {pageOfChange, pageOfSweep} from '../src/warehouse/alerts/pages-of-states.ts';
@@ -52,27 +53,54 @@ describe.each(pages)('$file', ({file, text, number}) => {
 });
 
 test('an error leads to the page of its kind, else of its cause, else to none', () => {
-  expect(seePage(new FatalError('no', {kind: 'port'}))).toBe('see docs: E12');
-  expect(seePage(new FatalError('no', {cause: new NoRoomError('full')}))).toBe('see docs: E13');
-  expect(seePage(new AccessError('no'))).toBe('see docs: E05');
-  expect(seePage(new UsageError('no'))).toBe('see docs: E17');
-  expect(seePage(new UsageError('no', {cause: new AccessError('no')}))).toBe('see docs: E05');
+  expect(seePage(new FatalError('no', {kind: 'port'}))).toBe('see: fieldmirror explain E12');
+  expect(seePage(new FatalError('no', {cause: new NoRoomError('full')}))).toBe(
+    'see: fieldmirror explain E13',
+  );
+  expect(seePage(new AccessError('no'))).toBe('see: fieldmirror explain E05');
+  expect(seePage(new UsageError('no'))).toBe('see: fieldmirror explain E17');
+  expect(seePage(new UsageError('no', {cause: new AccessError('no')}))).toBe('see: fieldmirror explain E05');
   expect(seePage(new FatalError('no'))).toBeNull();
   expect(seePage('no')).toBeNull();
+});
+
+test('each page is told by its number, in any case, on a machine that has nothing else; there is no other', async () => {
+  const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  for (const number of [...Object.values(errorNumbers), ...Object.values(causeNumbers)])
+    expect(explainPage(number.toLowerCase(), {json: false})).toBe(0);
+  const texts = printed.mock.calls.map(([text]) => String(text));
+  printed.mockRestore();
+  expect(texts.map((text) => text.slice(2, 5)).toSorted()).toEqual(
+    [...Object.values(errorNumbers), ...Object.values(causeNumbers)].toSorted(),
+  );
+  const told = await runCommand(['explain', 'e07'], {DATABASE_URL: 'postgres://a:b@127.0.0.1:1/c'});
+  expect(told).toMatchObject({code: 0, stderr: '', stdout: expect.stringMatching(/^# E07 `service`:/)});
+  expect(told.stdout).not.toContain('](');
+  expect(await runCommand(['explain', 'E99'], {})).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^explain: no page E99; there are E01 to E\d\d, A01 to A\d\d\n/),
+  });
+  expect(await runCommand(['explain', 'jobs'], {})).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('explain jobs 4711'),
+  });
 });
 
 test('a command ends with the number of the page, in the last line', async () => {
   const wrong = await runCommand(['status'], {DATABASE_URL: 'localhost'});
   expect(wrong).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^config: DATABASE_URL: .+\nsee docs: E03\n$/),
+    stderr: expect.stringMatching(/^config: DATABASE_URL: .+\nsee: fieldmirror explain E03\n$/),
   });
   const away = await runCommand(['status'], {DATABASE_URL: 'postgres://a:b@127.0.0.1:1/c'});
-  expect(away).toMatchObject({code: 3, stderr: expect.stringMatching(/^Postgres at .+\nsee docs: E01\n$/)});
+  expect(away).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/^Postgres at .+\nsee: fieldmirror explain E01\n$/),
+  });
   const mistyped = await runCommand(['status', '--acount', 'x'], {});
   expect(mistyped).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/unknown option '--acount'(?:.|\n)*\nsee docs: E17\n$/),
+    stderr: expect.stringMatching(/unknown option '--acount'(?:.|\n)*\nsee: fieldmirror explain E17\n$/),
   });
 });
 
@@ -84,7 +112,10 @@ test('a bug and a package that is missing have their page, too', async () => {
     reportError(Object.assign(new Error("Cannot find package 'pg'"), {code: 'ERR_MODULE_NOT_FOUND'})),
   ).toBe(2);
   write.mockRestore();
-  expect(said.map((text) => text.trimEnd().split('\n').at(-1))).toEqual(['see docs: E19', 'see docs: E18']);
+  expect(said.map((text) => text.trimEnd().split('\n').at(-1))).toEqual([
+    'see: fieldmirror explain E19',
+    'see: fieldmirror explain E18',
+  ]);
 });
 
 test('a problem of the HTTP API bears the number of its type, a refusal of the console that of its status', () => {

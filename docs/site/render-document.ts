@@ -1,4 +1,5 @@
 import {Marked, type Token, type Tokens} from 'marked';
+import {makeAnchors} from '../../src/web/console/documents/anchors.ts';
 import type {Document} from './list-documents.ts';
 import {addressOf, resolveLink, type Site} from './resolve-link.ts';
 import type {Passage} from './search/search-options.ts';
@@ -35,20 +36,6 @@ export function renderDocument({path, markdown}: Document, site: Site): Rendered
   const body = makeMarked(found).parser(tokens.filter((token) => found.get(token) !== first));
   const address = addressOf(path, site);
   return {address, title, body, headings, passages: listPassages(tokens, found, address, title)};
-}
-
-/** GitHub's way: lower case, hyphens for spaces, no punctuation, and a number from the second of a name. */
-function makeAnchors(): (title: string) => string {
-  const seen = new Map<string, number>();
-  return (title) => {
-    const anchor = title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_ -]/gu, '')
-      .replaceAll(' ', '-');
-    const times = seen.get(anchor) ?? 0;
-    seen.set(anchor, times + 1);
-    return times === 0 ? anchor : `${anchor}-${times}`;
-  };
 }
 
 /** Lets every link, picture and address in markup lead into the site. */

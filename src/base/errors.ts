@@ -148,7 +148,7 @@ export class UsageError extends Error {
 }
 
 /**
- * The words that lead to the page of an error, or of its cause: `see docs: E04`; null where there is none. Wrong usage of no
+ * The words that lead to the page of an error, or of its cause: `see: fieldmirror explain E04`; null where there is none. Wrong usage of no
  * further kind has a page for all its messages.
  */
 export function seePage(error: unknown): string | null {
@@ -163,7 +163,7 @@ export function seeKind(kind: ErrorKind): string {
 
 /** The same words for the number of a page, of an error or of an alert. */
 export function seeNumber(page: string): string {
-  return `see docs: ${page}`;
+  return `see: fieldmirror explain ${page}`;
 }
 
 function findKind(error: unknown): ErrorKind | undefined {

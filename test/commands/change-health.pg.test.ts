@@ -188,7 +188,7 @@ test('status tells the counts, and ends with 1 for what waits too long, and for 
     stdout: expect.stringContaining('\nchanges under way: 1 pending (3 h)\n'),
   });
   expect(plain.stdout).toMatch(
-    /acme: change 1 is due and nobody takes it up, for 3 h \(see docs: A16\)\n +is a worker running\?/,
+    /acme: change 1 is due and nobody takes it up, for 3 h \(see: fieldmirror explain A16\)\n +is a worker running\?/,
   );
   await pool.query(`UPDATE sync.changes SET ${refused('1 h')} WHERE change_id = $1`, [id]);
   const {code, stdout} = await status('--json');

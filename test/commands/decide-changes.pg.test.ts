@@ -20,7 +20,7 @@ describe('changes retry, hold, release, cancel', () => {
     expect(await changes('hold', one, done, '99', two)).toEqual({
       code: 2,
       stdout: `change ${one} is held\nchange ${two} is held\n`,
-      stderr: `change ${done}: expected pending to hold it, got done\nno change "99"; fieldmirror changes list shows what there is\nsee docs: E17\n`,
+      stderr: `change ${done}: expected pending to hold it, got done\nno change "99"; fieldmirror changes list shows what there is\nsee: fieldmirror explain E17\n`,
     });
     expect(await changes('release', two)).toMatchObject({
       code: 0,
@@ -42,7 +42,7 @@ describe('changes retry, hold, release, cancel', () => {
     await editPhone(1, '555-0200');
     expect(await changes('retry', id)).toMatchObject({
       code: 2,
-      stderr: `change ${id}: a later change of the same record has overtaken it; Change the row again instead.\nsee docs: E17\n`,
+      stderr: `change ${id}: a later change of the same record has overtaken it; Change the row again instead.\nsee: fieldmirror explain E17\n`,
     });
   });
 
@@ -76,7 +76,7 @@ describe('changes accept', () => {
     expect((await changes('show', held)).stdout).toContain('fieldmirror changes list --state altered');
     expect(await changes('release', held)).toMatchObject({
       code: 2,
-      stderr: `change ${held}: somebody looks first; fieldmirror changes list --state altered\nsee docs: E17\n`,
+      stderr: `change ${held}: somebody looks first; fieldmirror changes list --state altered\nsee: fieldmirror explain E17\n`,
     });
     expect((await changes('show', altered)).stdout).toContain(`fieldmirror changes accept ${altered}`);
     expect(await changes('accept', altered)).toMatchObject({
@@ -132,7 +132,7 @@ describe('changes resolve', () => {
     expect((await changes('show', adopted)).stdout).toMatch(/may be +customers 12, 15\n/);
     expect(await changes('resolve', adopted, '--take', 'warehouse')).toMatchObject({
       code: 2,
-      stderr: `change ${adopted}: expected --adopt NUMBER or --resend or --take service, got --take warehouse\nsee docs: E17\n`,
+      stderr: `change ${adopted}: expected --adopt NUMBER or --resend or --take service, got --take warehouse\nsee: fieldmirror explain E17\n`,
     });
     expect(await changes('resolve', adopted, '--adopt', '12')).toMatchObject({
       code: 0,
@@ -142,7 +142,7 @@ describe('changes resolve', () => {
     expect(await stateOf(resent)).toBe('pending');
     expect(await changes('resolve', resent, '--resend')).toMatchObject({
       code: 2,
-      stderr: `change ${resent}: expected conflict to resolve it, got pending\nsee docs: E17\n`,
+      stderr: `change ${resent}: expected conflict to resolve it, got pending\nsee: fieldmirror explain E17\n`,
     });
   });
 });

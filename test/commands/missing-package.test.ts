@@ -32,7 +32,7 @@ test('with no package at all, any verb ends with 2 and names npm install', async
     code: 2,
     stdout: '',
     stderr: expect.stringMatching(
-      /^package commander: expected it in .+, found none; run npm install in .+\nsee docs: E18\n$/,
+      /^package commander: expected it in .+, found none; run npm install in .+\nsee: fieldmirror explain E18\n$/,
     ),
   });
 });
@@ -41,7 +41,9 @@ test('where a package of one verb is missing, that verb ends with 2 and names it
   const packages = ['commander', 'fastest-levenshtein', 'cli-table3'];
   expect(await run(['status'], packages)).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^package pg: expected it in .+; run npm install in .+\nsee docs: E18\n$/),
+    stderr: expect.stringMatching(
+      /^package pg: expected it in .+; run npm install in .+\nsee: fieldmirror explain E18\n$/,
+    ),
   });
 });
 

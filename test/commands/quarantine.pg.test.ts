@@ -68,12 +68,12 @@ test('what could not be read is listed, shown without its secrets, asked for aga
   );
   const entry = ids.get('2') ?? '';
   const {stdout} = await runCommand(['quarantine', 'show', entry], env);
-  expect(stdout).toContain('; see docs: A10\n');
+  expect(stdout).toContain('; see: fieldmirror explain A10\n');
   expect(stdout).toContain('<subtotal type="decimal">a lot</subtotal>');
   expect(stdout).not.toContain('canary');
   expect(stdout).toContain('<po-number>\\u009b31m\\u202e</po-number>');
   expect((await runCommand(['quarantine', 'list'], env)).stdout).toMatch(
-    /jobs 2[\s\S]*subtotal[\s\S]*see docs: A10\n$/,
+    /jobs 2[\s\S]*subtotal[\s\S]*see: fieldmirror explain A10\n$/,
   );
   expect((await run('status')).json.concerns).toContainEqual(
     expect.objectContaining({kind: 'quarantine', text: expect.stringContaining('2 records in quarantine')}),

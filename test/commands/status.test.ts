@@ -196,7 +196,7 @@ describe('the drawing', () => {
     expect(draw([account('acme')])).toMatch(/Nothing needs a person\.$/);
     const streams = [stream('jobs', {quarantined: 1})];
     expect(draw([account('acme', {streams})])).toMatch(
-      /Needs a person:\n {2}acme, jobs: 1 record in quarantine \(see docs: A10\)\n {4}fieldmirror quarantine list .*$/,
+      /Needs a person:\n {2}acme, jobs: 1 record in quarantine \(see: fieldmirror explain A10\)\n {4}fieldmirror quarantine list .*$/,
     );
   });
 
@@ -219,7 +219,7 @@ describe('the drawing', () => {
     const text = draw([account('acme', {changes, late})]);
     expect(text).toContain('\nchanges under way: 1 conflict (3 h), 1,200 pending (oldest 1 h)\n');
     expect(text).toMatch(
-      /acme: 2 changes need a decision, change 12 the first of them, for 3 h: why \(see docs: A11\)\n/,
+      /acme: 2 changes need a decision, change 12 the first of them, for 3 h: why \(see: fieldmirror explain A11\)\n/,
     );
     expect(text).toContain('fieldmirror changes list --state conflict, then fieldmirror changes show 12');
   });

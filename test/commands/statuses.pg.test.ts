@@ -50,7 +50,7 @@ describe.each([
       const said = stdout + stderr;
       expect(code, said).toBe(3);
       expect(said).toMatch(told(status));
-      expect(said).toMatch(/see docs: [EA]\d\d/);
+      expect(said).toMatch(/see: fieldmirror explain [EA]\d\d/);
       expect(said).not.toMatch(/bug in Fieldmirror|^ {4}at /m);
     }
     refused = {status: 200, path};

@@ -129,7 +129,7 @@ test.each([
     code: 3,
     stdout: '',
     stderr: expect.stringMatching(
-      /^warehouse: expected a Postgres in .*, got none: nothing is mirrored yet; fieldmirror start .*fieldmirror init .*\nsee docs: E02\n$/,
+      /^warehouse: expected a Postgres in .*, got none: nothing is mirrored yet; fieldmirror start .*fieldmirror init .*\nsee: fieldmirror explain E02\n$/,
     ),
   });
   expect(made).toEqual([]);
@@ -142,5 +142,5 @@ test.each([
   [['start', '--onec'], 'fieldmirror start --help lists its options'],
 ])('%j is answered with the help that has the right word', async (args, help) => {
   const {stderr} = await runCommand(args, {});
-  expect(stderr).toMatch(new RegExp(`\\n\\(${help}\\)\\nsee docs: E17\\n$`));
+  expect(stderr).toMatch(new RegExp(`\\n\\(${help}\\)\\nsee: fieldmirror explain E17\\n$`));
 });

@@ -34,7 +34,7 @@ test('says what is wrong, where, since when, and what to do', () => {
     'acme, jobs: the last full sweep failed',
     '  since 2026-11-02 08:15 UTC',
     '  fieldmirror sweeps list',
-    '  see docs: A07',
+    '  see: fieldmirror explain A07',
   ]);
 });
 

@@ -1,6 +1,8 @@
 // The verbs that look after an installation: what is its health, where does a value come from, what must be mended.
 
 import type {Command} from 'commander';
+import {UsageError} from '../../base/errors.ts';
+import {isPageNumber} from '../../views/documents.ts';
 import {addWord, readSpan} from '../arguments.ts';
 import {config, finish, type Surroundings} from '../verb.ts';
 
@@ -29,19 +31,27 @@ function addStatus(program: Command, {json}: Surroundings): void {
 function addExplain(program: Command, {json}: Surroundings): void {
   program
     .command('explain')
-    .description('where a value came from, or what happened to a row')
-    .argument('<stream>', 'customers, jobs, employees, tasks')
-    .argument('<number>', 'number of the record')
+    .description(
+      'where a value came from, or what happened to a row; what a number such as E07 in a message means',
+    )
+    .argument('<stream>', 'customers, jobs, employees, tasks; or the number of a page')
+    .argument('[number]', 'number of the record')
     .argument('[field]', 'one of its fields; the whole row when none is named')
     .option('--account <name>', 'which account, where there are several')
     .action((stream, number, field, given) =>
-      finish(async () =>
-        (await import('../../commands/health/explain.ts')).explain(
+      finish(async () => {
+        if (number === undefined && isPageNumber(stream))
+          return (await import('../../commands/health/explain-page.ts')).explainPage(stream, json());
+        if (number === undefined)
+          throw new UsageError(
+            'explain: expected a stream and a number, as in explain jobs 4711, or the number of a page, as in explain E07',
+          );
+        return await (await import('../../commands/health/explain.ts')).explain(
           await config(),
           {stream, number, field},
           {...given, ...json()},
-        ),
-      ),
+        );
+      }),
     );
 }
 

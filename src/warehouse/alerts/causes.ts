@@ -54,7 +54,7 @@ export const causeNumbers: Readonly<Record<Cause, string>> = {
   'hook-failing': 'A22',
 };
 
-/** The words that lead to the page: `see docs: A01`. */
+/** The words that lead to the page: `see: fieldmirror explain A01`. */
 export function seeDocs(cause: Cause): string {
   return seeNumber(causeNumbers[cause]);
 }

@@ -5,7 +5,7 @@ import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
-import {seeNumber, UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../base/errors.ts';
 import {readSessions} from '../../warehouse/accounts/access/sessions.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {pageOfStatus} from '../answer-pages.ts';
@@ -14,6 +14,7 @@ import {addSignIn} from './access/sign-in.ts';
 import {requireViewer, tokenOf, viewerOf} from './access/viewers.ts';
 import {actions} from './actions/actions.ts';
 import {addAssets} from './assets/assets.ts';
+import {addDocuments, drawPageLink} from './documents/serve-documents.ts';
 import {drawPlain} from './draw/layout.ts';
 import {pages} from './pages/pages.ts';
 import {Refused} from './refused.ts';
@@ -74,6 +75,7 @@ export async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Pr
       });
     });
     addAssets(app);
+    addDocuments(app);
     requireViewer(app, deps);
     addSignIn(app, deps);
     addClock(app, deps);
@@ -107,7 +109,7 @@ function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
     .send(
       drawPlain(
         title,
-        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">${seeNumber(pageOfStatus(status))}</p>`,
+        html`<p>${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}<p class="quiet">see ${drawPageLink(pageOfStatus(status))}</p>`,
       ),
     );
 }

@@ -66,7 +66,7 @@ describe('dates that the service reads the other way round', () => {
     expect(story).toContain('altered');
     expect(story).toMatch(/scheduled_at: sent .*2027-03-01.*, it keeps .*2027-01-03/);
     expect(story).toContain('fieldmirror changes accept 1');
-    expect(story).toMatch(/\nsee docs: A12$/);
+    expect(story).toMatch(/\nsee: fieldmirror explain A12$/);
     expect(drawChange(await readStory(place.pool, '2'))).toContain('changes list --state altered');
     expect(await listLateChanges(place.pool, [place.accountId])).toMatchObject([
       {lateness: 'altered', changeId: '1', reason: 'scheduled_at; further changes of instant are held'},

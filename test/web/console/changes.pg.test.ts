@@ -213,7 +213,7 @@ describe('one change', () => {
     const page = await viewer.get('/changes/999999');
     expect(page.status).toBe(404);
     expect(page.text).toContain(`href="/changes/${id}"`);
-    expect(page.text).toContain('see docs: E23');
+    expect(page.text).toContain('href="/docs/E23"');
     for (const wrong of ['0', 'x', '1%27', '99999999999999999999'])
       expect((await viewer.get(`/changes/${wrong}`)).status).toBe(404);
   });

@@ -115,5 +115,6 @@ function drawFoot({viewer, timeZone, path}: Look): SafeHtml {
     Times in ${timeZone} <button name="clock" value="${isUtc ? 'account' : 'utc'}">${isUtc ? 'show in the account’s zone' : 'show in UTC'}</button></form>
   <form method="post" action="/sign-out"><input type="hidden" name="form" value="${viewer.formToken}">
     ${viewer.name}, ${viewer.role}${viewer.masks ? ', masked' : ''} <button>Sign out</button></form>
+  <a href="/docs">Documents</a>
 </footer>`;
 }

@@ -2,10 +2,11 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {type AlertOverview, readAlertOverview} from '../../../../views/concerns/alert-overview.ts';
 import {formatNumber} from '../../../../views/format.ts';
 import type {Alert} from '../../../../warehouse/alerts/alerts.ts';
-import {seeDocs} from '../../../../warehouse/alerts/causes.ts';
+import {causeNumbers} from '../../../../warehouse/alerts/causes.ts';
 import {listPastDeliveries, type PastDelivery} from '../../../../warehouse/alerts/past-deliveries.ts';
 import {type DeadLetter, listDeadLetters} from '../../../../warehouse/history/feed/hooks/dead-letters.ts';
 import {type FeedHook, listHooks} from '../../../../warehouse/history/feed/hooks/feed-hooks.ts';
+import {drawPageLink} from '../../documents/serve-documents.ts';
 import {drawMark, type Tone} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';
@@ -106,7 +107,7 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
         ...(hasSeveral ? [account ?? ''] : []),
         html`<span class="what">${stream === null ? '' : `${stream}: `}${text}${
           link === null ? '' : html` <a href="${link}">Look</a>`
-        }</span><small>${nextStep === null ? '' : `${nextStep}; `}${seeDocs(cause)}</small>`,
+        }</span><small>${nextStep === null ? '' : `${nextStep}; `}see ${drawPageLink(causeNumbers[cause])}</small>`,
         drawTime(since, look),
         drawTime(openedAt, look),
       ];

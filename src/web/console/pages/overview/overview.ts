@@ -1,7 +1,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatDuration} from '../../../../views/format.ts';
 import {type Freshness, type OverviewStory, readOverview} from '../../../../views/overview.ts';
-import {seeDocs} from '../../../../warehouse/alerts/causes.ts';
+import {causeNumbers} from '../../../../warehouse/alerts/causes.ts';
+import {drawPageLink} from '../../documents/serve-documents.ts';
 import {drawMark, drawState} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';
@@ -43,7 +44,7 @@ function drawConcerns({concerns}: OverviewStory, look: Look): SafeHtml | string 
     const link = linkOfConcern(concern, look);
     return html`<li>${drawMark('bad', place === '' ? 'look' : place)} ${text}${
       link === null ? '' : html` <a href="${link}">Look</a>`
-    }<br><small>${next === null ? '' : `${next}; `}${seeDocs(kind)}</small></li>`;
+    }<br><small>${next === null ? '' : `${next}; `}see ${drawPageLink(causeNumbers[kind])}</small></li>`;
   })}</ul>`;
 }
 
