@@ -8,10 +8,11 @@ import {FatalError} from '../../src/base/errors.ts';
 import {definitions} from '../../src/insight/definitions.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {listHolders, readProcessId} from '../../src/warehouse/postgres/sessions/lock-waits.ts';
 import {toDrizzle} from '../../src/warehouse/schema/drizzle-table.ts';
 import {findServerProblem, migrate} from '../../src/warehouse/schema/migrate.ts';
 import {checkMigrations, migrationsFolder} from '../../src/warehouse/schema/migration-check.ts';
-import {findTurn} from '../../src/warehouse/schema/migration-turn.ts';
+import {findTurn, prepareTurn} from '../../src/warehouse/schema/migration-turn.ts';
 import {syncTables} from '../../src/warehouse/schema/sync-tables.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
@@ -102,6 +103,21 @@ describe('migrate', () => {
     const runs = await Promise.all(Array.from({length: 4}, () => migrate(pool, definitions)));
     expect(runs.map((run) => run.applied).filter((applied) => applied > 0)).toHaveLength(1);
     expect(await checkMigrations(pool)).toMatchObject({missing: [], unknown: [], problem: null});
+  });
+
+  test('beside one that is killed before it has begun, the turn is still on the sequence of that name', async () => {
+    const first = await pool.connect();
+    const second = await pool.connect();
+    const pid = await readProcessId(second);
+    await pool.query('CREATE SCHEMA sync');
+    await first.query('BEGIN; CREATE TABLE sync.migrations (id serial PRIMARY KEY)');
+    const preparing = prepareTurn(second);
+    await expect.poll(() => listHolders(pool, [pid])).toHaveLength(1);
+    await first.query('ROLLBACK');
+    await preparing;
+    first.release();
+    second.release();
+    expect((await migrate(pool, definitions)).applied).toBeGreaterThan(0);
   });
 
   test('holds no turn and no session when it is done', async () => {

@@ -7,11 +7,15 @@ import type {Queryable} from '../postgres/database.ts';
 /** Belongs to the table of the migrations that were applied. */
 const sequence = 'sync.migrations_id_seq';
 
-/** As drizzle would make it. Outside of the migrations' transaction, because the turn is on it. */
-const ledger = [
-  'CREATE SCHEMA IF NOT EXISTS sync',
-  'CREATE TABLE IF NOT EXISTS sync.migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)',
-];
+/**
+ * As drizzle would make it, in one transaction before that of the migrations, because the turn is on it. The sequence is named:
+ * `serial` takes the next free name, and would see one that another session has made and takes back.
+ */
+const ledger = `
+  CREATE SCHEMA IF NOT EXISTS sync;
+  CREATE SEQUENCE ${sequence} AS integer;
+  CREATE TABLE sync.migrations (id integer PRIMARY KEY DEFAULT nextval('${sequence}'), hash text NOT NULL, created_at bigint);
+  ALTER SEQUENCE ${sequence} OWNED BY sync.migrations.id`;
 
 /** duplicate_object, duplicate_schema, duplicate_table, unique_violation: another one made it in the same moment. */
 const madeMeanwhile: ReadonlySet<string | undefined> = new Set(['42710', '42P06', '42P07', '23505']);
@@ -19,19 +23,21 @@ const attempts = 5;
 
 /** Makes what the lock is on, in a database that has nothing yet. The login may make the schema. */
 export async function prepareTurn(client: pg.ClientBase): Promise<void> {
-  const {rows} = await client.query<{isThere: boolean}>(`SELECT to_regclass($1) IS NOT NULL AS "isThere"`, [
-    sequence,
-  ]);
-  if (rows[0]?.isThere === true) return;
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1; !(await hasSequence(client)); attempt++) {
     try {
-      for (const statement of ledger) await client.query(statement);
-      return;
+      await client.query(ledger);
     } catch (error) {
       const isRace = error instanceof pg.DatabaseError && madeMeanwhile.has(error.code);
       if (!isRace || attempt === attempts) throw error;
     }
   }
+}
+
+async function hasSequence(db: Queryable): Promise<boolean> {
+  const {rows} = await db.query<{isThere: boolean}>(`SELECT to_regclass($1) IS NOT NULL AS "isThere"`, [
+    sequence,
+  ]);
+  return rows[0]?.isThere === true;
 }
 
 /** Waits for the turn, and has it until `endTurn`. The session does nothing else meanwhile. */
