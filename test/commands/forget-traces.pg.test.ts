@@ -75,7 +75,7 @@ async function forget() {
 async function findFiles(): Promise<string[]> {
   const rows = await inspect(
     `SELECT file FROM (SELECT format('base/%s/%s', oid, pg_ls_dir(format('base/%s', oid))) AS file FROM pg_database WHERE datname = current_database()) AS held
-      WHERE file ~ '/[0-9]+(_[a-z]+)?(\\.[0-9]+)?$' AND position($1::bytea IN coalesce(pg_read_binary_file(file, 0, 2147483647, true), '')) > 0`,
+      WHERE file ~ '/[0-9]+(_[a-z]+)?(\\.[0-9]+)?$' AND position($1::bytea IN coalesce(pg_read_binary_file(file, 0, 1000000000, true), '')) > 0`,
     [trace],
   );
   return rows.map(({file}) => file);
@@ -83,7 +83,7 @@ async function findFiles(): Promise<string[]> {
 
 async function findInWal(): Promise<number> {
   const [{count}] = await inspect(
-    `SELECT count(*)::integer FROM pg_ls_waldir() WHERE position($1::bytea IN coalesce(pg_read_binary_file('pg_wal/' || name, 0, 2147483647, true), '')) > 0`,
+    `SELECT count(*)::integer FROM pg_ls_waldir() WHERE position($1::bytea IN coalesce(pg_read_binary_file('pg_wal/' || name, 0, 1000000000, true), '')) > 0`,
     [trace],
   );
   return count;
