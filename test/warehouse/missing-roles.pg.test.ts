@@ -95,9 +95,7 @@ test('roles that an administrator made without the owner are told as such, in wh
   });
   const first = await runCommand(['migrate'], env);
   expect(first.code, first.stderr).toBe(0);
-  expect(await obey(first.stdout)).toEqual([
-    'GRANT fieldmirror_reader, fieldmirror_assistant TO "Plain owner";',
-  ]);
+  expect(await obey(first.stdout)).toEqual(['GRANT fieldmirror_assistant TO "Plain owner";']);
   expect(await runCommand(['migrate'], env)).toMatchObject({stdout: expect.not.stringContaining('roles')});
 });
 

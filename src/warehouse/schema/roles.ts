@@ -10,7 +10,7 @@ export interface RoleCheck {
   readonly owner: string;
   /** Are not there. */
   readonly missing: readonly string[];
-  /** Run a function for assistants, and have not the owner as a member, who cannot give them that function. */
+  /** Runs the function for assistants, and has not the owner as a member, who cannot give it that function. */
   readonly apart: readonly string[];
   /** Are there, and lack rights that `fieldmirror migrate` or the next start of the owner gives them. */
   readonly ungranted: readonly string[];
@@ -22,7 +22,7 @@ const look = `
            (SELECT proowner FROM pg_proc WHERE pronamespace = 'sync'::regnamespace AND proname = reads) AS reads_as,
            reads IS NOT NULL AND NOT pg_has_role(nspowner, to_regrole(name)::oid, 'USAGE') AS is_apart,
            nspowner
-      FROM (VALUES (1, 'fieldmirror_reader', 'mart', 'read_as_reader'), (2, 'fieldmirror_author', 'warehouse', NULL),
+      FROM (VALUES (1, 'fieldmirror_reader', 'mart', NULL), (2, 'fieldmirror_author', 'warehouse', NULL),
                    (3, 'fieldmirror_worker', 'sync', NULL), (4, 'fieldmirror_assistant', 'masked', 'read_as_assistant'))
            AS roles (place, name, home, reads)
       JOIN pg_namespace ON nspname = 'sync')
@@ -41,12 +41,10 @@ export async function checkRoles(db: Queryable): Promise<RoleCheck> {
 
 /** What an administrator runs, after which `fieldmirror migrate` can give every role its rights; none where nothing is needed. */
 export function listRoleStatements({owner, missing, apart}: RoleCheck): string[] {
-  const joined = ['fieldmirror_reader', 'fieldmirror_assistant'].filter((role) =>
-    [...missing, ...apart].includes(role),
-  );
+  const isApart = [...missing, ...apart].includes('fieldmirror_assistant');
   return [
     ...missing.map((role) => `CREATE ROLE ${role} NOLOGIN`),
-    ...(joined.length === 0 ? [] : [`GRANT ${joined.join(', ')} TO ${pg.escapeIdentifier(owner)}`]),
+    ...(isApart ? [`GRANT fieldmirror_assistant TO ${pg.escapeIdentifier(owner)}`] : []),
   ];
 }
 
