@@ -1,5 +1,9 @@
+import type pg from 'pg';
+import type {Pulse} from '../src/base/pulse.ts';
+import {Rounds} from '../src/base/rounds.ts';
 import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
+import {boundsOf} from '../src/warehouse/health/heartbeats.ts';
 import {isStarStale, refreshStar} from '../src/warehouse/star/refresh-star.ts';
 
 type RefreshDeps = Pick<SweepDeps, 'pool' | 'log'>;
@@ -11,9 +15,19 @@ export async function refreshAfter(deps: RefreshDeps, result: SweepResult): Prom
   if (inserted + updated + revived + tombstoned + vanished > 0) await refreshNow(deps);
 }
 
-/** Brings the star in line with edits that no sweep under way will. */
-export async function refreshAfterEdits(deps: RefreshDeps): Promise<void> {
-  if (await isStarStale(deps.pool)) await refreshNow(deps);
+/** When refreshes after sweeps began in this process: they may take minutes, and another one would wait for their lock. */
+const underWay = new Map<symbol, {readonly pool: pg.Pool; readonly begunAt: number}>();
+const longestMs = boundsOf('star').longestMs ?? 0;
+
+/** The part of a worker that brings the star in line with edits that no sweep under way will. */
+export function makeStarRounds({pool, log}: RefreshDeps, pulse: Pulse): Rounds {
+  return new Rounds({
+    ...{everyMs: 0, pulse},
+    work: async () => {
+      if (!isUnderWay(pool) && (await isStarStale(pool))) await refreshStar(pool);
+    },
+    onFailure: (error) => report(log, error),
+  });
 }
 
 /**
@@ -21,12 +35,25 @@ export async function refreshAfterEdits(deps: RefreshDeps): Promise<void> {
  * since when.
  */
 export async function refreshNow({pool, log}: RefreshDeps): Promise<void> {
+  const key = Symbol('refresh');
+  underWay.set(key, {pool, begunAt: performance.now()});
   try {
     await refreshStar(pool);
   } catch (error) {
-    log.warn(
-      {event: 'star.not_refreshed', reason: String(error)},
-      'the star was not refreshed; it is tried again within seconds',
-    );
+    report(log, error);
+  } finally {
+    underWay.delete(key);
   }
+}
+
+function isUnderWay(pool: pg.Pool): boolean {
+  const now = performance.now();
+  return [...underWay.values()].some((each) => each.pool === pool && now - each.begunAt < longestMs);
+}
+
+function report(log: RefreshDeps['log'], error: unknown): void {
+  log.warn(
+    {event: 'star.not_refreshed', reason: String(error)},
+    'the star was not refreshed; it is tried again within seconds',
+  );
 }

@@ -2,7 +2,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import {AccessError, FatalError} from '../src/base/errors.ts';
 import {FeedKeeper} from '../src/sync/feed/feed-keeper.ts';
 import type {HookMeans} from '../src/sync/feed/send-hook.ts';
-import {Pruner} from '../src/sync/prune/pruner.ts';
+import {makePruner} from '../src/sync/prune/pruner.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {dropExpiredLogins} from '../src/warehouse/accounts/access/login-keys.ts';
@@ -11,6 +11,12 @@ import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts
 import {listen} from '../src/warehouse/postgres/sessions/listen.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
+import {
+  Background,
+  type BackgroundPart,
+  type BackgroundSurroundings,
+  type BackgroundTimes,
+} from './background.ts';
 import {CopyWatch, type FindCopy} from './copy-watch.ts';
 import {type Heart, Heartbeat} from './heartbeat.ts';
 import {handleNotices} from './notices.ts';
@@ -19,7 +25,7 @@ import {poll} from './poller.ts';
 import * as push from './push.ts';
 import type {QueueBackend} from './queue/backend.ts';
 import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
-import {refreshAfterEdits} from './refresh-star.ts';
+import {makeStarRounds} from './refresh-star.ts';
 import {type AccountIds, ServedAccounts} from './served-accounts.ts';
 import * as sweep from './sweep.ts';
 
@@ -49,8 +55,10 @@ export interface WorkerOptions {
   readonly directUrl?: string;
   /** Whether the warehouse may be a copy; left out where that was looked at, by a process that ends by itself. */
   readonly findCopy?: FindCopy;
-  /** Work that each round does beside its own, for the accounts that are served; it must not fail. */
-  readonly beside?: (accountIds: readonly string[]) => Promise<void>;
+  /** Parts beside those that every worker has. */
+  readonly parts?: (surroundings: BackgroundSurroundings) => readonly BackgroundPart[];
+  /** How often parts are begun and noted, and by which clock; left out, as suits a worker. */
+  readonly times?: Partial<BackgroundTimes>;
   /** Notes that the process is alive; left out of processes that end by themselves. */
   readonly heart?: Heart;
 }
@@ -109,16 +117,12 @@ export async function startWorkers(
     );
   const parts = [...workers, sweeps, pushes];
   const heartbeat = options.heart === undefined ? null : new Heartbeat(deps.pool, options.heart);
-  const pruner = new Pruner({...deps, signal});
-  const feed = options.keepsSchedules ? makeFeedKeeper(context, options) : null;
+  const background = new Background(deps.pool, options.heart?.workerId ?? null, options.times);
+  const pulse = background.pulse('rounds');
+  if (options.keepsSchedules) addParts(background, context, options);
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
-    const closing = Promise.all([
-      heartbeat?.stop(),
-      feed?.stop(),
-      pruner.settled(),
-      ...parts.map((part) => part.close()),
-    ]);
+    const closing = Promise.all([heartbeat?.stop(), background.stop(), ...parts.map((part) => part.close())]);
     // A worker whose Redis is away never closes; its rows are given back already.
     await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
   };
@@ -129,7 +133,7 @@ export async function startWorkers(
   const begunAt = performance.now();
   deps.log.info({event: 'worker.started', queue: backend.kind}, 'the worker is at work');
   if (options.keepsSchedules) listenForChanges(context, backend, options);
-  feed?.begin();
+  background.begin();
   const explain = (error: unknown): never => {
     throw explainDatabaseError(error, deps.databaseUrl);
   };
@@ -139,15 +143,11 @@ export async function startWorkers(
     await lookForDue(context, options.keepsSchedules);
     const {served} = context.accounts;
     if (options.keepsSchedules) await overdue.tell(served);
-    if (options.keepsSchedules) await refreshAfterEdits(deps);
-    if (options.keepsSchedules) pruner.begin();
-    feed?.wake();
-    await options.beside?.(served);
     await heartbeat?.beat(served);
   };
   const {outage} = backend;
   return {
-    broken: poll(() => goRound().catch(explain), {outage, signal}),
+    broken: poll(() => pulse.round(goRound).catch(explain), {outage, signal}),
     // A queue that takes no jobs just now is no reason to end: the next round tries again.
     wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
     stop: async () => {
@@ -158,16 +158,26 @@ export async function startWorkers(
   };
 }
 
-function makeFeedKeeper(
-  {deps, copies}: WorkerContext,
-  {directUrl}: Pick<WorkerOptions, 'directUrl'>,
-): FeedKeeper {
+/** What a worker that keeps schedules does beside the queue. */
+function addParts(
+  background: Background,
+  {deps, copies, accounts}: WorkerContext,
+  {directUrl, parts}: WorkerOptions,
+): void {
   const {pool, log, databaseUrl, hookMeans} = deps;
-  return new FeedKeeper({
+  const pulse: BackgroundSurroundings['pulse'] = (part) => background.pulse(part);
+  const feed = new FeedKeeper({
     ...{pool, log, directUrl: directUrl ?? databaseUrl},
     means: hookMeans ?? {keys: [], allowsHttp: false, onSecret: () => {}},
     holds: () => copies.holds,
+    pulses: {feed: pulse('feed'), hooks: pulse('hooks')},
   });
+  background.add(
+    feed,
+    makeStarRounds(deps, pulse('star')),
+    makePruner(deps, pulse('retention')),
+    ...(parts?.({pulse, listServed: () => accounts.served}) ?? []),
+  );
 }
 
 /** A change is carried as soon as it is committed; the next round makes up for a lost notice. */

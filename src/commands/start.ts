@@ -21,7 +21,7 @@ import type {QueueCheck} from '../web/telemetry/readiness.ts';
 import {describeNone, listServed, type Served} from './accounts/served-accounts.ts';
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
-import {AlertRounds} from './health/alerts/alert-rounds.ts';
+import {makesParts} from './process/background-parts.ts';
 import {type Supervisor, takeSupervisor, tellSupervisor} from './process/supervisor.ts';
 import type {OpenedServer} from './servers/open-server.ts';
 import {type AccountPlan, drawPlans} from './sweeps/draw-plans.ts';
@@ -57,7 +57,6 @@ const plainLines: Progress = {
   end: (_stream, line) => tell(`${line}\n`),
   close: () => {},
 };
-const reportsEveryMs = 60_000;
 
 /**
  * The main job: migrate, then worker and schedules, for every account whose token is known here. With `once`: one full
@@ -88,12 +87,11 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     const deps = {...world, onProgress: progress.advance, onSweepStep};
     const server =
       options.once || !options.http ? null : await openConsole(config, world, {...options, ...backend});
-    const alerts = new AlertRounds({...world, config, onSecret: world.keepOut});
     const kept = options.once
       ? {keepsSchedules: false}
       : {
-          ...{keepsSchedules: true, heart: makeHeart(world, server)},
-          beside: worksBeside(world, config, alerts),
+          ...{keepsSchedules: true, heart: makeHeart(world, config, server)},
+          parts: makesParts({...world, config, onSecret: world.keepOut}),
         };
     const workers = await startWorkers(deps, backend, {
       accountIds,
@@ -114,34 +112,10 @@ export async function start(config: Config, options: StartOptions, signal: Abort
       progress.close();
       ending.abort();
       await server?.close();
-      await Promise.all([workers.stop(), alerts.stop(), told]);
+      await Promise.all([workers.stop(), told]);
     }
   };
   return await withWorld(config, run, {staysInCopy: !options.once});
-}
-
-/** Work of each round beside the queue: alerts, and weekly reports where there is a folder for them. */
-function worksBeside(
-  world: World,
-  {reports}: Config,
-  alerts: AlertRounds,
-): (accountIds: readonly string[]) => Promise<void> {
-  const write = reports === null ? async () => {} : writesReports(world, reports);
-  return async (accountIds) => {
-    alerts.begin();
-    await write(accountIds);
-  };
-}
-
-/** The weekly reports are looked for once a minute. */
-function writesReports({pool, log}: World, folder: string): (accountIds: readonly string[]) => Promise<void> {
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  return async (accountIds) => {
-    if (performance.now() - lookedAt < reportsEveryMs) return;
-    lookedAt = performance.now();
-    const {writeDueReports} = await import('./insight/weekly-reports.ts');
-    await writeDueReports(pool, {folder, accountIds, log});
-  };
 }
 
 /** Where several run on one machine, each has a port of its own. */
@@ -175,7 +149,7 @@ async function watch(
   await tellSupervisor(supervisor, {isReady: async () => (await probe.look()).isReady, signal, log});
 }
 
-function makeHeart({reach}: World, server: OpenedServer | null): Heart {
+function makeHeart({reach}: World, {smtpUrl}: Config, server: OpenedServer | null): Heart {
   const workerId = randomUUID();
   return {
     workerId,
@@ -183,7 +157,7 @@ function makeHeart({reach}: World, server: OpenedServer | null): Heart {
     pid: process.pid,
     version: readVersion(),
     consoleUrl: server?.url ?? null,
-    reach: () => reach(workerId),
+    reach: () => ({...reach(workerId), sendsMail: smtpUrl !== null}),
   };
 }
 

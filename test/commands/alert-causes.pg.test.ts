@@ -1,8 +1,9 @@
 // Each cause: told once when it breaks, and once when it is mended.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {parseKeys} from '../../src/base/seal.ts';
 import {causes} from '../../src/warehouse/alerts/causes.ts';
-import {failedSweep} from '../support/alerts-place.ts';
+import {failedSweep, keyText} from '../support/alerts-place.ts';
 import {addWorker, ago, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
 
 let place: ToldPlace;
@@ -55,7 +56,7 @@ const cases: Readonly<Record<string, readonly [breaks: string | readonly string[
   ],
   'hook-failing': [
     `INSERT INTO sync.feed_hooks (name, target, sealed_access, key_id, cursor, attempts, failing_since, last_error)
-     VALUES ('erp', 'example.com', '\\x00', 'key', sync.feed_end(), 3, now(), 'example.com: 500')`,
+     VALUES ('erp', 'example.com', '\\x00', '${parseKeys(keyText)[0]?.id}', sync.feed_end(), 3, now(), 'example.com: 500')`,
     'UPDATE sync.feed_hooks SET attempts = 0, failing_since = NULL, last_error = NULL',
   ],
   'change-conflict': [addChange(`state = 'conflict', reason = 'both'`), cancelChanges],
@@ -81,6 +82,10 @@ const cases: Readonly<Record<string, readonly [breaks: string | readonly string[
   'change-untaken': [addChange(`due_at = ${ago('1 hour')}`), cancelChanges],
   'change-held': [addChange(`state = 'held', requested_at = ${ago('8 days')}`), cancelChanges],
   drift: [addEvent('vanished'), addEvent('returned')],
+  'part-late': [
+    `INSERT INTO sync.heartbeats (worker_id, part, good_at) VALUES (gen_random_uuid(), 'feed', ${ago('2 minutes')})`,
+    'UPDATE sync.heartbeats SET good_at = now()',
+  ],
   'star-behind': [
     `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at) VALUES (1, '{1}', ${ago('1 hour')})`,
     'DELETE FROM sync.stale_jobs',

@@ -144,7 +144,9 @@ describe('a rule', () => {
     const rules = await listRuleHealth(place.pool);
     expect(rules).toMatchObject([{rule: 'ops', givenUp: 1, lastError: expect.stringMatching(/got 500$/)}]);
     const [{now} = {}] = await place.query('SELECT now() AS now');
-    expect(findFailingRules(rules, String(now))[0]?.text).toMatch(/rule ops do not arrive \(1 given up\)/);
+    expect(findFailingRules(rules, {workers: [], keyIds: []}, String(now))[0]?.text).toMatch(
+      /rule ops do not arrive \(1 given up\)/,
+    );
     // What is given up is not told mended.
     await place.query(failedSweep.mends);
     await place.rounds();

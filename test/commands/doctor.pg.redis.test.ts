@@ -66,6 +66,22 @@ test.each([
   expect(code).toBe(3);
 });
 
+test('an account of which nobody is told what is wrong is a warning', async () => {
+  const pool = new pg.Client({connectionString: env.DATABASE_URL ?? ''});
+  await pool.connect();
+  await pool.query(
+    `INSERT INTO sync.accounts (name, api_url, time_zone, state) VALUES ('acme', 'https://example.com', 'UTC', 'paused')`,
+  );
+  const {code, findings} = await examine();
+  await pool.query('DELETE FROM sync.accounts');
+  await pool.end();
+  expect(of(findings, 'alerts')).toMatchObject({
+    state: 'warning',
+    found: expect.stringContaining('no rule: nobody is told what is wrong; fieldmirror alerts add'),
+  });
+  expect(code).toBe(1);
+});
+
 test('an alert rule whose messages do not arrive is a warning, with why and how to try it', async () => {
   const pool = new pg.Client({connectionString: env.DATABASE_URL ?? ''});
   await pool.connect();

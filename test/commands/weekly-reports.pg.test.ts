@@ -51,7 +51,7 @@ test('one is made for each account and week, also by several workers at once, an
 
 test('where its file cannot be written it is due as before', async () => {
   const closed = join(folder, 'closed');
-  await write(join(closed, '\0'));
+  await expect(write(join(closed, '\0'))).rejects.toThrow();
   expect(await madeCount()).toBe(0);
   await write();
   expect(await madeCount()).toBe(1);

@@ -43,6 +43,10 @@ test('it starts nothing before the owner has migrated, and says who can', async 
 test('it mirrors the account, writes back what was changed, and has no more rights than that takes', async () => {
   expect(await runCommand(['migrate'], place.env)).toMatchObject({code: 0});
   await owner.query(`GRANT fieldmirror_worker TO ${login}`);
+  // Without a rule the doctor warns that nobody is told.
+  await owner.query(
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 0)`,
+  );
   const first = await runCommand(['start', '--once', '--json'], env);
   expect(first, first.stderr).toMatchObject({code: 0});
   const {rows} = await owner.query(

@@ -24,7 +24,7 @@ afterAll(async () => {
 beforeEach(async () => {
   await pool.query('DELETE FROM sync.workers');
   const workerId = '00000000-0000-4000-8000-000000000001';
-  const reach = () => ({keyIds: [], given: null});
+  const reach = () => ({keyIds: [], sendsMail: false, given: null});
   heartbeat = new Heartbeat(
     pool,
     {workerId, host: 'h', pid: 1, consoleUrl: null, version: '0', reach},

@@ -3,7 +3,7 @@
 import {createLogger} from '../../src/base/log.ts';
 import {parseKeys} from '../../src/base/seal.ts';
 import {Secret} from '../../src/base/secret.ts';
-import {goRound} from '../../src/commands/health/alerts/alert-rounds.ts';
+import {lookForTroubles, sendAlerts} from '../../src/commands/health/alerts/alert-rounds.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 
 const {DATABASE_URL: databaseUrl = '', KEY: key = '', SMTP_URL: smtpUrl = ''} = process.env;
@@ -13,6 +13,8 @@ const config = {
   ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false, allowsLinkLocal: false},
 };
 const deps = {pool, log: createLogger({level: 'silent', secrets: []}), config, onSecret: () => {}};
-do await goRound(deps);
-while (process.env.STAYS === '1');
+do {
+  await lookForTroubles(deps);
+  await sendAlerts(deps);
+} while (process.env.STAYS === '1');
 await pool.end();

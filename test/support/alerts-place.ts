@@ -5,7 +5,7 @@ import {inject} from 'vitest';
 import {createLogger} from '../../src/base/log.ts';
 import {parseKeys} from '../../src/base/seal.ts';
 import {Secret} from '../../src/base/secret.ts';
-import {type AlertDeps, goRound} from '../../src/commands/health/alerts/alert-rounds.ts';
+import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/commands/health/alerts/alert-rounds.ts';
 import {planRule, type RuleOptions} from '../../src/commands/health/alerts/rule-plan.ts';
 import {insertRule} from '../../src/warehouse/alerts/alert-rules.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
@@ -52,7 +52,9 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
   };
   const round = async (as: pg.Pool, means: AlertDeps['config']) => {
     await query(`UPDATE sync.alert_looks SET looked_at = now() - interval '2 minutes'`);
-    await goRound({pool: as, log, config: means, onSecret: () => {}});
+    const deps = {pool: as, log, config: means, onSecret: () => {}};
+    await lookForTroubles(deps);
+    await sendAlerts(deps);
   };
   return {
     ...{url: database.url, pool, accountId: String(account?.id), logged, query},

@@ -16,7 +16,7 @@ const written = `
   INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'of ' || row_id FROM customer;`;
 const updateCount = 60;
 const createCount = 20 + 20;
-const noKeys = {keyIds: [], given: null};
+const noKeys = {keyIds: [], sendsMail: false, given: null};
 
 type WorkerDeps = Parameters<typeof startWorkers>[0];
 

@@ -141,6 +141,7 @@ export const expected: Readonly<Record<string, Given>> = {
         'sync.api_requests',
         'sync.feed_dead_letters',
         'sync.feed_hooks',
+        'sync.heartbeats',
         'sync.known_pages',
         'sync.known_records',
         'sync.login_keys',

@@ -94,7 +94,7 @@ BEGIN
   GRANT SELECT, INSERT, UPDATE ON sync.accounts, sync.sweeps, sync.schedules, sync.quarantine, sync.fields, sync.attempts,
     sync.alterations, sync.api_keys TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE, DELETE ON sync.known_pages, sync.known_records, sync.sightings, sync.tombstones, sync.absent_numbers, sync.conflicts,
-    sync.api_requests, sync.workers, sync.login_keys, sync.sessions, sync.sign_in_codes, sync.alert_rules,
+    sync.api_requests, sync.workers, sync.heartbeats, sync.login_keys, sync.sessions, sync.sign_in_codes, sync.alert_rules,
     sync.alerts, sync.alert_deliveries, sync.feed_hooks, sync.feed_dead_letters TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation, sync.prunings TO fieldmirror_worker;
   -- Entries of the audit are added, never changed.

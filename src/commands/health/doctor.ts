@@ -7,8 +7,13 @@ import {allTables} from '../../streams/all-tables.ts';
 import {openToken} from '../../sync/accounts/open-token.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {readAccounts} from '../../views/account-status.ts';
-import {findFailingRules} from '../../views/concerns/receiver-concerns.ts';
-import {drawWorkers, findWorkerConcerns} from '../../views/concerns/worker-concerns.ts';
+import type {Concern} from '../../views/concerns/concerns.ts';
+import {readParts} from '../../views/concerns/every-concern.ts';
+import {findLateParts} from '../../views/concerns/part-concerns.ts';
+import {findFailingHooks, findFailingRules} from '../../views/concerns/receiver-concerns.ts';
+import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
+import {drawWorkers, findWorkerConcerns, type Workforce} from '../../views/concerns/worker-concerns.ts';
+import {demoName} from '../../views/demo-name.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
 import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
@@ -22,6 +27,7 @@ import {
 } from '../../warehouse/health/installation/installation.ts';
 import {namePlace} from '../../warehouse/health/installation/place-name.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
+import {listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {describeAhead, readClockAheadMs, readNow} from '../../warehouse/postgres/clock.ts';
 import {openPool} from '../../warehouse/postgres/database.ts';
@@ -31,6 +37,7 @@ import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findMigrationLack} from '../../warehouse/schema/migration-lack.ts';
 import {checkRoles, describeRoles} from '../../warehouse/schema/roles.ts';
+import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {readClock} from '../../warehouse/sweeps/tombstones.ts';
 import {findZoneMismatch} from '../accounts/account-zone.ts';
 import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-account.ts';
@@ -116,7 +123,9 @@ async function checkPostgres(
               good('retention', tellRetention(await readRetention(pool), await readNow(pool))),
               ...(await checkWorkers(config, pool)),
               ...(await checkSealed(config, pool)),
-              ...(await checkAlerts(pool)),
+              ...(await checkParts(pool)),
+              ...(await checkHooks(config, pool)),
+              ...(await checkAlerts(config, pool)),
             ]
           : [];
       if (schema.state === 'good') tell(await readSettingsInForce(pool, environmentOf(config)));
@@ -212,23 +221,48 @@ async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
 }
 
 /** Whether a worker is alive, and every account that should be is served. */
-async function checkWorkers({keys}: Config, pool: pg.Pool): Promise<Finding[]> {
+async function checkWorkers(config: Config, pool: pg.Pool): Promise<Finding[]> {
   const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
-  const workers = await listWorkers(pool);
-  const keyIds = keys.map(({id}) => id);
-  const concerns = findWorkerConcerns(accounts, {workers, keyIds}, now);
-  const found = drawWorkers(workers, now).replaceAll(/^worker +/gm, '');
+  const workforce = await readWorkforce(config, pool);
+  const concerns = findWorkerConcerns(accounts, workforce, now);
+  const found = drawWorkers(workforce.workers, now).replaceAll(/^worker +/gm, '');
   if (concerns.length === 0) return [good('worker', found)];
-  return concerns.map(({account, text, next}) => ({
-    ...warning('worker', [account === null ? text : `account ${account}: ${text}`, next].join('; ')),
-    ...(account === null ? {} : {account}),
-  }));
+  return concerns.map((concern) => warnOf('worker', concern));
+}
+
+/** Whether every background part of the workers does its work, and mart is not behind. */
+async function checkParts(pool: pg.Pool): Promise<Finding[]> {
+  const facts = await readParts(pool);
+  const now = await readNow(pool);
+  const concerns = [...findLateParts(facts, now), ...findStarConcerns(await readWaitingSince(pool), now)];
+  if (concerns.length > 0) return concerns.map((concern) => warnOf('background', concern));
+  const names = [...new Set(facts.parts.map(({part}) => part))];
+  return [
+    good('background', names.length === 0 ? 'no worker has noted its parts' : `at work: ${names.join(', ')}`),
+  ];
+}
+
+/** Whether the subscribers of the feed get it. */
+async function checkHooks(config: Config, pool: pg.Pool): Promise<Finding[]> {
+  const hooks = await listHooks(pool);
+  const concerns = findFailingHooks(hooks, await readWorkforce(config, pool), await readNow(pool));
+  if (concerns.length > 0) return concerns.map((concern) => warnOf('subscribers', concern));
+  return hooks.length === 0 ? [] : [good('subscribers', `${hooks.length} of the feed, none is held up`)];
+}
+
+async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> {
+  return {workers: await listWorkers(pool), keyIds: keys.map(({id}) => id)};
+}
+
+function warnOf(what: string, {account, text, next}: Concern): Finding {
+  const words = [account === null ? text : `account ${account}: ${text}`, ...(next === null ? [] : [next])];
+  return {...warning(what, words.join('; ')), ...(account === null ? {} : {account})};
 }
 
 /** Whether somebody is told what is wrong, and whether it arrives. */
-async function checkAlerts(pool: pg.Pool): Promise<Finding[]> {
+async function checkAlerts(config: Config, pool: pg.Pool): Promise<Finding[]> {
   const rules = await listRuleHealth(pool);
-  const failing = findFailingRules(rules, await readClock(pool));
+  const failing = findFailingRules(rules, await readWorkforce(config, pool), await readClock(pool));
   // Somebody who has just applied a file wants to see it before it is a concern.
   const waiting = rules
     .filter(({hasAddress, failingSince}) => !hasAddress && failingSince === null)
@@ -238,10 +272,11 @@ async function checkAlerts(pool: pg.Pool): Promise<Finding[]> {
     }));
   const flawed = [...failing, ...waiting];
   if (flawed.length > 0) return flawed.map(({text, next}) => warning('alerts', `${text}; ${next}`));
-  if (rules.length === 0)
-    return [
-      good('alerts', 'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS'),
-    ];
+  if (rules.length === 0) {
+    const text = 'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS';
+    const isReal = (await listAccounts(pool)).some(({name}) => name !== demoName);
+    return [isReal ? warning('alerts', text) : good('alerts', text)];
+  }
   return [
     good('alerts', `${rules.length === 1 ? '1 rule' : `${rules.length} rules`}, no message is held up`),
   ];

@@ -19,6 +19,8 @@ interface Due {
  * Makes the reports that are due. One waits until the jobs of its account are proven complete within a day; `status` says
  * where they are not.
  * @param folder - of the files: `acme-2026-11-16.html`
+ * @param onMade - is told after each one
+ * @throws the error of the first one that could not be made, after the others were
  */
 export async function writeDueReports(
   pool: pg.Pool,
@@ -26,27 +28,30 @@ export async function writeDueReports(
     folder,
     accountIds,
     log,
-  }: {readonly folder: string; readonly accountIds: readonly string[]; readonly log: Logger},
+    onMade,
+  }: {
+    readonly folder: string;
+    readonly accountIds: readonly string[];
+    readonly log: Logger;
+    readonly onMade?: () => void;
+  },
 ): Promise<void> {
-  const dues = await listDue(pool, accountIds).catch((error: unknown) => {
-    log.error(
-      {event: 'report.failed', reason: String(error)},
-      'the weekly reports could not be looked for; it is tried again',
-    );
-    return [];
-  });
-  for (const due of dues) {
+  const errors: unknown[] = [];
+  for (const due of await listDue(pool, accountIds)) {
     try {
       const file = await writeReport(pool, due, folder);
       if (file !== null)
         log.info({event: 'report.written', account: due.name, file}, 'the weekly report is there');
+      onMade?.();
     } catch (error) {
+      errors.push(error);
       log.error(
         {event: 'report.failed', account: due.name, reason: String(error)},
         'the weekly report could not be made; it is tried again',
       );
     }
   }
+  if (errors.length > 0) throw errors[0];
 }
 
 async function listDue(pool: pg.Pool, accountIds: readonly string[]): Promise<readonly Due[]> {

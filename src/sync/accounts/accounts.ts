@@ -78,7 +78,7 @@ export class Accounts {
   }
 
   /** The reach of this process, for the row of its worker. */
-  reach(workerId: string): Omit<WorkerReach, 'accountIds'> {
+  reach(workerId: string): Omit<WorkerReach, 'accountIds' | 'sendsMail'> {
     const [given] = [...this.#given].filter(([accountId]) => !this.#superseded.has(accountId));
     return {
       keyIds: this.known.keyIds,

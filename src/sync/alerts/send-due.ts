@@ -15,6 +15,8 @@ import {type SendDeps, send} from './send.ts';
 export interface SendDueDeps extends SendDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
+  /** Is told after each few that were tried. */
+  readonly onTried?: () => void;
 }
 
 /** Receivers that are slow hold up no others but these. */
@@ -30,6 +32,7 @@ export async function sendDue(deps: SendDueDeps): Promise<void> {
     const claimed = await claimDeliveries(deps.pool, means, atOnce);
     if (claimed.length === 0) return;
     await Promise.all(claimed.map((delivery) => deliver(deps, delivery)));
+    deps.onTried?.();
   }
 }
 

@@ -4,6 +4,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Logger} from '../../base/log.ts';
+import {Pulse} from '../../base/pulse.ts';
 import {claimHooks} from '../../warehouse/history/feed/hooks/hook-claims.ts';
 import {feedChannel, sequenceFeed} from '../../warehouse/history/feed/read-feed.ts';
 import {listen} from '../../warehouse/postgres/sessions/listen.ts';
@@ -17,6 +18,8 @@ export interface KeeperDeps {
   readonly means: HookMeans;
   /** Whether nothing may be sent, because the warehouse may be a copy. */
   readonly holds: () => boolean;
+  /** How the feed and the sending of it fare; left out where nobody asks. */
+  readonly pulses?: {readonly feed: Pulse; readonly hooks: Pulse};
 }
 
 /** Between two looks: under a load of commits, so many of them get their positions together. */
@@ -28,17 +31,23 @@ const atOnce = 8;
 
 export class FeedKeeper {
   readonly #deps: KeeperDeps;
+  readonly #pulses: {readonly feed: Pulse; readonly hooks: Pulse};
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
   #looking: Promise<void> | null = null;
   #isWanted = false;
+  #isListening = false;
 
   constructor(deps: KeeperDeps) {
     this.#deps = deps;
+    this.#pulses = deps.pulses ?? {feed: new Pulse(), hooks: new Pulse()};
   }
 
-  /** Begins to listen for notices. */
+  /** Looks soon, and listens for notices from the first time on. */
   begin(): void {
+    this.wake();
+    if (this.#isListening) return;
+    this.#isListening = true;
     const {directUrl, log} = this.#deps;
     void listen(directUrl, feedChannel, {
       signal: this.#stopping.signal,
@@ -80,18 +89,25 @@ export class FeedKeeper {
   }
 
   async #lookOnce(): Promise<void> {
+    const {feed, hooks} = this.#pulses;
+    await feed.round(() => sequenceFeed(this.#deps.pool));
+    // With no room left, those that are being sent to note that they move on.
+    if (this.#sending.size < atOnce) await hooks.round(() => this.#sendDue());
+  }
+
+  async #sendDue(): Promise<void> {
     const {pool, means, holds} = this.#deps;
-    await sequenceFeed(pool);
-    const room = atOnce - this.#sending.size;
-    if (means.keys.length === 0 || room <= 0 || holds()) return;
+    // A subscriber whose key no worker has is a concern by itself.
+    if (means.keys.length === 0 || holds()) return;
     const keyIds = means.keys.map(({id}) => id);
-    for (const hook of await claimHooks(pool, keyIds, room)) this.#send(hook);
+    for (const hook of await claimHooks(pool, keyIds, atOnce - this.#sending.size)) this.#send(hook);
   }
 
   #send(hook: Parameters<typeof sendHook>[1]): void {
     const {pool, log, means} = this.#deps;
     const {signal} = this.#stopping;
-    const sending = sendHook({pool, log, means, signal}, hook)
+    const onMoved = () => this.#pulses.hooks.good();
+    const sending = sendHook({pool, log, means, signal, onMoved}, hook)
       .catch(async (error: unknown) => {
         log.warn(
           {event: 'hook.unnoted', hook: hook.name, reason: String(error)},

@@ -31,6 +31,8 @@ export interface HookDeps {
   readonly log: Logger;
   readonly means: HookMeans;
   readonly signal: AbortSignal;
+  /** Is told each time that the subscriber was sent a batch, or moved on. */
+  readonly onMoved?: () => void;
 }
 
 const firstMs = 2_000;
@@ -44,7 +46,7 @@ const mostAttempts = 34;
  * @throws what the database throws: that is no failure of the subscriber
  */
 export async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
-  const {pool, signal, log} = deps;
+  const {pool, signal, log, onMoved} = deps;
   let {cursor, batchTo, attempts} = hook;
   try {
     while (!signal.aborted) {
@@ -58,6 +60,7 @@ export async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void>
         if (!(await noteTaken(pool, hook))) return;
         log.debug({event: 'hook.taken', hook: hook.name, entries: batch.entries.length}, 'a batch was taken');
       }
+      onMoved?.();
       cursor = batch.to;
       batchTo = null;
       attempts = 0;

@@ -25,6 +25,8 @@ export interface PruneTerms {
   readonly batch?: number;
   /** ISO 8601: the moment from which ages are counted, unless it is now. */
   readonly at?: string;
+  /** Is told after each batch that it was done. */
+  readonly onBatch?: () => void;
 }
 
 /** A batch of so many takes some milliseconds. */
@@ -60,13 +62,14 @@ export async function prune(terms: PruneTerms): Promise<readonly Removed[] | nul
 
 /** Does batches until one has done nothing. @returns what they did together */
 async function repeat(
-  {signal}: Pick<PruneTerms, 'signal'>,
+  {signal, onBatch}: Pick<PruneTerms, 'signal' | 'onBatch'>,
   doBatch: () => Promise<number | null>,
 ): Promise<number> {
   let count = 0;
   while (!signal.aborted) {
     const begunAt = performance.now();
     const done = await doBatch();
+    onBatch?.();
     count += done ?? 0;
     // Nothing was left, or another worker goes on.
     if (done === null || done === 0) break;

@@ -1,6 +1,7 @@
 // Everything that concerns a person, found in one place: `status` draws it, alerts tell it.
 
 import {listRuleHealth, type RuleHealth} from '../../warehouse/alerts/rule-health.ts';
+import {listParts, nameOwnWaits} from '../../warehouse/health/heartbeats.ts';
 import {
   describeCopy,
   mendOfCopy,
@@ -10,17 +11,19 @@ import {namePlace, type WarehouseAddress} from '../../warehouse/health/installat
 import {listSizes, readFreeBytes, type Size} from '../../warehouse/health/sizes.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {type FeedHook, listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
+import {readNow} from '../../warehouse/postgres/clock.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import type {AccountFacts} from '../account-status.ts';
 import {type Concern, findConcerns} from './concerns.ts';
 import {type Bound, findGrowth} from './growth-concerns.ts';
+import {findLateParts, listLateParts, type PartFacts} from './part-concerns.ts';
 import {findFailingHooks, findFailingRules} from './receiver-concerns.ts';
 import {findStarConcerns} from './star-concerns.ts';
 import {findWorkerConcerns, type Workforce} from './worker-concerns.ts';
 
 /** What stands beside the accounts. */
-export interface Installation extends Workforce {
+export interface Installation extends Workforce, PartFacts {
   /** Why the warehouse may be a copy; null where nothing speaks for it. */
   readonly copy: string | null;
   /** See `readWaitingSince`. */
@@ -55,8 +58,16 @@ export async function readInstallation(
     starWaitsSince: await readWaitingSince(db),
     rules: await listRuleHealth(db),
     hooks: await listHooks(db),
+    ...(await readParts(db)),
     sizes: [...disk, ...(names.length === 0 ? [] : await listSizes(db, names))],
   };
+}
+
+/** Reads how the parts of live workers fare, and where one is late, what holds it up. */
+export async function readParts(db: Queryable): Promise<PartFacts> {
+  const parts = await listParts(db);
+  const isLate = listLateParts(parts, await readNow(db)).length > 0;
+  return {parts, waitsFor: isLate ? await nameOwnWaits(db) : []};
 }
 
 /** Finds everything that needs a person. @param now - ISO 8601, by the database's clock */
@@ -70,10 +81,11 @@ export function findEveryConcern(
     ...(copy === null ? [] : [tellCopy(copy)]),
     ...findConcerns(accounts, now),
     ...findWorkerConcerns(accounts, installation, now),
+    ...findLateParts(installation, now),
     ...findStarConcerns(starWaitsSince, now),
     ...findGrowth(bounds, sizes),
-    ...findFailingRules(rules, now),
-    ...findFailingHooks(hooks, now),
+    ...findFailingRules(rules, installation, now),
+    ...findFailingHooks(hooks, installation, now),
   ];
 }
 

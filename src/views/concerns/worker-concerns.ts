@@ -53,6 +53,19 @@ export function drawWorkers(workers: readonly Worker[], now: string): string {
   return lines.length === 0 ? 'worker    none is alive; fieldmirror start is one' : lines.join('\n');
 }
 
+/**
+ * Why nobody opens what is sealed with a key: `sealed with key 4f1c, and the workers have none`; null where a live worker has it.
+ * Where no worker is alive, the keys of the command that looks count.
+ */
+export function describeMissingKey(keyId: string, {workers, keyIds}: Workforce): string | null {
+  const alive = workers.filter(({isAlive}) => isAlive);
+  const held = alive.length === 0 ? keyIds : alive.flatMap((worker) => worker.keyIds);
+  // Without a worker and without a key of our own nothing is known.
+  if (held.includes(keyId) || (alive.length === 0 && held.length === 0)) return null;
+  const they = alive.length === 0 ? 'the key given here is' : 'the workers have';
+  return `sealed with key ${keyId}, and ${they} ${[...new Set(held)].join(', ') || 'none'}`;
+}
+
 function describeAbsence(
   active: readonly AccountFacts[],
   lost: Worker | undefined,
@@ -101,12 +114,10 @@ function describeUnserved(
           text: 'no worker knows its token',
           next: `start one with its FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN, or keep the token here: fieldmirror accounts add ${name}`,
         };
-  const held = alive.length === 0 ? keyIds : alive.flatMap((worker) => worker.keyIds);
-  // Without a worker and without a key of our own nothing is known.
-  if (held.includes(keyId) || (alive.length === 0 && held.length === 0)) return null;
-  const they = alive.length === 0 ? 'the key given here is' : 'the workers have';
+  const lack = describeMissingKey(keyId, {workers: alive, keyIds});
+  if (lack === null) return null;
   return {
-    text: `its token is sealed with key ${keyId}, and ${they} ${[...new Set(held)].join(', ') || 'none'}`,
+    text: `its token is ${lack}`,
     next: `give start that key in FIELDMIRROR_KEY, or seal the token anew: fieldmirror accounts add ${name}`,
   };
 }

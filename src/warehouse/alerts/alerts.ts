@@ -102,6 +102,11 @@ export async function endLook(
   });
 }
 
+/** Gives back a look that failed: the next one need not wait until it lapses. */
+export async function giveBackLook(db: Queryable, {fence}: Look): Promise<void> {
+  await db.query('UPDATE sync.alert_looks SET lease_until = NULL WHERE fence = $1', [fence]);
+}
+
 /** The alerts that are open, the oldest first. */
 export async function listOpenAlerts(db: Queryable): Promise<Alert[]> {
   const {rows} = await db.query<Alert>(

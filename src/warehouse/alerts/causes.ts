@@ -24,6 +24,7 @@ export const causes = [
   'growth',
   'alerts-failing',
   'hook-failing',
+  'part-late',
 ] as const;
 
 export type Cause = (typeof causes)[number];
@@ -52,6 +53,7 @@ export const causeNumbers: Readonly<Record<Cause, string>> = {
   growth: 'A20',
   'alerts-failing': 'A21',
   'hook-failing': 'A22',
+  'part-late': 'A23',
 };
 
 /** The words that lead to the page: `see: fieldmirror explain A01`. */

@@ -8,6 +8,8 @@ export interface RuleHealth {
   readonly receiver: Receiver;
   /** Whether its address is known; one that a file of settings made waits for it. */
   readonly hasAddress: boolean;
+  /** The key that its address is sealed with; null: it goes through the mail server of the workers' environment. */
+  readonly keyId: string | null;
   /** When a receiver last took one. */
   readonly lastSentAt: string | null;
   /** Messages that are still to be sent. */
@@ -41,7 +43,7 @@ const isFailing = `(
 /** How each rule fares, by name. What was sent is not counted: of it the last alone matters. */
 export async function listRuleHealth(db: Queryable): Promise<RuleHealth[]> {
   const {rows} = await db.query<RuleHealth>(
-    `SELECT rule.name AS rule, rule.receiver, rule.key_id IS DISTINCT FROM '' AS "hasAddress",
+    `SELECT rule.name AS rule, rule.receiver, rule.key_id IS DISTINCT FROM '' AS "hasAddress", rule.key_id AS "keyId",
             (SELECT max(sent_at) FROM sync.alert_deliveries AS sent WHERE sent.rule_id = rule.rule_id) AS "lastSentAt",
             count(*) FILTER (WHERE due.state IN ('due', 'sending') AND due.kind <> 'ping')::integer AS waiting,
             count(*) FILTER (WHERE ${isGivenUp})::integer AS "givenUp",

@@ -1,5 +1,5 @@
 import {sql} from 'drizzle-orm';
-import {check, integer, text, uuid} from 'drizzle-orm/pg-core';
+import {boolean, check, integer, text, uuid} from 'drizzle-orm/pg-core';
 import {sync} from '../accounts/accounts-table.ts';
 import {bigNumber, instant} from '../postgres/column-types.ts';
 import {commentTable} from '../schema/commented-table.ts';
@@ -19,6 +19,7 @@ export const workers = sync.table(
     given_account_id: bigNumber(),
     given_token_mark: text(),
     console_url: text(),
+    sends_mail: boolean().notNull().default(true),
   },
   (table) => [
     check(
@@ -44,5 +45,6 @@ export const workersTable = commentTable(
     given_token_mark:
       'Tells whether another process has the same token from its environment: a short keyed hash, which gives nothing of it away.',
     console_url: 'Where its console listens; null where it has none.',
+    sends_mail: 'Whether its environment names a server of e-mail, in FIELDMIRROR_SMTP_URL.',
   },
 );

@@ -21,6 +21,8 @@ export interface WorkerReach {
   readonly accountIds: readonly string[];
   /** Keys that it opens sealed tokens with. */
   readonly keyIds: readonly string[];
+  /** Whether its environment names a server of e-mail. */
+  readonly sendsMail: boolean;
   /** The account whose token it has from its environment, and a mark of that token. */
   readonly given: {readonly accountId: string; readonly tokenMark: string} | null;
 }
@@ -38,8 +40,8 @@ const pruned = `DELETE FROM sync.workers WHERE seen_at < now() - interval '1 day
 export async function noteWorker(db: Queryable, worker: WorkerIdentity & WorkerReach): Promise<void> {
   await db.query(
     `WITH pruned AS (${pruned})
-     INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, given_account_id, given_token_mark, console_url)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, given_account_id, given_token_mark, console_url, sends_mail)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
          ON CONFLICT (worker_id) DO UPDATE
         SET seen_at = now(), account_ids = EXCLUDED.account_ids, given_account_id = EXCLUDED.given_account_id,
             given_token_mark = EXCLUDED.given_token_mark`,
@@ -53,6 +55,7 @@ export async function noteWorker(db: Queryable, worker: WorkerIdentity & WorkerR
       worker.given?.accountId ?? null,
       worker.given?.tokenMark ?? null,
       worker.consoleUrl,
+      worker.sendsMail,
     ],
   );
 }
@@ -66,7 +69,7 @@ export async function removeWorker(db: Queryable, workerId: string): Promise<voi
 export async function listWorkers(db: Queryable): Promise<Worker[]> {
   const {rows} = await db.query<Worker>(
     `SELECT ${selectColumns(columns)}, seen_at > now() - interval '1 minute' AS "isAlive",
-            account_ids::text[] AS "accountIds", key_ids AS "keyIds",
+            account_ids::text[] AS "accountIds", key_ids AS "keyIds", sends_mail AS "sendsMail",
             CASE WHEN given_account_id IS NOT NULL
                  THEN jsonb_build_object('accountId', given_account_id::text, 'tokenMark', given_token_mark) END AS given
        FROM sync.workers ORDER BY seen_at DESC, worker_id`,

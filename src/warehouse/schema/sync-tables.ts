@@ -22,6 +22,7 @@ import {alterationsTable, conflictsTable} from '../changes/tables/conflict-table
 import {transitionsTable} from '../changes/tables/transitions-table.ts';
 import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
+import {heartbeatsTable} from '../health/heartbeats-table.ts';
 import {installationTable} from '../health/installation/installation-table.ts';
 import {workersTable} from '../health/workers-table.ts';
 import {feedEntriesTable, feedStartsTable, feedStateTable} from '../history/feed/feed-tables.ts';
@@ -127,6 +128,7 @@ export const syncTables: readonly CommentedTable[] = [
   staleJobsTable,
   weeklyReportsTable,
   workersTable,
+  heartbeatsTable,
   alertRulesTable,
   alertsTable,
   alertDeliveriesTable,

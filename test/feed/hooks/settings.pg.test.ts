@@ -55,7 +55,9 @@ describe('a subscriber that a file has made', () => {
         `UPDATE sync.feed_hooks SET due_at = due_at - interval '${by}'; UPDATE sync.feed_entries SET at = at - interval '${by}'`,
       );
     await pass('1 hour');
-    expect(findFailingHooks(await listHooks(place.pool), new Date().toISOString())).toMatchObject([
+    expect(
+      findFailingHooks(await listHooks(place.pool), {workers: [], keyIds: []}, new Date().toISOString()),
+    ).toMatchObject([
       {text: expect.stringContaining('waits for its address'), next: 'fieldmirror hooks add erp --url URL'},
     ]);
     await pass('-1 hour');

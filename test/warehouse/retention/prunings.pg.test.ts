@@ -2,8 +2,9 @@
 
 import {expect, test} from 'vitest';
 import {createLogger} from '../../../src/base/log.ts';
+import {Pulse} from '../../../src/base/pulse.ts';
 import {prune} from '../../../src/sync/prune/prune.ts';
-import {Pruner} from '../../../src/sync/prune/pruner.ts';
+import {makePruner} from '../../../src/sync/prune/pruner.ts';
 import {pruneBatch, takePruning} from '../../../src/warehouse/history/retention/prunings.ts';
 import {readRetention} from '../../../src/warehouse/history/retention/retention.ts';
 import {runCommand} from '../../support/command.ts';
@@ -55,7 +56,7 @@ test('one that is told to stop gives back what is left', async () => {
 test('a worker prunes by itself, and asks no more than once a minute', async () => {
   await fillOld();
   let now = 0;
-  const pruner = new Pruner({pool, log, signal}, () => now);
+  const pruner = makePruner({pool, log}, new Pulse(() => now));
   pruner.begin();
   await pruner.settled();
   expect(await ids('SELECT sweep_id AS id FROM sync.sweeps')).toHaveLength(1);

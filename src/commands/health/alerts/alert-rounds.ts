@@ -1,14 +1,15 @@
 // The alerts of a worker, beside its other work: what is wrong is looked for once a minute, by one worker of all, and what is due
-// is sent. A receiver that hangs holds up no sweep: no round of the worker waits for it.
+// is sent. A receiver that hangs holds up no sweep and no look: nothing waits for it.
 
-import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Config} from '../../../base/config.ts';
 import type {Logger} from '../../../base/log.ts';
+import type {Pulse} from '../../../base/pulse.ts';
+import {Rounds} from '../../../base/rounds.ts';
 import type {Secret} from '../../../base/secret.ts';
 import {sendDue} from '../../../sync/alerts/send-due.ts';
 import {findTroubles} from '../../../views/concerns/find-troubles.ts';
-import {endLook, takeLook} from '../../../warehouse/alerts/alerts.ts';
+import {endLook, giveBackLook, type Kept, type Look, takeLook} from '../../../warehouse/alerts/alerts.ts';
 import {toLooker} from '../looker.ts';
 
 export interface AlertDeps {
@@ -22,53 +23,45 @@ export interface AlertDeps {
 }
 
 const everyMs = 10_000;
-const stopMs = 3_000;
 
-/** Finds what is wrong, where it is time for it, and sends what is due. */
-export async function goRound(deps: AlertDeps, signal?: AbortSignal): Promise<void> {
-  const {pool, log, config, onSecret} = deps;
+/** Finds what is wrong, where it is time for it. */
+export async function lookForTroubles({pool, log, config}: AlertDeps): Promise<void> {
   const look = await takeLook(pool);
-  if (look !== null) {
-    const kept = await endLook(pool, look, await findTroubles(pool, toLooker(config)));
-    if (kept !== null && kept.opened + kept.mended > 0)
-      log.info({event: 'alert.looked', ...kept}, 'something else is wrong, or no longer');
-  }
-  const {keys, smtpUrl, allowsHttp, allowsLinkLocal} = config;
-  const means = {keys, smtpUrl, allowsHttp, allowsLinkLocal, onSecret};
-  await sendDue({pool, log, ...means, ...(signal === undefined ? {} : {signal})});
+  if (look === null) return;
+  const kept = await keepTroubles({pool, config}, look).catch(async (error: unknown) => {
+    await giveBackLook(pool, look).catch(() => {});
+    throw error;
+  });
+  if (kept !== null && kept.opened + kept.mended > 0)
+    log.info({event: 'alert.looked', ...kept}, 'something else is wrong, or no longer');
 }
 
-/** The rounds of one worker. */
-export class AlertRounds {
-  readonly #deps: AlertDeps;
-  readonly #stopping = new AbortController();
-  #round: Promise<void> | null = null;
-  #begunAt = Number.NEGATIVE_INFINITY;
+async function keepTroubles(
+  {pool, config}: Pick<AlertDeps, 'pool' | 'config'>,
+  look: Look,
+): Promise<Kept | null> {
+  return await endLook(pool, look, await findTroubles(pool, toLooker(config)));
+}
 
-  constructor(deps: AlertDeps) {
-    this.#deps = deps;
-  }
+/** Sends what is due. @param more.onTried - is told after each few that were tried */
+export async function sendAlerts(
+  {pool, log, config, onSecret}: AlertDeps,
+  more: {readonly signal?: AbortSignal; readonly onTried?: () => void} = {},
+): Promise<void> {
+  const {keys, smtpUrl, allowsHttp, allowsLinkLocal} = config;
+  await sendDue({pool, log, keys, smtpUrl, allowsHttp, allowsLinkLocal, onSecret, ...more});
+}
 
-  /** Begins a round, unless one is under way or was begun a moment ago. Never fails, and waits for nothing. */
-  begin(): void {
-    const isTime = performance.now() - this.#begunAt >= everyMs;
-    if (this.#round !== null || !isTime || this.#stopping.signal.aborted) return;
-    this.#begunAt = performance.now();
-    this.#round = goRound(this.#deps, this.#stopping.signal)
-      .catch((error: unknown) =>
-        this.#deps.log.error(
-          {event: 'alert.unlooked', reason: String(error)},
-          'alerts wait; it is tried again',
-        ),
-      )
-      .finally(() => {
-        this.#round = null;
-      });
-  }
-
-  /** Ends the round under way within seconds: what was not taken yet is due for the next worker. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new Error('shutdown'));
-    await Promise.race([this.#round, wait(stopMs, undefined, {ref: false})]);
-  }
+/** The two parts of a worker: what is not sent before it stops is due for the next worker. */
+export function makeAlertRounds(deps: AlertDeps, pulse: (part: 'alerts' | 'messages') => Pulse): Rounds[] {
+  const messages = pulse('messages');
+  const onFailure = (error: unknown) =>
+    deps.log.error({event: 'alert.unlooked', reason: String(error)}, 'alerts wait; it is tried again');
+  return [
+    new Rounds({everyMs, pulse: pulse('alerts'), work: () => lookForTroubles(deps), onFailure}),
+    new Rounds({
+      ...{everyMs, pulse: messages, onFailure},
+      work: (signal) => sendAlerts(deps, {signal, onTried: () => messages.good()}),
+    }),
+  ];
 }

@@ -34,7 +34,7 @@ export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
   readonly deadLetters: number;
   /** Whether its address is known; one that a file of settings made waits for it. */
   readonly hasAddress: boolean;
-  /** Whether it has waited for ten minutes, and no worker took it up. */
+  /** Whether it has waited for a minute, and no worker took it up. */
   readonly isUntaken: boolean;
 }
 
@@ -88,10 +88,10 @@ export async function listHooks(db: Queryable): Promise<FeedHook[]> {
             CASE WHEN split_part(hook.cursor, '-', 1) = state.feed_id
                  THEN (state.last_position - split_part(hook.cursor, '-', 2)::bigint)::double precision END AS behind,
             (SELECT count(*)::integer FROM sync.feed_dead_letters AS letter WHERE letter.hook_id = hook.hook_id) AS "deadLetters",
-            coalesce(hook.stopped_at IS NULL AND greatest(hook.lease_until, hook.due_at) < now() - interval '10 minutes'
+            coalesce(hook.stopped_at IS NULL AND greatest(hook.lease_until, hook.due_at) < now() - interval '1 minute'
               AND split_part(hook.cursor, '-', 1) = state.feed_id AND (
                 SELECT at FROM sync.feed_entries WHERE position > split_part(hook.cursor, '-', 2)::bigint
-                 ORDER BY position LIMIT 1) < now() - interval '10 minutes', false) AS "isUntaken"
+                 ORDER BY position LIMIT 1) < now() - interval '1 minute', false) AS "isUntaken"
        FROM sync.feed_hooks AS hook CROSS JOIN sync.feed_state AS state
        LEFT JOIN sync.accounts AS account USING (account_id)
       ORDER BY hook.name`,

@@ -1,0 +1,96 @@
+// The background parts of workers, and how each of them fares: rows of sync.heartbeats.
+
+import type {PulseReading} from '../../base/pulse.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {listHolders, nameHolder} from '../postgres/sessions/lock-waits.ts';
+import type {heartbeats} from './heartbeats-table.ts';
+
+/** Bounds of one part. */
+interface PartBounds {
+  /** The work of the part, as a subject of a sentence. */
+  readonly what: string;
+  /** The part needs a person when its last good round is older. */
+  readonly lateMs: number;
+  /** A single round that has not failed may take as long; left out: `lateMs`. */
+  readonly longestMs?: number;
+}
+
+const minuteMs = 60_000;
+
+/** Every background part of a worker. */
+export const parts = {
+  rounds: {what: 'the look for due sweeps and changes', lateMs: minuteMs},
+  star: {what: 'the refresh of the figures in mart', lateMs: minuteMs, longestMs: 10 * minuteMs},
+  feed: {what: 'the feed', lateMs: minuteMs},
+  hooks: {what: 'the sending of the feed to its subscribers', lateMs: minuteMs},
+  alerts: {what: 'the look for what is wrong', lateMs: minuteMs},
+  messages: {what: 'the sending of alerts', lateMs: minuteMs},
+  // These two look once a minute.
+  retention: {what: 'the removal of what is no longer kept', lateMs: 3 * minuteMs},
+  reports: {what: 'the writing of weekly reports', lateMs: 3 * minuteMs},
+} as const satisfies Readonly<Record<string, PartBounds>>;
+
+export type PartName = keyof typeof parts;
+export const partNames = Object.keys(parts) as readonly PartName[];
+
+/** The bounds of a part. */
+export function boundsOf(part: PartName): PartBounds {
+  return parts[part];
+}
+
+const columns = ['worker_id', 'part', 'good_at', 'begun_at', 'last_error'] as const;
+
+/** How a part of a live worker fares: a row of sync.heartbeats. */
+export interface PartHealth extends ReadRow<typeof heartbeats.$inferSelect, (typeof columns)[number]> {
+  /** The worker's machine and process; null where it has not yet looked for work. */
+  readonly host: string | null;
+  readonly pid: number | null;
+}
+
+/** Notes how the parts of a worker fare, and forgets workers that are long gone. */
+export async function noteParts(
+  db: Queryable,
+  workerId: string,
+  readings: readonly (PulseReading & {readonly part: PartName})[],
+): Promise<void> {
+  await db.query(
+    `WITH pruned AS (DELETE FROM sync.heartbeats WHERE noted_at < now() - interval '1 day' AND worker_id <> $1)
+     INSERT INTO sync.heartbeats (worker_id, part, good_at, begun_at, last_error, noted_at)
+     SELECT $1, part, now() - "goodAgoMs" * interval '1 millisecond', now() - "begunAgoMs" * interval '1 millisecond', error, now()
+       FROM jsonb_to_recordset($2::jsonb) AS said (part text, "goodAgoMs" float8, "begunAgoMs" float8, error text)
+         ON CONFLICT (worker_id, part) DO UPDATE
+        SET good_at = EXCLUDED.good_at, begun_at = EXCLUDED.begun_at, last_error = EXCLUDED.last_error, noted_at = EXCLUDED.noted_at`,
+    [workerId, JSON.stringify(readings)],
+  );
+}
+
+/** A worker that stops as it should leaves no row. */
+export async function removeParts(db: Queryable, workerId: string): Promise<void> {
+  await db.query('DELETE FROM sync.heartbeats WHERE worker_id = $1', [workerId]);
+}
+
+/** The parts of every worker that has noted them within the last minute. Of others `no-worker` tells. */
+export async function listParts(db: Queryable): Promise<PartHealth[]> {
+  const {rows} = await db.query<PartHealth>(
+    `SELECT ${selectColumns(columns, 'beat')}, worker.host, worker.pid
+       FROM sync.heartbeats AS beat LEFT JOIN sync.workers AS worker USING (worker_id)
+      WHERE beat.noted_at > now() - interval '1 minute'
+      ORDER BY beat.part, beat.good_at, beat.worker_id`,
+  );
+  return rows;
+}
+
+/** The sessions that sessions of Fieldmirror in this database wait for, in words. */
+export async function nameOwnWaits(db: Queryable): Promise<string[]> {
+  const {rows} = await db.query<{pid: number}>(
+    `SELECT pid FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name LIKE 'fieldmirror%' AND cardinality(pg_blocking_pids(pid)) > 0`,
+  );
+  if (rows.length === 0) return [];
+  const holders = await listHolders(
+    db,
+    rows.map(({pid}) => pid),
+  );
+  return holders.map(nameHolder);
+}
