@@ -31,6 +31,7 @@ import {drawOpening} from './terminal/draw-opening.ts';
 import {drawNextSteps} from './terminal/next-steps.ts';
 import {type Progress, watchProgress, watchPush} from './terminal/progress.ts';
 import {print} from './terminal/report.ts';
+import {tellStep} from './terminal/tell-step.ts';
 import {type World, withWorld} from './world.ts';
 
 export interface StartOptions {
@@ -55,6 +56,7 @@ const plainLines: Progress = {
   begin: () => {},
   advance: () => {},
   end: (_stream, line) => tell(`${line}\n`),
+  note: tellStep,
   close: () => {},
 };
 

@@ -1,8 +1,9 @@
 import type {PushCounts} from '../../sync/push/push-deps.ts';
 import {nameChange, nameOutcome, nameState, tellReason} from '../../views/changes/change-words.ts';
-import {formatNumber} from '../../views/format.ts';
+import {formatDuration, formatNumber} from '../../views/format.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
+import type {HeldChanges} from '../../warehouse/changes/claim-changes.ts';
 import {wrap} from '../terminal/wrap.ts';
 
 /** The result of a push. */
@@ -12,6 +13,8 @@ export interface Pushed {
     readonly account: string;
     /** The changes still under way, by state. */
     readonly open: readonly {readonly state: ChangeState; readonly count: number}[];
+    /** Changes that another process has in hand, and when the last of them is nobody's if that process is gone. */
+    readonly held: HeldChanges;
   })[];
   /** Conflicts, and the changes that the service refused or altered just now. */
   readonly needy: readonly Change[];
@@ -48,6 +51,7 @@ function tellCounts({
   inDoubt,
   postponed,
   open,
+  held,
 }: Pushed['accounts'][number]): string {
   const parts: readonly (readonly [number, string])[] = [
     [done, 'done'],
@@ -61,6 +65,11 @@ function tellCounts({
   return [
     did.length === 0 ? nothing : did.join(', '),
     ...(left.length === 0 ? [] : [`still open: ${left.join(', ')}`]),
+    ...(held.count === 0
+      ? []
+      : [
+          `another process has ${formatNumber(held.count)} in hand; if that process is gone, fieldmirror push carries them in ${formatDuration(Math.max(1_000, held.leaseMs))} at most`,
+        ]),
   ].join('; ');
 }
 

@@ -6,6 +6,7 @@ import {pushAccount} from '../../sync/push/push.ts';
 import type {Carried} from '../../sync/push/push-deps.ts';
 import {maskChange} from '../../views/changes/change-words.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {readHeldChanges} from '../../warehouse/changes/claim-changes.ts';
 import {countChanges} from '../../warehouse/changes/reads/change-health.ts';
 import {listNeedy} from '../../warehouse/changes/reads/change-log.ts';
 import {countMovingChanges} from '../../warehouse/health/under-way.ts';
@@ -81,7 +82,8 @@ export async function pushAll(
     };
     const counts = await pushAccount({...world, onCarried}, accountId, signal);
     const open = await countChanges(pool, [accountId]);
-    counted.push({account: name, ...counts, open: open.map(({state, count}) => ({state, count}))});
+    const held = await readHeldChanges(pool, accountId);
+    counted.push({account: name, ...counts, open: open.map(({state, count}) => ({state, count})), held});
   }
   const accountIds = accounts.map(({accountId}) => accountId);
   const needy = await listNeedy(pool, {accountIds, since: clock?.now ?? ''});

@@ -1,9 +1,9 @@
 import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
 import {prune as runPruning} from '../../sync/prune/prune.ts';
-import {formatNumber} from '../../views/format.ts';
+import {formatDuration, formatNumber} from '../../views/format.ts';
 import {tellDays, wordsOf} from '../../views/work/retention-story.ts';
-import {countPrunable} from '../../warehouse/history/retention/prunings.ts';
+import {countPrunable, readPruningLeaseMs} from '../../warehouse/history/retention/prunings.ts';
 import {type Retention, readRetention} from '../../warehouse/history/retention/retention.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {drawTable, print} from '../terminal/report.ts';
@@ -36,9 +36,10 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
     } else {
       const removed = await runPruning({pool, signal: options.signal, restMs: 0});
       if (removed === null) {
+        const leaseMs = await readPruningLeaseMs(pool);
         print(json, {
-          json: {state: 'busy', kinds: []},
-          text: 'another one is pruning at the moment: nothing was done',
+          json: {state: 'busy', kinds: [], leaseMs},
+          text: `another process is pruning at the moment: nothing was done; if that process is gone, the next one may begin in ${formatDuration(Math.max(1_000, leaseMs))} at most`,
         });
         return 1;
       }

@@ -5,13 +5,17 @@
 import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
 import {RetryableError} from '../../base/errors.ts';
+import {isGone, nameThisProcess} from '../../base/process-name.ts';
 import {findStream} from '../../streams/all.ts';
+import {formatDuration} from '../../views/format.ts';
 import {countRows} from '../../warehouse/health/status.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {
   failIdleSweeps,
+  type HeldSweep,
   listEndedSweeps,
+  listHeldSweeps,
   requestSweep,
   type SweepRequest,
 } from '../../warehouse/sweeps/sweeps.ts';
@@ -20,6 +24,8 @@ import type {Warehouse} from '../warehouse.ts';
 import {describeEnd} from './sweep-summary.ts';
 
 const lookEveryMs = 100;
+/** Until somebody is told what is waited for: the time in which a sweep that ends at once does so. */
+const patienceMs = 500;
 const outOfReachMs = 60_000;
 
 export interface Watch {
@@ -53,11 +59,19 @@ export async function watchSweeps(
   watch: Watch,
 ): Promise<Sweep[]> {
   const ended = new Map<string, Sweep>();
-  let goodAt = performance.now();
+  const told = new Set<string>();
+  const beganAt = performance.now();
+  let goodAt = beganAt;
   while (ended.size < sweepIds.length) {
     try {
       await lookOnce(world, {sweepIds, ended}, watch);
       goodAt = performance.now();
+      if (goodAt - beganAt > patienceMs)
+        await tellHeld(
+          world,
+          sweepIds.filter((id) => !ended.has(id)),
+          {...watch, told},
+        );
     } catch (cause) {
       const error = explainDatabaseError(cause, world.databaseUrl);
       if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs) throw error;
@@ -86,4 +100,26 @@ async function lookOnce(
     ended.set(sweep.sweepId, sweep);
     progress.end(sweep.stream, describeEnd(sweep));
   }
+}
+
+/** Tells once of each process that has a sweep which is waited for: a wait without a word looks like a program that hangs. */
+async function tellHeld(
+  {pool}: Pick<Warehouse, 'pool'>,
+  sweepIds: readonly string[],
+  {progress, told}: Pick<Watch, 'progress'> & {readonly told: Set<string>},
+): Promise<void> {
+  for (const held of await listHeldSweeps(pool, sweepIds)) {
+    const mark = `${held.sweepId} ${held.claimedBy}`;
+    if (held.claimedBy === nameThisProcess() || told.has(mark)) continue;
+    told.add(mark);
+    progress.note(describeHeld(held));
+  }
+}
+
+function describeHeld({sweepId, stream, claimedBy, leaseMs}: HeldSweep): string {
+  const left = formatDuration(Math.max(1_000, leaseMs));
+  const holder = claimedBy === null ? 'another process' : `another process (${claimedBy})`;
+  if (claimedBy !== null && isGone(claimedBy))
+    return `${stream}: sweep ${sweepId} was begun by a process that is gone (${claimedBy}); it goes on here in ${left} at most`;
+  return `${stream}: waiting for ${holder}, which has sweep ${sweepId} under way; if that process is gone, the sweep goes on here in ${left} at most`;
 }

@@ -12,6 +12,8 @@ export interface Progress {
   begin(stream: string, expected: number): void;
   advance(progress: {readonly stream: string; readonly records: number}): void;
   end(stream: string, line: string): void;
+  /** Tells at once what is waited for; where JSON is printed, too. */
+  note(line: string): void;
   close(): void;
 }
 
@@ -36,7 +38,7 @@ const machineClock: Clock = () => performance.now();
 
 /** @param isQuiet - prints nothing at all: the caller prints JSON */
 export function watchProgress(isQuiet: boolean): Progress {
-  if (isQuiet) return {begin: () => {}, advance: () => {}, end: () => {}, close: () => {}};
+  if (isQuiet) return {begin: () => {}, advance: () => {}, end: () => {}, note: tellStep, close: () => {}};
   return process.stdout.isTTY ? drawBars(process.stdout) : printLines();
 }
 
@@ -56,6 +58,7 @@ export function printLines(clock = machineClock, aside: (line: string) => void =
       aside(`sweeping ${stream}: ${tellRecords(records, own.expected, own.toldAt - own.beganAt)}`);
     },
     end: (_stream, line) => tell(`${line}\n`),
+    note: (line) => aside(line),
     close: () => {},
   };
 }
@@ -81,6 +84,7 @@ export function drawBars(terminal: NodeJS.WritableStream, clock = machineClock):
       own.bar.update(records, {far: tellRecords(records, own.expected, clock() - own.beganAt)});
     },
     end: (stream, end) => drawn.get(stream)?.bar.update({end}),
+    note: (line) => bars.log(`${toPrintable(line)} …\n`),
     close: () => {
       if (bars.isActive) bars.stop();
     },

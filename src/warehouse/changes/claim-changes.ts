@@ -88,6 +88,23 @@ export async function claimChanges(
   return rows;
 }
 
+/** The changes of an account that processes have in hand. */
+export interface HeldChanges {
+  readonly count: number;
+  /** Until the last of their leases ends, unless it is renewed; 0 where there is none. By the database's clock. */
+  readonly leaseMs: number;
+}
+
+/** Reads how many changes of an account are in hand. */
+export async function readHeldChanges(db: Queryable, accountId: string): Promise<HeldChanges> {
+  const {rows} = await db.query<HeldChanges>(
+    `SELECT count(*)::integer AS count, coalesce(extract(epoch FROM max(lease_until) - now()), 0)::double precision * 1000 AS "leaseMs"
+       FROM sync.changes WHERE account_id = $1 AND state IN ('pending', 'in_doubt', 'sending') AND lease_until > now()`,
+    [accountId],
+  );
+  return rows[0] ?? {count: 0, leaseMs: 0};
+}
+
 /**
  * Accounts that have changes to carry now. The query runs every few seconds. Its order, which an EXISTS would
  * not keep, leads to the index; without it Postgres reads the whole table where many changes wait and few are

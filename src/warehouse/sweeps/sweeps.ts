@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import {RetryableError} from '../../base/errors.ts';
+import {nameThisProcess} from '../../base/process-name.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Evidence, Sample} from './evidence.ts';
 import {
@@ -44,17 +45,19 @@ export async function requestSweep(db: Queryable, request: SweepRequest): Promis
 
 /**
  * Takes a sweep up, for as long as the lease says by the database's clock, unless it is renewed.
+ * @param claimedBy - the process, for a person who waits for it
  * @returns null when it is not due, another worker has it, or its account is paused or stopped
  */
 export async function claimSweep(
   db: Queryable,
   sweepId: string,
   leaseMs: number,
+  claimedBy = nameThisProcess(),
 ): Promise<ClaimedSweep | null> {
   const {rows} = await db.query<ClaimedSweep>(
     `UPDATE sync.sweeps
         SET state = 'running', fence = fence + 1, started_at = coalesce(started_at, now()),
-            lease_until = now() + $2 * interval '1 millisecond'
+            lease_until = now() + $2 * interval '1 millisecond', claimed_by = $3
       WHERE sweep_id = $1 AND ((state = 'due' AND due_at <= now()) OR (state = 'running' AND lease_until < now()))
         AND EXISTS (SELECT FROM sync.accounts AS account
                      WHERE account.account_id = sweeps.account_id AND account.state = 'active')
@@ -63,9 +66,28 @@ export async function claimSweep(
             (SELECT name FROM sync.accounts AS account WHERE account.account_id = sweeps.account_id) AS "accountName",
             mode = 'full' AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
                      WHERE started.account_id = sweeps.account_id AND started.stream = sweeps.stream) AS "isFirstLoad"`,
-    [sweepId, leaseMs],
+    [sweepId, leaseMs, claimedBy],
   );
   return rows[0] ?? null;
+}
+
+/** A sweep that a process holds. */
+export interface HeldSweep extends Pick<Sweep, 'sweepId' | 'stream'> {
+  /** As `nameThisProcess` gives it; null where an older version has it. */
+  readonly claimedBy: string | null;
+  /** Until the lease ends, unless it is renewed; by the database's clock. */
+  readonly leaseMs: number;
+}
+
+/** The sweeps among some that a process holds at the moment. */
+export async function listHeldSweeps(db: Queryable, sweepIds: readonly string[]): Promise<HeldSweep[]> {
+  const {rows} = await db.query<HeldSweep>(
+    `SELECT sweep_id AS "sweepId", stream, claimed_by AS "claimedBy",
+            extract(epoch FROM lease_until - now())::double precision * 1000 AS "leaseMs"
+       FROM sync.sweeps WHERE sweep_id = ANY ($1) AND state = 'running' AND lease_until > now() ORDER BY sweep_id`,
+    [sweepIds],
+  );
+  return rows;
 }
 
 /** @returns false when the sweep is no longer ours */

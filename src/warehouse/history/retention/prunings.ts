@@ -27,6 +27,14 @@ export async function takePruning(db: Queryable, restMs: number): Promise<Prunin
   return rows[0] ?? null;
 }
 
+/** How long the pruning that is under way stays its worker's, unless it goes on: milliseconds by the database's clock. */
+export async function readPruningLeaseMs(db: Queryable): Promise<number> {
+  const {rows} = await db.query<{leaseMs: number}>(
+    `SELECT extract(epoch FROM lease_until - now())::double precision * 1000 AS "leaseMs" FROM sync.prunings WHERE lease_until > now()`,
+  );
+  return rows[0]?.leaseMs ?? 0;
+}
+
 /**
  * Removes one batch of a kind, and keeps the pruning ours for longer.
  * @param at - ISO 8601: the moment from which ages are counted; null: now

@@ -1,0 +1,1 @@
+ALTER TABLE "sync"."sweeps" ADD COLUMN "claimed_by" text;
