@@ -22,6 +22,8 @@ import {describeNone, listServed, type Served} from './accounts/served-accounts.
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
 import {makesParts} from './process/background-parts.ts';
+import {takeStartPlace} from './process/one-start.ts';
+import {StoppedError} from './process/stopped.ts';
 import {type Supervisor, takeSupervisor, tellSupervisor} from './process/supervisor.ts';
 import type {OpenedServer} from './servers/open-server.ts';
 import {type AccountPlan, drawPlans} from './sweeps/draw-plans.ts';
@@ -67,6 +69,7 @@ const plainLines: Progress = {
  * @returns the exit code
  */
 export async function start(config: Config, options: StartOptions, signal: AbortSignal): Promise<number> {
+  const place = options.once || config.databaseUrl !== null ? null : await takeStartPlace(config.home);
   const supervisor = takeSupervisor(process.env);
   const run = async (world: World) => {
     const {directUrl, log} = world;
@@ -89,6 +92,7 @@ export async function start(config: Config, options: StartOptions, signal: Abort
     const deps = {...world, onProgress: progress.advance, onSweepStep};
     const server =
       options.once || !options.http ? null : await openConsole(config, world, {...options, ...backend});
+    place?.setConsole(server?.url ?? null);
     const kept = options.once
       ? {keepsSchedules: false}
       : {
@@ -117,7 +121,16 @@ export async function start(config: Config, options: StartOptions, signal: Abort
       await Promise.all([workers.stop(), told]);
     }
   };
-  return await withWorld(config, run, {staysInCopy: !options.once});
+  try {
+    return await withWorld(config, run, {staysInCopy: !options.once, signal});
+  } catch (error) {
+    // A supervisor that stops a start which is not yet at work gets a clean end, as it does later.
+    const isStopped = error === signal.reason && error instanceof StoppedError && error.signal === 'SIGTERM';
+    if (isStopped && !options.once) return 0;
+    throw error;
+  } finally {
+    await place?.release();
+  }
 }
 
 /** Where several run on one machine, each has a port of its own. */

@@ -1,6 +1,7 @@
 // The ground of every verb that asks the warehouse: opened in order and closed in reverse. A verb such as `status` gets along
 // with it, and loads neither the API client nor a logger: these are `world.ts`.
 
+import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Config} from '../base/config.ts';
 import {tellAside} from '../base/terminal.ts';
@@ -40,12 +41,53 @@ class Closers {
   }
 }
 
+/** Until a step that was left when the command stopped has come to its end. */
+const settleMs = 6_000;
+
+/** The steps of an opening, each of which a stop cuts short. */
+class Steps {
+  readonly #signal: AbortSignal | undefined;
+  readonly #left: Promise<unknown>[] = [];
+
+  constructor(signal: AbortSignal | undefined) {
+    this.#signal = signal;
+  }
+
+  async wait<T>(work: Promise<T>): Promise<T> {
+    const signal = this.#signal;
+    if (signal === undefined) return await work;
+    const stopped = Promise.withResolvers<never>();
+    const stop = () => {
+      this.#left.push(work.catch(() => {}));
+      stopped.reject(signal.reason);
+    };
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, {once: true});
+    try {
+      return await Promise.race([work, stopped.promise]);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** Waits for steps that were left, for some seconds at most. */
+  async settle(): Promise<void> {
+    if (this.#left.length === 0) return;
+    await Promise.race([Promise.all(this.#left), wait(settleMs, undefined, {ref: false})]);
+  }
+}
+
 /** The things that are opened while a command runs. */
 export interface Opening {
   readonly config: Config;
   readonly closers: Pick<Closers, 'add'>;
   /** The embedded Postgres, joined once, at its first use. */
   readonly embedded: () => Promise<EmbeddedPostgres>;
+  /**
+   * Waits for a step of the opening, and no longer than until the command shall stop.
+   * @throws the reason of the stop
+   */
+  readonly step: <T>(work: Promise<T>) => Promise<T>;
 }
 
 /**
@@ -58,10 +100,11 @@ export interface Opening {
  */
 export async function withWarehouse<T>(
   config: Config,
-  options: {readonly migrates: boolean; readonly makes?: boolean},
+  options: {readonly migrates: boolean; readonly makes?: boolean; readonly signal?: AbortSignal | undefined},
   use: (warehouse: Warehouse, opening: Opening) => Promise<T>,
 ): Promise<T> {
   const closers = new Closers();
+  const steps = new Steps(options.signal);
   let joined: Promise<EmbeddedPostgres> | null = null;
   const join = async () => {
     if (!(options.makes ?? options.migrates)) requireEmbedded(config.home);
@@ -74,12 +117,15 @@ export async function withWarehouse<T>(
     joined ??= join();
     return joined;
   };
-  const opening = {config, closers, embedded};
+  const opening: Opening = {config, closers, embedded, step: (work) => steps.wait(work)};
   try {
-    return await use(await openPostgres(opening, options), opening);
+    return await use(await opening.step(openPostgres(opening, options)), opening);
   } catch (error) {
+    if (error === options.signal?.reason) throw error;
     throw explainDatabaseError(error, config.databaseUrl ?? embeddedUrl);
   } finally {
+    // A Postgres of our own is stopped only where nothing of ours uses it any more.
+    if (joined !== null) await steps.settle();
     await closers.close();
   }
 }

@@ -79,7 +79,8 @@ export async function withWorld<T>(
   use: (world: World) => Promise<T>,
   options: {readonly signal?: AbortSignal; readonly staysInCopy?: boolean} = {},
 ): Promise<T> {
-  return await withWarehouse(config, {migrates: true}, async (warehouse, opening) => {
+  const {signal} = options;
+  return await withWarehouse(config, {migrates: true, signal}, async (warehouse, opening) => {
     const {pool} = warehouse;
     const {closers} = opening;
     await refuseWrongClock(pool);
@@ -99,17 +100,18 @@ export async function withWorld<T>(
     closers.add(() => pageReader.close());
     const passwords = new Passwords({pool, keys, onPassword: keepOut});
     closers.add(() => passwords.close());
-    const own = await openOwn(
+    const opened = openOwn(
       opening,
       {
         pool,
         databaseUrl: warehouse.databaseUrl,
         pageReader,
         log,
-        signal: options.signal,
+        signal,
       },
       isCopy,
     );
+    const own = await opening.step(opened);
     if (own !== null) await accounts.give(own.account.accountId, own.access);
     return await use({
       ...warehouse,

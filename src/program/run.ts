@@ -2,6 +2,7 @@
 
 import {exit, exitCodeOf, exitOnStrayErrors, reportError} from '../commands/process/exit.ts';
 import {awaitStop} from '../commands/process/stop.ts';
+import {codeOfSignal, StoppedError} from '../commands/process/stopped.ts';
 import {buildProgram} from './program.ts';
 
 exitOnStrayErrors();
@@ -10,7 +11,8 @@ const signal = awaitStop();
 /** Stopped by a person: what was under way goes on at the next start. */
 function endStopped(error: unknown): number {
   const exitCode = exitCodeOf(error);
-  return exitCode === 70 ? 1 : exitCode;
+  if (exitCode !== 70) return exitCode;
+  return signal.reason instanceof StoppedError ? codeOfSignal(signal.reason.signal) : 1;
 }
 
 try {

@@ -15,7 +15,8 @@ afterAll(() => rm(home, {recursive: true, force: true}));
 async function runService(): Promise<string> {
   const service = startCommand(['service', '--port', '0', '--customers', '3'], {FIELDMIRROR_HOME: home});
   await service.prints(/The reference service answers/);
-  service.process.kill('SIGINT');
+  // On Ctrl-C there would be a line more.
+  service.process.kill('SIGTERM');
   const {code, stderr} = await service.ended;
   expect(code).toBe(0);
   return stderr;

@@ -40,17 +40,21 @@ export async function push(config: Config, options: PushOptions, signal: AbortSi
       await printPlan(pool, accounts, json);
       return 0;
     });
-  return await withWorld(config, async (world) => {
-    const {active, unopened} = await listPushed(world, name);
-    const progress = watchPush(json);
-    const pushed = await pushAll(world, active, {signal, progress}).finally(() => progress.close());
-    // A key that ends with this process would seal passwords that no other process opens.
-    if (world.passwords.isKept) await world.passwords.makeReady();
-    const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
-    print(json, {json: {...pushed, unopened}, text});
-    if (unopened.length > 0) return 3;
-    return pushed.needy.length > 0 ? 1 : 0;
-  });
+  return await withWorld(
+    config,
+    async (world) => {
+      const {active, unopened} = await listPushed(world, name);
+      const progress = watchPush(json);
+      const pushed = await pushAll(world, active, {signal, progress}).finally(() => progress.close());
+      // A key that ends with this process would seal passwords that no other process opens.
+      if (world.passwords.isKept) await world.passwords.makeReady();
+      const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
+      print(json, {json: {...pushed, unopened}, text});
+      if (unopened.length > 0) return 3;
+      return pushed.needy.length > 0 ? 1 : 0;
+    },
+    {signal},
+  );
 }
 
 async function listPushed(

@@ -32,23 +32,27 @@ export async function retry(
   ids: readonly string[],
   {json, signal}: {readonly json: boolean; readonly signal: AbortSignal},
 ): Promise<number> {
-  return await withWorld(config, async (world) => {
-    const entries: Numbered[] = [];
-    for (const id of ids) entries.push(requireNumber(await findEntry(world.pool, id)));
-    for (const name of new Set(entries.map(({account}) => account)))
-      await requireOpened(world, requireActive(await chooseAccount(world, name)));
-    const progress = watchProgress(json);
-    const watch = {progress, signal, run: runHere(world, signal)};
-    const retried: Retried[] = [];
-    for (const {quarantineId, accountId, stream, number} of entries) {
-      const asked = {accountId, stream, mode: 'record', recordNumber: number} as const;
-      const sweeps = await watchSweeps(world, [await askForSweep(world, asked, progress)], watch);
-      retried.push(tellRetried(await findEntry(world.pool, quarantineId), sweeps[0]));
-    }
-    progress.close();
-    print(json, {json: {retried}, text: retried.map(drawRetried).join('\n')});
-    return retried.every(({outcome}) => outcome === 'read' || outcome === 'gone') ? 0 : 1;
-  });
+  return await withWorld(
+    config,
+    async (world) => {
+      const entries: Numbered[] = [];
+      for (const id of ids) entries.push(requireNumber(await findEntry(world.pool, id)));
+      for (const name of new Set(entries.map(({account}) => account)))
+        await requireOpened(world, requireActive(await chooseAccount(world, name)));
+      const progress = watchProgress(json);
+      const watch = {progress, signal, run: runHere(world, signal)};
+      const retried: Retried[] = [];
+      for (const {quarantineId, accountId, stream, number} of entries) {
+        const asked = {accountId, stream, mode: 'record', recordNumber: number} as const;
+        const sweeps = await watchSweeps(world, [await askForSweep(world, asked, progress)], watch);
+        retried.push(tellRetried(await findEntry(world.pool, quarantineId), sweeps[0]));
+      }
+      progress.close();
+      print(json, {json: {retried}, text: retried.map(drawRetried).join('\n')});
+      return retried.every(({outcome}) => outcome === 'read' || outcome === 'gone') ? 0 : 1;
+    },
+    {signal},
+  );
 }
 
 function requireNumber(entry: Entry): Numbered {

@@ -38,26 +38,30 @@ export async function sync(
   run: SyncOptions & {signal: AbortSignal},
 ): Promise<number> {
   const streams = chooseStreams(names, run);
-  return await withWorld(config, async (world) => {
-    const account = requireActive(await chooseAccount(world, run.account));
-    await requireOpened(world, account);
-    const {accountId} = account;
-    // Without a name the environment's account is meant, which a person who has several may not think of.
-    if (run.account === undefined && !run.json && (await world.listKnown()).length > 1)
-      tellAside(`of account ${account.name}; --account NAME sweeps another one\n`);
-    const progress = watchProgress(run.json);
-    const runOne = runHere({...world, onProgress: progress.advance}, run.signal);
-    const sweeps: Sweep[] = [];
-    for (const stream of streams) {
-      const asked = {...kindOf(stream, run), accountId, stream: stream.name};
-      const sweepId = await askForSweep(world, asked, progress);
-      sweeps.push(...(await watchSweeps(world, [sweepId], {progress, signal: run.signal, run: runOne})));
-    }
-    progress.close();
-    const summaries = await summarise(world, sweeps);
-    print(run.json, {json: {streams: summaries}, text: `\n${drawSummary(summaries)}`});
-    return exitCodeOf(summaries);
-  });
+  return await withWorld(
+    config,
+    async (world) => {
+      const account = requireActive(await chooseAccount(world, run.account));
+      await requireOpened(world, account);
+      const {accountId} = account;
+      // Without a name the environment's account is meant, which a person who has several may not think of.
+      if (run.account === undefined && !run.json && (await world.listKnown()).length > 1)
+        tellAside(`of account ${account.name}; --account NAME sweeps another one\n`);
+      const progress = watchProgress(run.json);
+      const runOne = runHere({...world, onProgress: progress.advance}, run.signal);
+      const sweeps: Sweep[] = [];
+      for (const stream of streams) {
+        const asked = {...kindOf(stream, run), accountId, stream: stream.name};
+        const sweepId = await askForSweep(world, asked, progress);
+        sweeps.push(...(await watchSweeps(world, [sweepId], {progress, signal: run.signal, run: runOne})));
+      }
+      progress.close();
+      const summaries = await summarise(world, sweeps);
+      print(run.json, {json: {streams: summaries}, text: `\n${drawSummary(summaries)}`});
+      return exitCodeOf(summaries);
+    },
+    {signal: run.signal},
+  );
 }
 
 /** Carries a sweep here, unless a worker has it; takes it over if that worker fails. */
