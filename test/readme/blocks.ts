@@ -34,8 +34,9 @@ export async function readBlocks(): Promise<Block[]> {
 /** The README, then the documents of its list, which alone sets the order in which blocks are tried. */
 export async function readOrder(): Promise<string[]> {
   const readme = await readFile(join(root, 'README.md'), 'utf8');
-  const links = readme.matchAll(/^- \[[^\]]+\]\((docs\/[\w/-]+\.md)\)/gm);
-  return ['README.md', ...[...links].map(([, name = '']) => name)];
+  const lines = readme.match(/^- \[.+$/gm) ?? [];
+  const links = lines.flatMap((line) => [...line.matchAll(/\[[^\]]+\]\((docs\/[\w/-]+\.md)\)/g)]);
+  return ['README.md', ...links.map(([, name = '']) => name)];
 }
 
 /** @param name - the document's name, for places */
