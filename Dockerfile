@@ -14,11 +14,19 @@ WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY package.json LICENSE ./
+COPY bin bin
 COPY licences licences
 COPY migrations migrations
-# The embedded Postgres writes here when DATABASE_URL is not set.
+COPY docs docs
 RUN mkdir .fieldmirror && chown node:node .fieldmirror
 USER node
-ENTRYPOINT ["node", "--max-semi-space-size=4", "--initial-heap-size=36", "--heap-growing-percent=50", "dist/main.js"]
+# For people and scripts inside: docker compose exec fieldmirror fieldmirror status.
+ENV PATH=/app/bin:$PATH
+# What is kept: the embedded Postgres where DATABASE_URL is not set, and the files that init writes.
+ENV FIELDMIRROR_HOME=/app/.fieldmirror
+WORKDIR /app/.fieldmirror
+VOLUME /app/.fieldmirror
 EXPOSE 8086
+HEALTHCHECK --start-period=2m CMD ["node", "-e", "fetch('http://127.0.0.1:8086/readyz').then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "--initial-heap-size=36", "--heap-growing-percent=50", "/app/dist/main.js"]
 CMD ["start", "--host", "0.0.0.0"]
