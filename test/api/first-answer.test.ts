@@ -76,6 +76,11 @@ describe.each(Object.entries(wrong))('%s', (name, {open, says}) => {
 
   test('may pass where the account was mirrored before, and says the same', async () => {
     const transport = openTransport(await open(), {retry: {attempts: 2}});
+    // One that calls itself something else is an answer, which the reader of the list refuses in its turn: hostile.pg.test.ts.
+    if (/web page that calls itself (XML|nothing)/.test(name)) {
+      await expect(transport.read({path: '/jobs.xml'})).resolves.toMatchObject({status: 200});
+      return;
+    }
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(RetryableError);
     expect(error.message).toMatch(says);

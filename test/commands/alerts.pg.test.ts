@@ -211,7 +211,7 @@ test('start sends what is wrong, and status names the rule whose messages do not
   );
   const {stdout} = await runCommand(['status'], env);
   expect(stdout).toMatch(
-    /messages of the alert rule ops do not arrive, for 2 h: .*got 500 \(see\s+docs: A21\)\n +fieldmirror alerts test ops/,
+    /messages of the alert rule ops do not arrive, for 2 h: .*got 500 \(see:\s+fieldmirror explain A21\)\n +fieldmirror alerts test ops/,
   );
   expect((await alerts('list')).stdout).toMatch(/ops does not arrive, 2 h ago: .*got 500/);
 });

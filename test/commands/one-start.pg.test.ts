@@ -41,7 +41,7 @@ test('a second start in the same folder ends with 3, and names the first one and
   expect(second).toMatchObject({code: 3, stdout: ''});
   expect(second.stderr).toMatch(
     new RegExp(
-      `^start: already running in .*home: pid ${first.process.pid}; its console is at ${url}, and fieldmirror open prints.*\\nsee docs: E40`,
+      `^start: already running in .*home: pid ${first.process.pid}; its console is at ${url}, and fieldmirror open prints.*\\nsee: fieldmirror explain E40`,
     ),
   );
   // What does not stay is no second worker.

@@ -224,7 +224,7 @@ class HttpTransport implements Transport {
     const kind = kindOf('GET', request.path, request.query);
     try {
       const answer = await sendOnce(this.#shared, options, {...request, agent: this.#agents.reads, kind});
-      if (answer.status === 200 && !isHtml(answer)) {
+      if (answer.status === 200 && !isHtml(answer, this.#isProven)) {
         this.#isProven = true;
         return answer;
       }
@@ -249,7 +249,8 @@ class HttpTransport implements Transport {
       const kind = kindOf(request.method, request.path);
       const attempt = {...request, agent: this.#agents.writes, kind};
       const answer = await sendOnce(this.#shared, options, attempt);
-      if (answer.status >= 200 && answer.status < 300 && !isHtml(answer)) return {outcome: 'done', answer};
+      if (answer.status >= 200 && answer.status < 300 && !isHtml(answer, false))
+        return {outcome: 'done', answer};
       const refusal = this.#toRefusal(answer, thing, request.hidden);
       this.#heed(refusal);
       const outcome = judgeRefusal(refusal);
@@ -310,8 +311,11 @@ class HttpTransport implements Transport {
   }
 }
 
-// A captive portal answers everything with 200 and its own page, and may call that anything.
-function isHtml({contentType, body, coding}: Answer): boolean {
+// A captive portal answers everything with 200 and its own page, and may call that anything. Where the address is right, the reader
+// of the page finds it, in its turn: what was read before it is kept.
+function isHtml({contentType, body, coding}: Answer, isProven: boolean): boolean {
   if (/^text\/html/i.test(contentType ?? '')) return true;
-  return coding === '' && /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(body.toString('latin1', 0, 64));
+  return (
+    !isProven && coding === '' && /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(body.toString('latin1', 0, 64))
+  );
 }

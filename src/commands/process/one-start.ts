@@ -1,7 +1,7 @@
 // One `start` for each folder of local state. The process listens on a socket in the folder, which the kernel closes when the process
 // ends, however it ends; a socket file without a listener is left over, and counts for nothing.
 
-import {mkdir, open, rename, rm} from 'node:fs/promises';
+import {mkdir, open, rm, stat} from 'node:fs/promises';
 import {connect, createServer, type Server} from 'node:net';
 import {join, relative, resolve} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
@@ -23,7 +23,10 @@ const fileName = 'start.sock';
 /** The longest path of a socket: 108 bytes on Linux, 104 on macOS, with the zero at the end. */
 const mostBytes = 100;
 const answerMs = 2_000;
-const attempts = 5;
+const attempts = 100;
+const pauseMs = 50;
+/** A file is removed in far less. */
+const guardMs = 3_000;
 
 /**
  * Takes the place of the folder's only `start`.
@@ -78,7 +81,7 @@ function describeRunning(home: string, {pid, console}: Running): FatalError {
 /** A way to the folder that is short enough for a socket; null where there is none. */
 async function reachFolder(folder: string): Promise<{path: string; close: () => Promise<void>} | null> {
   const short = [folder, relative(process.cwd(), folder) || '.'].toSorted((a, b) => a.length - b.length)[0];
-  if (short !== undefined && Buffer.byteLength(join(short, `${fileName}.${process.pid}`)) <= mostBytes)
+  if (short !== undefined && Buffer.byteLength(join(short, fileName)) <= mostBytes)
     return {path: short, close: async () => {}};
   if (process.platform !== 'linux') return null;
   const handle = await open(folder).catch(() => null);
@@ -123,16 +126,30 @@ async function ask(path: string): Promise<Running | null> {
   }
 }
 
-/** Two that begin at once both find the file left over: whoever took a live one away meanwhile puts it back. */
+/**
+ * Removes a socket file that nobody listens on. Two that begin at once both find it: one of them removes it, and looks once more
+ * before, for a file that is bound anew meanwhile must stay.
+ */
 async function removeLeftOver(path: string): Promise<void> {
-  const aside = `${path}.${process.pid}`;
-  try {
-    await rename(path, aside);
-  } catch {
+  const guard = `${path}.removing`;
+  const held = await open(guard, 'wx').catch(() => null);
+  if (held === null) {
+    await removeOld(guard);
+    await wait(pauseMs);
     return;
   }
-  if ((await ask(aside)) === null) await rm(aside, {force: true});
-  else await rename(aside, path);
+  try {
+    if ((await ask(path)) === null) await rm(path, {force: true});
+  } finally {
+    await held.close();
+    await rm(guard, {force: true});
+  }
+}
+
+/** Whoever held it was killed in the middle of removing. */
+async function removeOld(guard: string): Promise<void> {
+  const {mtimeMs} = await stat(guard).catch(() => ({mtimeMs: Date.now()}));
+  if (Date.now() - mtimeMs > guardMs) await rm(guard, {force: true});
 }
 
 async function close(server: Server, reach: {readonly close: () => Promise<void>}): Promise<void> {
