@@ -15,7 +15,8 @@ fail() {
 
 npm pack --silent --pack-destination "$place" >/dev/null
 bytes=$(cat "$place"/fieldmirror-*.tgz | wc -c)
-[ "$bytes" -lt 2000000 ] || fail "expected a package under 2 MB, got $bytes bytes"
+# A tenth of it are the documents.
+[ "$bytes" -lt 2300000 ] || fail "expected a package under 2.3 MB, got $bytes bytes"
 version=$(node -p 'require("./package.json").version')
 
 # Not the Node that npm put first for this script.
