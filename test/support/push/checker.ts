@@ -1,6 +1,7 @@
 // Compares the wishes of authors with their outcome. Pure, and without any knowledge of how changes are
 // carried: only of the product's promises.
 
+import {findWrites} from '../../../src/streams/all.ts';
 import {Facts, groupBy, isTakenBack, tell} from './facts.ts';
 import {findLostChanges, findLostValues, findSilentLosers, findSilentOverwrites} from './find-lost.ts';
 import {type Effect, type FinalChange, type History, normal, type Value} from './history.ts';
@@ -197,8 +198,14 @@ function findUndisputed(facts: Facts): string[] {
   });
 }
 
+/** Fields of a group, such as those of an address, are decided as one: a conflict names them all. */
 function isWrittenByOthers(facts: Facts, {table, number}: FinalChange, field: string): boolean {
-  return facts.effectsOf(table, number ?? '').some(({isOurs, fields}) => !isOurs && field in fields);
+  const {writable} = findWrites(table).table;
+  const group = writable.find(({name}) => name === field)?.group ?? field;
+  const together = writable.filter((each) => (each.group ?? each.name) === group).map(({name}) => name);
+  return facts
+    .effectsOf(table, number ?? '')
+    .some(({isOurs, fields}) => !isOurs && (field in fields || together.some((name) => name in fields)));
 }
 
 function findUnreported(facts: Facts, change: FinalChange): string[] {
