@@ -1,5 +1,8 @@
 // An owner who may not create roles, as some managed servers give one: the roles of an administrator, made before or after.
 
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import pg from 'pg';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import {runCommand} from '../support/command.ts';
@@ -10,9 +13,15 @@ import {withClient} from '../support/with-client.ts';
 const roles = ['reader', 'author', 'worker', 'assistant'].map((name) => `fieldmirror_${name}`);
 const setUp = new SetUp();
 let adminUrl: string;
-let env: {readonly DATABASE_URL: string};
+let home: string;
+let env: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
+  home = await setUp.step(
+    'making a folder for the reference service',
+    () => mkdtemp(join(tmpdir(), 'fieldmirror-roles-home-')),
+    (folder) => rm(folder, {recursive: true, force: true}),
+  );
   const {postgres} = await startPostgres(setUp, 'roles');
   adminUrl = await postgres.url('postgres');
   await withClient(adminUrl, (admin) => admin.query(`CREATE ROLE "Plain owner" LOGIN PASSWORD 'made-up'`));
@@ -30,7 +39,7 @@ beforeEach(async () => {
     password: 'made-up',
     pathname: '/plain',
   });
-  env = {DATABASE_URL: url.href};
+  env = {DATABASE_URL: url.href, FIELDMIRROR_HOME: home};
 });
 
 /** What the roles may do with one thing of each kind. */
