@@ -13,12 +13,15 @@ export function isPageNumber(word: string): boolean {
   return number.test(word);
 }
 
-/** Paths below `docs`, without their ending: `installing`, `errors/E07`. */
+let documents: readonly string[] | null = null;
+
+/** Paths below `docs`, without their ending: `installing`, `errors/E07`. Read once: they come with the program. */
 export function listDocuments(): readonly string[] {
-  return readdirSync(folder, {recursive: true, encoding: 'utf8'})
+  documents ??= readdirSync(folder, {recursive: true, encoding: 'utf8'})
     .filter((name) => name.endsWith('.md'))
     .map((name) => name.replaceAll('\\', '/').replace(/\.md$/, ''))
     .toSorted();
+  return documents;
 }
 
 /** The path of the page of a number; null where there is none. */

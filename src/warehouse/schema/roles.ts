@@ -21,12 +21,12 @@ const look = `
     SELECT name, place, to_regrole(name)::oid AS role, home::regnamespace::oid AS home,
            (SELECT proowner FROM pg_proc WHERE pronamespace = 'sync'::regnamespace AND proname = reads) AS reads_as,
            reads IS NOT NULL AND NOT pg_has_role(nspowner, to_regrole(name)::oid, 'USAGE') AS is_apart,
-           nspowner
+           pg_get_userbyid(nspowner) AS owner
       FROM (VALUES (1, 'fieldmirror_reader', 'mart', NULL), (2, 'fieldmirror_author', 'warehouse', NULL),
                    (3, 'fieldmirror_worker', 'sync', NULL), (4, 'fieldmirror_assistant', 'masked', 'read_as_assistant'))
            AS roles (place, name, home, reads)
       JOIN pg_namespace ON nspname = 'sync')
-  SELECT (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'sync') AS owner,
+  SELECT min(owner) AS owner,
          coalesce(array_agg(name ORDER BY place) FILTER (WHERE role IS NULL), '{}') AS missing,
          coalesce(array_agg(name ORDER BY place) FILTER (WHERE is_apart AND reads_as <> role), '{}') AS apart,
          coalesce(array_agg(name ORDER BY place) FILTER (
