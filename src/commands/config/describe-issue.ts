@@ -2,6 +2,7 @@
 
 import type {z} from 'zod';
 import {nearest} from '../../base/spelling/nearest.ts';
+import {shorten} from '../../base/spelling/shorten.ts';
 import {allSections} from '../../sync/settings/all-sections.ts';
 import {toJsonSchema} from '../../sync/settings/file-schema.ts';
 import type {Problem} from '../../sync/settings/section.ts';
@@ -67,6 +68,5 @@ function valueAt(given: unknown, path: readonly string[]): unknown {
 function show(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return 'keys with values';
-  const text = JSON.stringify(value);
-  return text.length <= longest ? text : `${text.slice(0, longest)}…`;
+  return shorten(JSON.stringify(value), longest);
 }

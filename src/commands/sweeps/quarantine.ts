@@ -2,6 +2,7 @@
 
 import type {Config} from '../../base/config.ts';
 import {seeNumber, UsageError} from '../../base/errors.ts';
+import {shorten} from '../../base/spelling/shorten.ts';
 import {findStream} from '../../streams/all.ts';
 import {formatAgo} from '../../views/format.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
@@ -73,7 +74,7 @@ function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): 
     nameRecord(entry, hasSeveral),
     formatAgo(entry.firstSeenAt),
     formatAgo(entry.lastSeenAt),
-    entry.reason.length > reasonWidth ? `${entry.reason.slice(0, reasonWidth)}…` : entry.reason,
+    shorten(entry.reason, reasonWidth),
   ]);
   return `${drawTable(head, rows)}\nfieldmirror quarantine show ENTRY shows what the service sent; ${seeNumber(quarantinePage)}`;
 }

@@ -1,4 +1,5 @@
 import type {z} from 'zod';
+import {shorten} from '../../../base/spelling/shorten.ts';
 import type {Flaw} from './problem.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -58,6 +59,5 @@ function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object') return 'an object';
-  const text = JSON.stringify(value);
-  return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
+  return shorten(JSON.stringify(value), shownCharacters);
 }
