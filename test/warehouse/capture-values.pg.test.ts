@@ -79,17 +79,6 @@ describe('a text', () => {
 });
 
 describe('a time', () => {
-  test.each([
-    ['jobs', 'scheduled_on'],
-    ['tasks', 'scheduled_at'],
-    ['time_entries', 'started_on'],
-  ])('of %s with seconds, or less, is refused', async (table, column) => {
-    const why = `warehouse.${table}.${column}: expected whole minutes, got seconds`;
-    await expectRefused(table, {column, value: '2026-05-05 10:00:01+00'}, why);
-    await world.empty();
-    await expectRefused(table, {column, value: '2026-05-05 10:00:00.000001+00'}, why);
-  });
-
   test.each(['1999-12-31 23:59-05', '2100-01-01 00:00-05', '0001-01-01 00:00 BC', 'infinity', '-infinity'])(
     'of the year of %s is refused',
     async (value) => {

@@ -74,7 +74,7 @@ COMMENT ON FUNCTION sync.record_create IS 'Brings a row into sync.changes as a r
 CREATE OR REPLACE FUNCTION sync.capture_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
-  row_json jsonb := to_jsonb(NEW);
+  row_json jsonb := sync.tidy_row(TG_TABLE_NAME, to_jsonb(NEW));
   captured sync.captured_tables;
   given_number bigint;
   parent record;
@@ -115,3 +115,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.capture_insert IS 'Trigger: makes a change of an INSERT, or refuses it.';
+
+-- Writes the tidy values of a new row into it: keep_wanted takes them from the change that was recorded. This runs after the
+-- feed has its entry of the new row, and is a later version with an entry of its own: the author reads what became of a value.
+CREATE OR REPLACE FUNCTION sync.tidy_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+BEGIN
+  IF sync.tidy_row(TG_TABLE_NAME, to_jsonb(NEW)) <> to_jsonb(NEW) THEN
+    PERFORM set_config('fieldmirror.writer', 'sweep', true);
+    EXECUTE format('UPDATE warehouse.%I SET _pending = true WHERE row_id = $1 AND _pending', TG_TABLE_NAME) USING NEW.row_id;
+    PERFORM set_config('fieldmirror.writer', '', true);
+  END IF;
+  RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION sync.tidy_insert IS 'Trigger: writes the tidy values of a new row into it.';

@@ -36,6 +36,11 @@ BEGIN
   -- record_insert sorts after history_insert by its name: the values that it writes into the new row are a later version.
   EXECUTE format('CREATE OR REPLACE TRIGGER record_insert AFTER INSERT ON %s FOR EACH ROW
     WHEN (%s) EXECUTE FUNCTION sync.%I()', target, is_author, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END);
+  IF NOT is_link THEN
+    -- tidy_insert sorts after tell_created by its name.
+    EXECUTE format('CREATE OR REPLACE TRIGGER tidy_insert AFTER INSERT ON %s FOR EACH ROW
+      WHEN (%s) EXECUTE FUNCTION sync.tidy_insert()', target, is_author);
+  END IF;
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_update BEFORE UPDATE ON %s FOR EACH ROW
     WHEN (%s) EXECUTE FUNCTION sync.capture_update()', target, is_author);
   EXECUTE format('CREATE OR REPLACE TRIGGER capture_delete AFTER DELETE ON %s FOR EACH ROW

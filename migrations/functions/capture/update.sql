@@ -10,6 +10,8 @@ DECLARE
   names text[] := '{}';
   groups text[] := '{}';
   hint text;
+  tidy jsonb;
+  tidied jsonb := '{}';
   -- NULL in a column of ours is no wish: an ORM that saves a whole row writes it into each column that it does not know.
   kept jsonb := (
     SELECT jsonb_object_agg(held.key, was->held.key) FROM jsonb_each(now_json) AS held
@@ -31,6 +33,13 @@ BEGIN
      WHERE held.value IS DISTINCT FROM was->held.key AND held.key <> 'external_key'
   LOOP
     IF cell.on_update OR cell.on_create AND number IS NULL THEN
+      tidy := sync.tidy_value(cell.kind, now_json->cell.name);
+      IF tidy <> now_json->cell.name THEN
+        -- What is there already stays to the last digit: 0.3 and 0.30 are equal.
+        tidied := tidied || jsonb_build_object(cell.name, CASE tidy WHEN was->cell.name THEN was->cell.name ELSE tidy END);
+        now_json := now_json || tidied;
+        CONTINUE WHEN tidy = was->cell.name;
+      END IF;
       PERFORM sync.check_value(TG_TABLE_NAME, cell.name, cell.kind, now_json->>cell.name, told.time_zone);
       PERFORM sync.check_rule(needed, now_json->>cell.name) FROM sync.write_rules AS needed
         WHERE needed.table_name = TG_TABLE_NAME AND needed.field = cell.name;
@@ -50,6 +59,9 @@ BEGIN
       PERFORM sync.refuse_column(TG_TABLE_NAME, cell.name, 'the service does not let it be written', hint);
     END IF;
   END LOOP;
+  IF tidied <> '{}' THEN
+    NEW := jsonb_populate_record(NEW, tidied);
+  END IF;
   IF names = '{}' THEN
     RETURN NEW;
   ELSIF OLD._deleted_at IS NOT NULL THEN

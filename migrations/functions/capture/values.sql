@@ -19,9 +19,6 @@ BEGIN
     IF NOT isfinite(moment) OR extract(year FROM moment AT TIME ZONE zone) NOT BETWEEN 2000 AND 2099 THEN
       RAISE EXCEPTION '%: expected a year from 2000 to 2099, got another', name
         USING ERRCODE = 'check_violation', HINT = 'The service takes years of two digits.';
-    ELSIF moment <> date_trunc('minute', moment) THEN
-      RAISE EXCEPTION '%: expected whole minutes, got seconds', name
-        USING ERRCODE = 'check_violation', HINT = 'The service takes no seconds: use date_trunc(''minute'', …).';
     -- Clocks have been set back by half an hour to four hours.
     ELSIF EXISTS (SELECT FROM generate_series(15, 240, 15) AS minutes
                    WHERE (moment - make_interval(mins => minutes)) AT TIME ZONE zone = moment AT TIME ZONE zone) THEN
@@ -39,6 +36,37 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.check_value IS 'Refuses a value that the service cannot take.';
+
+-- A wanted value without what the program of its author added and nobody meant. The service knows minutes: seconds are cut
+-- off. A decimal number that is the shortest text of a float, and ends four decimals earlier or more when it is rounded to
+-- the 15 digits that a float holds for certain, is that rounded number: 0.1 + 0.2 is 0.3, and 1/3 stays as it is.
+CREATE OR REPLACE FUNCTION sync.tidy_value(of_kind text, given jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET extra_float_digits = 1 AS $$
+DECLARE
+  number numeric;
+  rounded numeric;
+BEGIN
+  IF of_kind = 'instant' THEN
+    RETURN coalesce(to_jsonb(date_trunc('minute', (given #>> '{}')::timestamptz)), given);
+  ELSIF of_kind = 'decimal' AND given #>> '{}' ~ '^-?\d{1,15}\.\d{5,30}$' THEN
+    number := given #>> '{}';
+    rounded := trim_scale(number::float8::numeric);
+    IF number::float8::text::numeric = number AND scale(rounded) <= scale(trim_scale(number)) - 4 THEN
+      RETURN to_jsonb(rounded);
+    END IF;
+  END IF;
+  RETURN given;
+END
+$$;
+COMMENT ON FUNCTION sync.tidy_value IS 'A wanted value without seconds, or without the noise of a float.';
+
+-- The same for each field of a row that its table lets be written. Null stays null.
+CREATE OR REPLACE FUNCTION sync.tidy_row(of_table text, row_json jsonb) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT row_json || coalesce(jsonb_object_agg(field, sync.tidy_value(kind, row_json->field)), '{}') FROM sync.write_rules
+   WHERE table_name = of_table AND kind IN ('instant', 'decimal') AND row_json->field <> 'null'
+$$;
+COMMENT ON FUNCTION sync.tidy_row IS 'A row with tidy values in the fields that can be written.';
 
 -- Refuses a value with which the service takes no record: null or white space where the service needs a value, and a number
 -- that is too small.

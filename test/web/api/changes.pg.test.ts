@@ -204,6 +204,34 @@ describe('what is asked for', () => {
     });
   });
 
+  test.each([
+    ['2027-07-04 09:30:59', '2027-07-04T13:30:00+00:00'],
+    ['2027-07-04T09:30:59.999', '2027-07-04T13:30:00+00:00'],
+    ['2027-07-04T09:30:59-07:00', '2027-07-04T16:30:00+00:00'],
+  ])('for %s is of that minute', async (scheduled_on, wanted) => {
+    const ask = {table: 'jobs', operation: 'update', number: 11, fields: {scheduled_on}};
+    expect((await place.post(ask)).body.fields).toEqual({scheduled_on: wanted});
+  });
+
+  test.each([0.1 + 0.2, '0.30000000000000004', 0.3])(
+    'of %j, a number of a program, is sent as 0.3',
+    async (price_per_unit) => {
+      const parent = {number: 11};
+      const ask = {table: 'job_charges', operation: 'create', parent, fields: {price_per_unit}};
+      expect((await place.post(ask)).body.fields).toEqual({price_per_unit: '0.3'});
+    },
+  );
+
+  test.each([1 / 3, 0.1234567890123456, 1e21])(
+    'of %j, of more digits than are certain, is refused',
+    async (price_per_unit) => {
+      const ask = {table: 'job_charges', operation: 'create', parent: {number: 11}, fields: {price_per_unit}};
+      const {status, body} = await place.post(ask);
+      expect(status).toBe(400);
+      expect(body.errors[0].expected).toContain('one of more than 15 digits as text');
+    },
+  );
+
   test('and refused by a trigger names the field', async () => {
     const {body} = await place.post({
       table: 'jobs',

@@ -30,6 +30,8 @@ const changesAtOnce = 500;
 const employeesAtOnce = 100;
 /** More digits of a number in JSON are not certain: readers make it binary. */
 const certainDigits = 15;
+/** What is rounded to these digits and ends so many decimals earlier was meant so; the triggers drop the rest. */
+const noisyDecimals = 4;
 
 const isText = (text: string) => text.isWellFormed() && !text.includes('\0');
 
@@ -41,19 +43,22 @@ const digits = z
   })
   .transform(String);
 
+const expectDecimal = `expected a decimal number; one of more than ${certainDigits} digits as text`;
 const decimal = z
-  .union([z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/), z.number().refine(isCertain)], {
-    error: `expected a decimal number; one of more than ${certainDigits} digits as text`,
-  })
+  .union(
+    [z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/), z.number().refine(isCertain, {error: expectDecimal})],
+    {error: expectDecimal},
+  )
   .transform(String);
 
 const instant = z
   .string()
   .regex(timePattern, {
-    error:
-      "expected 2027-03-14 09:30 by the clock of the account's zone, or 2027-03-14T09:30:00-04:00; whole minutes",
+    error: "expected 2027-03-14 09:30 by the clock of the account's zone, or 2027-03-14T09:30:00-04:00",
   })
-  .describe("2027-03-14 09:30 by the clock of the account's zone, or ISO 8601 with an offset.");
+  .describe(
+    "2027-03-14 09:30 by the clock of the account's zone, or ISO 8601 with an offset. Seconds are cut off.",
+  );
 
 const kinds = {
   text: text.nullable(),
@@ -158,7 +163,14 @@ function closed<Shape extends z.ZodRawShape>(shape: Shape) {
 
 function isCertain(value: number): boolean {
   const written = String(value);
-  return /^-?\d+(\.\d+)?$/.test(written) && written.replaceAll(/\D/g, '').length <= certainDigits;
+  if (!/^-?\d+(\.\d+)?$/.test(written)) return false;
+  if (written.replaceAll(/\D/g, '').length <= certainDigits) return true;
+  const meant = Number(value.toPrecision(certainDigits));
+  return countDecimals(meant) + noisyDecimals <= countDecimals(value);
+}
+
+function countDecimals(value: number): number {
+  return String(value).split('.')[1]?.length ?? 0;
 }
 
 function first<T>([head, ...rest]: readonly T[]): [T, ...T[]] {
