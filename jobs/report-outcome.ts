@@ -9,8 +9,8 @@ import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import {formatDuration, formatNumber} from '../src/views/format.ts';
 import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/views/work/log-words.ts';
 import {causeNumbers} from '../src/warehouse/alerts/causes.ts';
-import {pageOfSweep} from '../src/warehouse/alerts/pages-of-states.ts';
 import type {ClaimedSweep} from '../src/warehouse/sweeps/sweep.ts';
+import {pageOfSweep} from '../src/warehouse/sweeps/sweep-page.ts';
 
 type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;
 

@@ -1,7 +1,9 @@
 // How far work is, how fast it goes and how long it will take, as it is told.
 
 import {describe, expect, test} from 'vitest';
-import {describeChanges, describeSweep, paceOf, tellPace} from '../src/views/work/under-way.ts';
+import {describeChanges} from '../src/views/changes/moving-words.ts';
+import {paceOf, tellPace} from '../src/views/pace.ts';
+import {describeSweep} from '../src/views/work/under-way.ts';
 
 describe('the pace', () => {
   test.each([

@@ -5,8 +5,7 @@
 
 import type {FieldRecord} from '../api/xml/record.ts';
 import type {Stream} from '../streams/stream.ts';
-import type {HeldValues} from '../warehouse/rows/encoded-row.ts';
-import type {Row} from '../warehouse/rows/row.ts';
+import type {HeldValues, Row} from '../warehouse/rows/row.ts';
 import {compareNames} from './nested.ts';
 import {END, hashRow, meaningOf} from './values/meaning.ts';
 

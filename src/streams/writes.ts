@@ -1,7 +1,6 @@
 import type {TimeShape} from '../api/times/time-shapes.ts';
 import type {Resource} from '../api/xml/encoder.ts';
-import type {ChangeOperation} from '../warehouse/changes/change.ts';
-import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
+import type {ChangeOperation, MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import type {StreamName} from './stream.ts';
 
 /**

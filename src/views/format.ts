@@ -43,3 +43,14 @@ export function formatAhead(instant: string, now: string): string {
 export function formatAgo(instant: string, now = new Date().toISOString()): string {
   return `${formatDuration(Math.max(0, Date.parse(now) - Date.parse(instant)))} ago`;
 }
+
+/** Characters of one value that a person is shown; JSON has all. */
+const longest = 2_000;
+
+/** A value as a person reads it: text in quotes, so that blanks and emptiness show. */
+export function showValue(value: unknown): string {
+  if (value === null || value === undefined) return '(empty)';
+  const text = JSON.stringify(value);
+  if (text.length <= longest) return text;
+  return `${text.slice(0, longest)}… (${formatNumber(text.length)} characters; --json prints all)`;
+}

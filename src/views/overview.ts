@@ -9,8 +9,9 @@ import type {Schedule} from '../warehouse/sweeps/schedules.ts';
 import {type AccountFacts, readAccountFacts} from './account-status.ts';
 import type {Concern} from './concerns/concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from './concerns/every-concern.ts';
+import type {UnderWay} from './pace.ts';
 import {closestPromise, tellPromise} from './sweeps/freshness.ts';
-import {readUnderWay, type UnderWay} from './work/under-way.ts';
+import {readUnderWay} from './work/under-way.ts';
 
 /** How old what we know of a stream can be at worst, against how old it may become. */
 export interface Freshness {

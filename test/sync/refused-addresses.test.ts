@@ -11,7 +11,7 @@ import {Secret} from '../../src/base/secret.ts';
 import {sendEmail} from '../../src/sync/alerts/email.ts';
 import {sendRequest, type Way} from '../../src/sync/alerts/request.ts';
 import {parseSmtp, parseTarget} from '../../src/sync/alerts/target.ts';
-import {sendSigned} from '../../src/sync/alerts/webhook.ts';
+import {sendSigned} from '../../src/sync/feed/deliver.ts';
 import {openTransport} from '../api/open-transport.ts';
 import {failureOf} from '../api/read-outcome.ts';
 import {TEST_CERTIFICATE, TEST_KEY} from '../api/test-certificate.ts';

@@ -3,8 +3,8 @@ import {describe, expect, test} from 'vitest';
 import {RecordError} from '../../src/base/errors.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
 import {inTransaction} from '../../src/warehouse/postgres/database.ts';
-import type {EncodedRow} from '../../src/warehouse/rows/encoded-row.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
+import type {EncodedRow} from '../../src/warehouse/rows/row.ts';
 import {load, machine, readAll, world} from './load-place.ts';
 import {machines, rowOf} from './sample.ts';
 

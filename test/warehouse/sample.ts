@@ -3,8 +3,9 @@ import pg from 'pg';
 import {definitions} from '../../src/insight/definitions.ts';
 import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
-import {type EncodedRow, encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
+import {encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
 import {type MirrorTable, mirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import type {EncodedRow} from '../../src/warehouse/rows/row.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {createDatabase} from '../support/postgres.ts';
 

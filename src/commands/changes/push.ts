@@ -9,7 +9,7 @@ import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {readHeldChanges} from '../../warehouse/changes/claim-changes.ts';
 import {countChanges} from '../../warehouse/changes/reads/change-health.ts';
 import {listNeedy} from '../../warehouse/changes/reads/change-log.ts';
-import {countMovingChanges} from '../../warehouse/health/under-way.ts';
+import {countMovingChanges} from '../../warehouse/changes/reads/moving-changes.ts';
 import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
 import {describeUnopened, listServed, requireOpened, type Served} from '../accounts/served-accounts.ts';
 import {type PushProgress, watchPush} from '../terminal/progress.ts';

@@ -3,9 +3,9 @@
 import {seeNumber} from '../../base/errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {formatNumber} from '../../views/format.ts';
-import {pageOfSweep} from '../../warehouse/alerts/pages-of-states.ts';
 import {countRows} from '../../warehouse/health/status.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
+import {pageOfSweep} from '../../warehouse/sweeps/sweep-page.ts';
 import {drawTable} from '../terminal/report.ts';
 import type {Warehouse} from '../warehouse.ts';
 

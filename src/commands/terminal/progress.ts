@@ -1,6 +1,6 @@
 import cliProgress from 'cli-progress';
 import {tell, tellAside, toPrintable} from '../../base/terminal.ts';
-import {paceOf, tellPace} from '../../views/work/under-way.ts';
+import {paceOf, tellPace} from '../../views/pace.ts';
 import {tellStep} from './tell-step.ts';
 
 /**

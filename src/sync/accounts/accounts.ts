@@ -7,7 +7,7 @@ import {markToken, type SealingKey} from '../../base/seal.ts';
 import type {Secret} from '../../base/secret.ts';
 import {type Account, readAccountAccess, type SealedToken} from '../../warehouse/accounts/accounts.ts';
 import type {WorkerReach} from '../../warehouse/health/workers.ts';
-import type {AccountApi, TokenInUse} from '../sweep/sweep-deps.ts';
+import type {AccountApi, TokenInUse} from './account-api.ts';
 import {openToken} from './open-token.ts';
 
 /** The means to open any account that this process may open. */

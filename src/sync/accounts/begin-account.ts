@@ -3,7 +3,7 @@ import {listLatestSweeps} from '../../warehouse/health/status.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {insertSchedules, listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {requestSweep} from '../../warehouse/sweeps/sweeps.ts';
-import {isOfFreshness} from '../settings/sections/freshness.ts';
+import {isOfFreshness} from '../sweep/freshness-schedule.ts';
 import {planSchedules} from './default-schedules.ts';
 
 /**

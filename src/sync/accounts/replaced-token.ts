@@ -1,5 +1,5 @@
 import {AccessError, RetryableError} from '../../base/errors.ts';
-import type {AccountApi} from '../sweep/sweep-deps.ts';
+import type {AccountApi} from './account-api.ts';
 
 /**
  * Judges the refusal of a token: if the token was replaced while in use, the refusal says nothing of the new

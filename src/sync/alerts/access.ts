@@ -1,9 +1,8 @@
 // The whole address of a receiver and what signs or opens it, sealed as the tokens of accounts are.
 
 import {FatalError, UsageError} from '../../base/errors.ts';
-import {boundOf, type SealingKey, seal, unseal} from '../../base/seal.ts';
+import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../../base/seal.ts';
 import {Secret} from '../../base/secret.ts';
-import type {SealedAccess} from '../../warehouse/alerts/alert-rules.ts';
 
 /** What is sealed of a receiver. */
 export interface Access {
@@ -22,7 +21,7 @@ export interface Owner {
 const verbs = {alert_rules: 'alerts', feed_hooks: 'hooks'} as const;
 
 /** Seals an access for its owner, with the first of the keys. */
-export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner): SealedAccess {
+export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner): Sealed {
   return seal(new Secret(JSON.stringify(access)), key, boundOf[kind](name));
 }
 
@@ -31,7 +30,7 @@ export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner)
  * @throws {UsageError} no key opens it
  * @throws {FatalError} it is damaged
  */
-export function openAccess(sealed: SealedAccess, keys: readonly SealingKey[], {kind, name}: Owner): Access {
+export function openAccess(sealed: Sealed, keys: readonly SealingKey[], {kind, name}: Owner): Access {
   const owner = boundOf[kind](name);
   if (!keys.some(({id}) => id === sealed.keyId))
     throw new UsageError(

@@ -1,7 +1,7 @@
 import {UsageError} from '../../base/errors.ts';
-import type {SealingKey} from '../../base/seal.ts';
+import type {Sealed, SealingKey} from '../../base/seal.ts';
 import {Secret} from '../../base/secret.ts';
-import type {Receiver, SealedAccess} from '../../warehouse/alerts/alert-rules.ts';
+import type {Receiver} from '../../warehouse/alerts/alert-rules.ts';
 import {openAccess} from './access.ts';
 import {sendEmail} from './email.ts';
 import type {AlertMessage} from './message.ts';
@@ -27,7 +27,7 @@ export interface Route {
   readonly rule: string;
   readonly receiver: Receiver;
   readonly target: string;
-  readonly sealed: SealedAccess | null;
+  readonly sealed: Sealed | null;
 }
 
 /**

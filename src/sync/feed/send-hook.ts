@@ -14,7 +14,7 @@ import {
 import {CursorError} from '../../warehouse/history/feed/read-feed.ts';
 import {openAccess} from '../alerts/access.ts';
 import {parseTarget} from '../alerts/target.ts';
-import {sendSigned} from '../alerts/webhook.ts';
+import {sendSigned} from './deliver.ts';
 import {type Batch, messageType, readBatch} from './read-batch.ts';
 
 /** The means of a process to send to subscribers. */

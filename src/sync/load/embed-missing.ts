@@ -11,7 +11,7 @@ import {RecordError} from '../../base/errors.ts';
 import {numberOf, toNumber} from '../../records/number-of.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {readCustomerNumber} from '../../warehouse/rows/numbers/customer-numbers.ts';
-import type {AccountApi} from '../sweep/sweep-deps.ts';
+import type {AccountApi} from '../accounts/account-api.ts';
 import {keyQueryOf, pathOf} from './query.ts';
 
 /** The place where a record was read. */

@@ -2,7 +2,8 @@ import type {FieldRecord} from '../../api/xml/record.ts';
 import type {RowSet} from '../../records/rows.ts';
 import {recallRow} from '../../records/unsaid.ts';
 import type {Child, Stream} from '../../streams/stream.ts';
-import {type EncodedRow, encodeRow, type HeldValues} from '../../warehouse/rows/encoded-row.ts';
+import {encodeRow} from '../../warehouse/rows/encoded-row.ts';
+import type {EncodedRow, HeldValues} from '../../warehouse/rows/row.ts';
 
 /** The rows that one record makes, ready for the loader. */
 export interface EncodedRowSet {

@@ -4,9 +4,9 @@
 
 import type {RowSet} from '../../records/rows.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {type EncodedRow, encodeLine} from '../../warehouse/rows/encoded-row.ts';
+import {encodeLine} from '../../warehouse/rows/encoded-row.ts';
 import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
-import type {Row} from '../../warehouse/rows/row.ts';
+import type {EncodedRow, Row} from '../../warehouse/rows/row.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 
 /** A record that was read, with its place in its page. */

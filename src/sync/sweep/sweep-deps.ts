@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import type {Client} from '../../api/resources/client.ts';
 import type {Logger} from '../../base/log.ts';
 import type {ClaimedSweep} from '../../warehouse/sweeps/sweep.ts';
+import type {AccountApi} from '../accounts/account-api.ts';
 import type {PageReader} from '../load/page-reader.ts';
 import type {SweepStep} from './sweep-step.ts';
 
@@ -15,23 +15,6 @@ export interface ListBounds {
   readonly unknown: number;
   /** How many records outside of the known range are looked for: a service may answer every number with one. */
   readonly beyond: number;
-}
-
-/** The way to one account at the service. */
-export interface AccountApi {
-  readonly api: Client;
-  /** IANA zone in which the account writes times without an offset. */
-  readonly timeZone: string;
-  /** The token that the account was opened with; left out where it cannot be replaced meanwhile. */
-  readonly token?: TokenInUse;
-}
-
-/** A token while it is in use. */
-export interface TokenInUse {
-  /** How a person gives the account another token: `give it … with fieldmirror accounts add NAME`. */
-  readonly mend: string;
-  /** Whether the account has got another token since. */
-  readonly isReplaced: () => Promise<boolean>;
 }
 
 /** The dependencies of a sweep. */

@@ -6,13 +6,13 @@ import {type OpenState, openStates, type SettledState} from '../../warehouse/cha
 import {browseChanges} from '../../warehouse/changes/reads/browse-changes.ts';
 import {countChanges, listLateChanges} from '../../warehouse/changes/reads/change-health.ts';
 import {countLatestSettled} from '../../warehouse/changes/reads/change-log.ts';
+import {countMovingChanges} from '../../warehouse/changes/reads/moving-changes.ts';
 import type {Wanted} from '../../warehouse/changes/reads/wanted-changes.ts';
-import {countMovingChanges} from '../../warehouse/health/under-way.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
-import {describeChanges} from '../work/under-way.ts';
 import {tellNext} from './change-next.ts';
 import {nameChange, nameOutcome, tellWhy} from './change-words.ts';
 import {readCircumstances} from './circumstances.ts';
+import {describeChanges} from './moving-words.ts';
 
 const pageSize = 50;
 /** Of the changes that are over so many are looked at to count them. */

@@ -1,8 +1,8 @@
 import {UsageError} from '../../base/errors.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
-import {pageOfChange} from '../../warehouse/alerts/pages-of-states.ts';
 import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
+import {pageOfChange} from '../../warehouse/changes/change-page.ts';
 import {
   type Attempt,
   type FieldConflict,

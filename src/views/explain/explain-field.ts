@@ -10,7 +10,8 @@ import type {
 } from '../../warehouse/history/versions.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {nameState, showWanted} from '../changes/change-words.ts';
-import {describeLook, describeWriter, showValue, since} from './explain-words.ts';
+import {showValue} from '../format.ts';
+import {describeLook, describeWriter, since} from './explain-words.ts';
 
 /** A time during which a field did not change, and the row was neither marked deleted nor came back. */
 export interface Run {

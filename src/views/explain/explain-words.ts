@@ -3,17 +3,6 @@ import type {ChangeWriter, Writer} from '../../warehouse/history/versions.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {formatAgo, formatNumber} from '../format.ts';
 
-/** Characters of one value that a person is shown; JSON has all. */
-const longest = 2_000;
-
-/** A value as a person reads it: text in quotes, so that blanks and emptiness show. */
-export function showValue(value: unknown): string {
-  if (value === null || value === undefined) return '(empty)';
-  const text = JSON.stringify(value);
-  if (text.length <= longest) return text;
-  return `${text.slice(0, longest)}… (${formatNumber(text.length)} characters; --json prints all)`;
-}
-
 /**
  * `sweep 12 (full, page 3, certified)`, `change 7 (update by erp, sent 2026-…, answered 200)` or `an edit by erp (psql)`
  * @param field - the field in question: other values that were read back with a change were not written by it

@@ -1,7 +1,7 @@
-import {pageOfSweep} from '../../warehouse/alerts/pages-of-states.ts';
 import {readUsual, type UsualSweep} from '../../warehouse/health/past-sweeps.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
+import {pageOfSweep} from '../../warehouse/sweeps/sweep-page.ts';
 import {readSweep} from '../../warehouse/sweeps/sweeps.ts';
 import {listTombstones, type Tombstone} from '../../warehouse/sweeps/tombstones.ts';
 

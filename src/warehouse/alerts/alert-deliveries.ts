@@ -1,8 +1,9 @@
 // What is to be sent, under leases by the database's clock. A worker that is killed between sending and noting leaves its lease
 // behind: another one sends the same message again, under the same id.
 
+import type {Sealed} from '../../base/seal.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {isTold, type Receiver, type SealedAccess} from './alert-rules.ts';
+import {isTold, type Receiver} from './alert-rules.ts';
 import {type Alert, alertColumns} from './alerts.ts';
 
 /** A delivery that was claimed, and all that it takes to send it. */
@@ -16,7 +17,7 @@ export interface Delivery {
   readonly rule: string;
   readonly receiver: Receiver;
   readonly target: string;
-  readonly sealed: SealedAccess | null;
+  readonly sealed: Sealed | null;
 }
 
 /** What a message tells of: an alert that has opened or was mended. */

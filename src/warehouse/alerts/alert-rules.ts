@@ -1,5 +1,6 @@
 // Who is told: the rows of sync.alert_rules.
 
+import type {Sealed} from '../../base/seal.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import type {alertRules} from './alert-tables.ts';
@@ -33,16 +34,10 @@ export interface AlertRule
 
 export type Receiver = AlertRule['receiver'];
 
-/** The address and secrets of a rule as they are kept: `src/base/seal.ts` makes and opens them. */
-export interface SealedAccess {
-  readonly keyId: string;
-  readonly bytes: Buffer;
-}
-
 /** A rule as it is asked for. */
 export interface RulePlan
   extends Pick<AlertRule, 'name' | 'receiver' | 'target' | 'accountId' | 'causes' | 'quietMs' | 'everyMs'> {
-  readonly sealed: SealedAccess | null;
+  readonly sealed: Sealed | null;
 }
 
 const numbers = ['quiet_ms', 'every_ms'] as const;
@@ -100,7 +95,7 @@ export async function listRules(db: Queryable): Promise<AlertRule[]> {
 }
 
 /** What is sealed of a rule; null where nothing is. */
-export async function readSealedAccess(db: Queryable, ruleId: string): Promise<SealedAccess | null> {
+export async function readSealedAccess(db: Queryable, ruleId: string): Promise<Sealed | null> {
   const {rows} = await db.query<{keyId: string | null; bytes: Buffer | null}>(
     'SELECT key_id AS "keyId", sealed_access AS bytes FROM sync.alert_rules WHERE rule_id = $1',
     [ruleId],

@@ -1,7 +1,8 @@
 // The choices of a person for a rule, but for its address: the columns of sync.alert_rules that a file of settings names.
 
+import type {Sealed} from '../../base/seal.ts';
 import type {Queryable} from '../postgres/database.ts';
-import type {AlertRule, RulePlan, SealedAccess} from './alert-rules.ts';
+import type {AlertRule, RulePlan} from './alert-rules.ts';
 
 /** How often a ping comes, and for how long a thing is not told again, where nothing else was asked for. */
 export const usualEveryMs = 300_000;
@@ -56,7 +57,7 @@ export async function writeRuleSetting(
  */
 export async function giveRuleAccess(
   db: Queryable,
-  {name, target, sealed}: Pick<RulePlan, 'name' | 'target'> & {readonly sealed: SealedAccess},
+  {name, target, sealed}: Pick<RulePlan, 'name' | 'target'> & {readonly sealed: Sealed},
 ): Promise<boolean> {
   const {rowCount} = await db.query(
     `UPDATE sync.alert_rules SET target = $2, sealed_access = $3, key_id = $4 WHERE name = $1 AND key_id = ''`,

@@ -7,8 +7,6 @@ export type OpenState = (typeof openStates)[number];
 export type SettledState = (typeof settledStates)[number];
 export type ChangeState = (typeof changeStates)[number];
 
-export const changeOperations = ['create', 'update', 'delete'] as const;
-
 /** How a writing request ends; `not-sent`: nothing was written. */
 export const attemptOutcomes = ['done', 'refused', 'not-sent', 'in-doubt'] as const;
 

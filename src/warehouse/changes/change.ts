@@ -39,7 +39,5 @@ export interface Change extends ReadRow<Row, (typeof columns)[number]> {
   readonly table: string;
 }
 
-export type ChangeOperation = Change['operation'];
-
 /** The columns that a query selects or returns to read a `Change`. */
 export const changeColumns = `table_name AS "table", ${selectColumns(columns)}`;

@@ -2,13 +2,15 @@
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
-import type {MirrorTable} from '../rows/mirror-table.ts';
-import type {Change} from './change.ts';
-import type {ChangeResult} from './change-values.ts';
+import type {ChangeOperation, MirrorTable} from '../rows/mirror-table.ts';
+import type {ChangeResult, ChangeValues} from './change-values.ts';
 import {lagLimit} from './lag.ts';
 
 /** A change that is done. */
-export interface RecentWrite extends Pick<Change, 'operation' | 'fields' | 'base'> {
+export interface RecentWrite {
+  readonly operation: ChangeOperation;
+  readonly fields: ChangeValues;
+  readonly base: ChangeValues;
   /** What the service made of some fields. */
   readonly made: NonNullable<ChangeResult['altered' | 'tidied']>;
   /** How long it has been done, in milliseconds by the database's clock. */

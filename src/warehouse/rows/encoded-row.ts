@@ -1,24 +1,7 @@
 import {encodeCopyRow} from '../postgres/copy-text.ts';
 import type {MirrorTable} from './mirror-table.ts';
-import type {Row} from './row.ts';
+import type {EncodedRow, Row} from './row.ts';
 import {findColumn} from './table-sql.ts';
-
-/** The values of a row that is held, as text in the order of its table's columns; instants as ISO 8601. */
-export interface HeldValues {
-  readonly values: readonly (string | null)[];
-  readonly attributes: string;
-}
-
-/** One row as COPY takes it. */
-export interface EncodedRow {
-  /** The values of the table's key columns, in order. */
-  readonly key: readonly string[];
-  readonly hash: string;
-  /** Columns, attributes, hash and page as a line for COPY, in UTF-8; account, sweep and change are put before it. */
-  readonly line: Buffer;
-  /** Fills in, as held, the fields that its document may leave out. Absent where the document is whole. */
-  readonly recall?: (held: HeldValues) => EncodedRow;
-}
 
 /** With a leading zero or sign: other integers are normal already. */
 const integer = /^(?:[+-]\d+|0\d+)$/;

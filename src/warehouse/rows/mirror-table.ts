@@ -23,6 +23,11 @@ export interface WriteTerms {
   readonly minimum?: number;
 }
 
+/** What a change does to a record. */
+export const changeOperations = ['create', 'update', 'delete'] as const;
+
+export type ChangeOperation = (typeof changeOperations)[number];
+
 /** How a field's value is written: as the type of its column says; without a column, as ids or sealed. */
 export type WriteKind = 'text' | 'integer' | 'decimal' | 'boolean' | 'instant' | 'ids' | 'secret';
 

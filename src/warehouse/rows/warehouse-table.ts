@@ -1,5 +1,4 @@
-import type {ChangeOperation} from '../changes/change.ts';
-import type {MirrorTable} from './mirror-table.ts';
+import type {ChangeOperation, MirrorTable} from './mirror-table.ts';
 
 /** The origin of a table's rows: its history must know whose records an edit makes stale. */
 export interface Origin {

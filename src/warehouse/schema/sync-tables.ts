@@ -4,8 +4,6 @@ import {
   apiRequestsTable,
   assistantScopesTable,
   authorAccountsTable,
-  employeeLoginsTable,
-  loginKeysTable,
 } from '../accounts/access/access-tables.ts';
 import {auditTable, sessionsTable, signInCodesTable} from '../accounts/access/console-tables.ts';
 import {accountsTable, sync} from '../accounts/accounts-table.ts';
@@ -19,6 +17,7 @@ import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} fro
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
 import {alterationsTable, conflictsTable} from '../changes/tables/conflict-tables.ts';
+import {employeeLoginsTable, loginKeysTable} from '../changes/tables/login-tables.ts';
 import {transitionsTable} from '../changes/tables/transitions-table.ts';
 import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';

@@ -2,8 +2,8 @@ import {beforeEach, describe, expect, test} from 'vitest';
 import {createTransport} from '../../../src/api/http/transport.ts';
 import {createClient} from '../../../src/api/resources/client.ts';
 import {Secret} from '../../../src/base/secret.ts';
+import type {AccountApi} from '../../../src/sync/accounts/account-api.ts';
 import {OpenedAccount} from '../../../src/sync/push/batch/opened-account.ts';
-import type {AccountApi} from '../../../src/sync/sweep/sweep-deps.ts';
 
 let openings: PromiseWithResolvers<AccountApi>[];
 let nowMs: number;

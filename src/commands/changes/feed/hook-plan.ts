@@ -6,7 +6,7 @@ import {nearest} from '../../../base/spelling/nearest.ts';
 import {allTables} from '../../../streams/all-tables.ts';
 import {sealAccess} from '../../../sync/alerts/access.ts';
 import {parseTarget} from '../../../sync/alerts/target.ts';
-import {makeWebhookSecret} from '../../../sync/alerts/webhook.ts';
+import {makeWebhookSecret} from '../../../sync/feed/deliver.ts';
 import {checkShortName} from '../../../views/short-name.ts';
 import {type HookPlan, spellWriter} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {mostEntries} from '../../../warehouse/history/feed/hooks/hook-tables.ts';

@@ -1,14 +1,15 @@
 // The address of a rule that a file of settings has made, and nothing beside it.
 
 import {UsageError} from '../../../base/errors.ts';
+import type {Sealed} from '../../../base/seal.ts';
 import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';
-import type {AlertRule, SealedAccess} from '../../../warehouse/alerts/alert-rules.ts';
+import type {AlertRule} from '../../../warehouse/alerts/alert-rules.ts';
 import type {PlannedRule, RuleOptions} from './rule-plan.ts';
 
 interface Completed {
   readonly name: string;
   readonly target: string;
-  readonly sealed: SealedAccess;
+  readonly sealed: Sealed;
 }
 
 /**

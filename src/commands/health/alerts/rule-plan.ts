@@ -6,7 +6,7 @@ import {isMailbox} from '../../../base/spelling/mailbox.ts';
 import {nearest} from '../../../base/spelling/nearest.ts';
 import {type Access, sealAccess} from '../../../sync/alerts/access.ts';
 import {parseSmtp, parseTarget} from '../../../sync/alerts/target.ts';
-import {makeWebhookSecret} from '../../../sync/alerts/webhook.ts';
+import {makeWebhookSecret} from '../../../sync/feed/deliver.ts';
 import {checkShortName} from '../../../views/short-name.ts';
 import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
 import {type Cause, causes} from '../../../warehouse/alerts/causes.ts';

@@ -2,12 +2,11 @@
 
 import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import {lagLimitMs} from '../../../warehouse/changes/lag.ts';
-import type {RecentWrite} from '../../../warehouse/changes/recent-writes.ts';
-import type {WriteKind} from '../../../warehouse/rows/mirror-table.ts';
 import {type Postponed, postpone} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow} from './remote.ts';
 import {isEchoOf, isSameValue} from './same-value.ts';
+import {showsReplaced} from './shows-replaced.ts';
 
 const shortestPauseMs = 2_000;
 
@@ -68,26 +67,6 @@ export function isBeforeOthers(
     name in confirmed && isSameValue(kindOf(name), confirmed[name] ?? null, held);
   const others = Object.fromEntries(Object.entries(row.values).filter((entry) => !isShown(entry)));
   return showsReplaced(recentWrites, others, kindOf);
-}
-
-/** Whether values of a record show what one of the changes, which are done, has replaced, and not what the last of them left. */
-export function showsReplaced(
-  writes: readonly RecentWrite[],
-  shown: ChangeValues,
-  kindOf: (field: string) => WriteKind,
-): boolean {
-  return [...new Set(writes.flatMap(({fields}) => Object.keys(fields)))].some((name) => {
-    const held = shown[name];
-    const ofField = writes.filter(({fields}) => name in fields);
-    const last = ofField.at(-1);
-    if (held === undefined || last === undefined) return false;
-    const kind = kindOf(name);
-    const left = last.made[name]?.got ?? last.fields[name] ?? null;
-    return (
-      !isSameValue(kind, left, held) &&
-      ofField.some(({base: {[name]: before}}) => before !== undefined && isSameValue(kind, before, held))
-    );
-  });
 }
 
 /** Waits for a reading that is no older than the last change of the record: for longer, the longer it has been done. */

@@ -6,9 +6,8 @@ import {formatTime} from '../../../api/times/times.ts';
 import {encodeDocument, type FieldKind, type Fields} from '../../../api/xml/encoder.ts';
 import {RecordError} from '../../../base/errors.ts';
 import type {Writes} from '../../../streams/writes.ts';
-import type {ChangeOperation} from '../../../warehouse/changes/change.ts';
 import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change-values.ts';
-import type {WriteKind} from '../../../warehouse/rows/mirror-table.ts';
+import type {ChangeOperation, WriteKind} from '../../../warehouse/rows/mirror-table.ts';
 
 /** The customer or job that a path goes by. */
 export interface Parent<N extends string | null = string> {

@@ -12,6 +12,7 @@ import {
   type ScheduleSetting,
   writeSchedule,
 } from '../../../warehouse/sweeps/schedules.ts';
+import {isOfFreshness} from '../../sweep/freshness-schedule.ts';
 import {estimatePass} from '../../sweep/whole-list-cost.ts';
 import {listChanged} from '../entries.ts';
 import {formatInterval, interval, intervalMs} from '../interval.ts';
@@ -63,15 +64,6 @@ export const freshnessSection: Section = {
     }
   },
 };
-
-/** Whether freshness sets a schedule; it is no entry of the schedules then. */
-export function isOfFreshness({
-  name,
-  stream,
-  windowName,
-}: Pick<ScheduleSetting, 'name' | 'stream' | 'windowName'>): boolean {
-  return name === nameFreshness(stream) && windowName === wholeList;
-}
 
 function toSetting(account: string, stream: string, every: string): Omit<ScheduleSetting, 'name'> {
   // The path has been checked: its second key is a stream.

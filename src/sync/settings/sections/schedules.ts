@@ -11,12 +11,12 @@ import {
   writeSchedule,
 } from '../../../warehouse/sweeps/schedules.ts';
 import {planSchedules} from '../../accounts/default-schedules.ts';
+import {isOfFreshness} from '../../sweep/freshness-schedule.ts';
 import {listChanged, listPaths} from '../entries.ts';
 import {formatInterval, intervalMs, interval as intervalShape, isWholeDays} from '../interval.ts';
 import type {Problem, Section} from '../section.ts';
 import {find, type Leaf, type Path, type Tree, toTree} from '../tree.ts';
 import {accountName, label} from '../values.ts';
-import {isOfFreshness} from './freshness.ts';
 
 interface Schedule extends Tree {
   readonly stream: StreamName;

@@ -2,8 +2,8 @@ import {sql} from 'drizzle-orm';
 import {check, text} from 'drizzle-orm/pg-core';
 import {sync} from '../../accounts/accounts-table.ts';
 import {listed} from '../../postgres/column-types.ts';
+import {changeOperations} from '../../rows/mirror-table.ts';
 import {commentTable} from '../../schema/commented-table.ts';
-import {changeOperations} from '../change-states.ts';
 
 const capturedTables = sync.table(
   'captured_tables',

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type {z} from 'zod';
-import {pageOfChange} from '../../../warehouse/alerts/pages-of-states.ts';
+import {pageOfChange} from '../../../warehouse/changes/change-page.ts';
 import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {type Change, changeSchema, type Story, storySchema} from '../answers.ts';
 
