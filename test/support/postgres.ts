@@ -13,6 +13,12 @@ export async function createDatabase(template = 'template0'): Promise<TestDataba
   const adminUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
   await runAsAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
+  // Postgres copies no rights on the database itself. A warehouse's migration has set these.
+  if (template === inject('warehouseTemplate'))
+    await runAsAdmin(
+      adminUrl,
+      `GRANT TEMPORARY ON DATABASE ${name} TO fieldmirror_worker; REVOKE TEMPORARY ON DATABASE ${name} FROM PUBLIC`,
+    );
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;
   return {

@@ -7,6 +7,10 @@ import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 let world: CaptureWorld;
 beforeAll(async () => {
   world = await openCaptureWorld();
+  // As an administrator may let an author do.
+  await world.author(
+    `GRANT TEMPORARY ON DATABASE ${new URL(world.url).pathname.slice(1)} TO fieldmirror_author`,
+  );
 });
 afterAll(() => world?.close());
 beforeEach(async () => {

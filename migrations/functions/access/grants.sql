@@ -15,6 +15,7 @@ BEGIN
   -- Two calls at once in this database would update the same rows of the catalogue.
   PERFORM FROM sync.source FOR UPDATE;
   PERFORM sync.confine_authors();
+  PERFORM sync.bar_public();
   -- The functions run as the owner of the schemas. A trigger needs no right on its function.
   EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', functions);
   -- Policies and defaults call these two functions, for every role.

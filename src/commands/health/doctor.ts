@@ -36,6 +36,7 @@ import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequen
 import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findMigrationLack} from '../../warehouse/schema/migration-lack.ts';
+import {checkPublic, describeLargeObjects, describeTemporary} from '../../warehouse/schema/public-rights.ts';
 import {checkRoles, describeRoles} from '../../warehouse/schema/roles.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {readClock} from '../../warehouse/sweeps/tombstones.ts';
@@ -119,6 +120,7 @@ async function checkPostgres(
           ? [
               await checkInstallation(config, pool),
               await checkGrants(pool),
+              ...(await checkEveryLogin(pool)),
               ...(await checkNumbers(pool)),
               good('retention', tellRetention(await readRetention(pool), await readNow(pool))),
               ...(await checkWorkers(config, pool)),
@@ -187,6 +189,15 @@ async function checkInstallation(config: Config, pool: pg.Pool): Promise<Finding
 async function checkGrants(pool: pg.Pool): Promise<Finding> {
   const lack = describeRoles(await checkRoles(pool));
   return lack === null ? good('roles', 'all four are there, with their rights') : warning('roles', lack);
+}
+
+/** Whether rights that Postgres gives to every login are taken back. */
+async function checkEveryLogin(pool: pg.Pool): Promise<Finding[]> {
+  const rights = await checkPublic(pool);
+  if (rights === null) return [];
+  const lack = describeTemporary(rights);
+  if (lack !== null) return [warning('every login', lack)];
+  return [good('every login', `makes no temporary tables; ${describeLargeObjects(rights)}`)];
 }
 
 async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {

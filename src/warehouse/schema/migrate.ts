@@ -11,6 +11,7 @@ import type {Definitions} from './definitions.ts';
 import {checkMigrations} from './migration-check.ts';
 import {findMigrationLack} from './migration-lack.ts';
 import {endTurn, findTurn, prepareTurn, takeTurn} from './migration-turn.ts';
+import {checkPublic} from './public-rights.ts';
 import {readSource, type Source} from './read-source.ts';
 import {checkRoles} from './roles.ts';
 
@@ -136,9 +137,15 @@ async function checkOwner(client: pg.PoolClient): Promise<void> {
   if (lack !== null) throw new FatalError(`migrations: ${lack}`, {kind: 'schema'});
 }
 
-/** Whether a role waits for rights that this login can give it: it was made after the last migration. The schema is of this version. */
+/**
+ * Whether rights are not as they should be, and this login can set that right: a role was made after the last migration, or the
+ * database was restored, which gives PUBLIC its rights back. The schema is of this version.
+ */
 async function mayGrant(client: pg.PoolClient): Promise<boolean> {
-  return (await findMigrationLack(client)) === null && (await checkRoles(client)).ungranted.length > 0;
+  if ((await findMigrationLack(client)) !== null) return false;
+  if ((await checkRoles(client)).ungranted.length > 0) return true;
+  const rights = await checkPublic(client);
+  return rights?.isOwners === true && rights.temporary;
 }
 
 async function checkServer(client: pg.PoolClient): Promise<void> {
