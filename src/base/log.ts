@@ -47,6 +47,7 @@ export const eventPages: Readonly<Record<string, string>> = {
   'sweep.ended': 'A07',
   'sweep.postponed': errorNumbers.service,
   'warehouse.not_pruned': errorNumbers.prune,
+  'warehouse.waits': errorNumbers.locked,
 };
 
 export interface LogOptions {

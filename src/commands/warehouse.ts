@@ -21,6 +21,8 @@ export interface Warehouse {
   readonly direct: pg.Pool;
   /** The place of the warehouse, for a person: never a password. */
   readonly place: string;
+  /** Tells waits for locks to somebody else than standard error. */
+  readonly tellWaitsTo: (tell: (line: string) => void) => void;
 }
 
 /** Eight sweeps at once, each with a transaction and a lease now and then. */
@@ -90,9 +92,19 @@ export interface Opening {
   readonly step: <T>(work: Promise<T>) => Promise<T>;
 }
 
+interface OpeningOptions {
+  readonly migrates: boolean;
+  /** For how long a statement waits for a lock; left out: as long as a worker does. */
+  readonly lockTimeoutMs?: number;
+}
+
+/** For a verb that tells how things stand: what is locked is left out of the answer. */
+export const briefLockTimeoutMs = 500;
+
 /**
  * Does something with the warehouse, and closes it whatever happens.
  * @param options.migrates - whether the schema is brought up to date first
+ * @param options.lockTimeoutMs - for a verb that would rather say who holds a lock than wait for it
  * @param options.makes - whether an embedded Postgres is made where none is; a verb that migrates makes one
  * @param use - may open more, which is closed before the warehouse is
  * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses us; or there is none yet
@@ -100,7 +112,7 @@ export interface Opening {
  */
 export async function withWarehouse<T>(
   config: Config,
-  options: {readonly migrates: boolean; readonly makes?: boolean; readonly signal?: AbortSignal | undefined},
+  options: OpeningOptions & {readonly makes?: boolean; readonly signal?: AbortSignal | undefined},
   use: (warehouse: Warehouse, opening: Opening) => Promise<T>,
 ): Promise<T> {
   const closers = new Closers();
@@ -132,11 +144,19 @@ export async function withWarehouse<T>(
 
 async function openPostgres(
   {config, closers, embedded}: Opening,
-  options: {readonly migrates: boolean},
+  options: OpeningOptions,
 ): Promise<Warehouse> {
   const databaseUrl = config.databaseUrl ?? (await (await embedded()).url('warehouse'));
   const {directUrl} = config;
-  const shared = {max: poolSize, applicationName: 'fieldmirror'};
+  const {lockTimeoutMs} = options;
+  let tell = tellWait;
+  const onWait = (line: string) => tell(line);
+  const shared = {
+    max: poolSize,
+    applicationName: 'fieldmirror',
+    onWait,
+    ...(lockTimeoutMs === undefined ? {} : {lockTimeoutMs}),
+  };
   const pool = openPool(databaseUrl, {...shared, sharesSessions: directUrl !== null});
   closers.add(() => pool.end());
   const direct = directUrl === null ? pool : openPool(directUrl, {...shared, max: 1});
@@ -150,7 +170,10 @@ async function openPostgres(
     config.databaseUrl === null
       ? `embedded Postgres in ${config.home}/postgres, port ${port}`
       : `${host}${pathname}${directUrl === null ? '' : `, directly ${new URL(directUrl).host}`}`;
-  return {pool, direct, databaseUrl, directUrl: directUrl ?? databaseUrl, place};
+  const tellWaitsTo = (other: (line: string) => void) => {
+    tell = other;
+  };
+  return {pool, direct, databaseUrl, directUrl: directUrl ?? databaseUrl, place, tellWaitsTo};
 }
 
 /** For a person who looks on: a start that waits says for whom. */

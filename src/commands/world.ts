@@ -90,6 +90,9 @@ export async function withWorld<T>(
     // Secrets that the log must not hold; tokens are added as they are opened.
     const secrets = config.token === null ? [] : [config.token];
     const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
+    warehouse.tellWaitsTo((reason) =>
+      log.warn({event: 'warehouse.waits', reason}, 'a lock holds a statement up'),
+    );
     const keepOut = (secret: Secret) => {
       if (!secrets.some((each) => each.reveal() === secret.reveal())) secrets.push(secret);
     };

@@ -45,7 +45,9 @@ import {type AccountAddress, askAccount, examineAccount} from '../accounts/ask-a
 import {environmentOf} from '../config/environment.ts';
 import {print} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
+import {briefLockTimeoutMs} from '../warehouse.ts';
 import {drawSettings} from './draw-settings.ts';
+import {UnlockedReader} from './unread.ts';
 
 /** One thing looked at. The words of a flaw say how to mend it. */
 export interface Finding {
@@ -57,7 +59,11 @@ export interface Finding {
 }
 
 const maxClockMs = 2_000;
-const doctorPool = {max: 1, applicationName: 'fieldmirror doctor'} as const;
+const doctorPool = {
+  max: 1,
+  applicationName: 'fieldmirror doctor',
+  lockTimeoutMs: briefLockTimeoutMs,
+} as const;
 
 const good = (what: string, found: string): Finding => ({what, state: 'good', found});
 const warning = (what: string, found: string): Finding => ({what, state: 'warning', found});
@@ -114,24 +120,9 @@ async function checkPostgres(
     const pool = openPool(url, {...doctorPool, sharesSessions: directUrl !== null});
     try {
       const sessions = directUrl === null ? [] : await checkSessions(pool, directUrl);
-      const schema = await checkSchema(pool);
-      const inside =
-        schema.state === 'good'
-          ? [
-              await checkInstallation(config, pool),
-              await checkGrants(pool),
-              ...(await checkEveryLogin(pool)),
-              ...(await checkNumbers(pool)),
-              good('retention', tellRetention(await readRetention(pool), await readNow(pool))),
-              ...(await checkWorkers(config, pool)),
-              ...(await checkSealed(config, pool)),
-              ...(await checkParts(pool)),
-              ...(await checkHooks(config, pool)),
-              ...(await checkAlerts(config, pool)),
-            ]
-          : [];
-      if (schema.state === 'good') tell(await readSettingsInForce(pool, environmentOf(config)));
-      return [await checkVersion(pool), ...sessions, schema, await checkDatabaseClock(pool), ...inside];
+      const schema = await unlocked('migrations', pool, async () => [await checkSchema(pool)]);
+      const inside = schema.every(({state}) => state === 'good') ? await checkInside(config, pool, tell) : [];
+      return [await checkVersion(pool), ...sessions, ...schema, await checkDatabaseClock(pool), ...inside];
     } catch (error) {
       throw explainDatabaseError(error, url);
     } finally {
@@ -139,6 +130,40 @@ async function checkPostgres(
       await embedded?.leave();
     }
   });
+}
+
+/** Checks what a good schema holds. What somebody else has locked is a finding of its own. */
+async function checkInside(
+  config: Config,
+  pool: pg.Pool,
+  tell: (settings: readonly SettingInForce[]) => void,
+): Promise<Finding[]> {
+  const checks: Readonly<Record<string, () => Promise<Finding[]>>> = {
+    installation: async () => [await checkInstallation(config, pool)],
+    roles: async () => [await checkGrants(pool)],
+    'every login': () => checkEveryLogin(pool),
+    sequences: () => checkNumbers(pool),
+    retention: async () => [good('retention', tellRetention(await readRetention(pool), await readNow(pool)))],
+    worker: () => checkWorkers(config, pool),
+    accounts: () => checkSealed(config, pool),
+    background: () => checkParts(pool),
+    subscribers: () => checkHooks(config, pool),
+    alerts: () => checkAlerts(config, pool),
+    settings: async () => {
+      tell(await readSettingsInForce(pool, environmentOf(config)));
+      return [];
+    },
+  };
+  const findings: Finding[] = [];
+  for (const [what, check] of Object.entries(checks)) findings.push(...(await unlocked(what, pool, check)));
+  return findings;
+}
+
+/** Turns what is locked into a finding that names who has the lock. */
+async function unlocked(what: string, pool: pg.Pool, check: () => Promise<Finding[]>): Promise<Finding[]> {
+  const reader = new UnlockedReader(pool.options.connectionString ?? '');
+  const found = await reader.read(what, check);
+  return found ?? reader.unread.map(({reason}) => bad(what, reason));
 }
 
 /** A doctor makes nothing. */

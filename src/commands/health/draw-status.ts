@@ -1,7 +1,7 @@
 // How `status` looks: a few accounts have a table of streams each; many accounts have one line each, and a
 // table only for those that need a person.
 
-import type {AccountStatus, StreamHealth} from '../../views/account-status.ts';
+import type {AccountFacts, AccountStatus, StreamFacts} from '../../views/account-status.ts';
 import {nameState} from '../../views/changes/change-words.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
@@ -15,40 +15,50 @@ import type {Worker} from '../../warehouse/health/workers.ts';
 import type {RetentionStory} from '../../warehouse/history/retention/retention.ts';
 import {drawTable} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
+import type {Unread} from './unread.ts';
 
 /** How many accounts are shown with their streams, whether they need a person or not. */
 const fewAccounts = 3;
 const shownEvents = 20;
 
+/** An account as `status` shows it: rows and changes are left out where they could not be read. */
+export interface ShownAccount extends AccountFacts {
+  readonly changes: AccountStatus['changes'] | null;
+}
+
 /** @param now - ISO 8601, by the database's clock: ages are counted from it */
 export function drawStatus(
-  accounts: readonly AccountStatus[],
+  accounts: readonly ShownAccount[],
   facts: {
     readonly place: string;
     readonly now: string;
-    readonly workers: readonly Worker[];
+    /** Null, like the retention, where it could not be read. */
+    readonly workers: readonly Worker[] | null;
     readonly underWay?: readonly UnderWay[];
-    readonly retention?: RetentionStory;
+    readonly retention?: RetentionStory | null;
     readonly concerns: readonly Concern[];
+    readonly unread?: readonly Unread[];
   },
 ): string {
-  const {place, now, workers, underWay = [], retention, concerns} = facts;
-  if (accounts.length === 0) return `${place}: no account yet; fieldmirror start begins with one`;
+  const {place, now, workers, underWay = [], retention = null, concerns, unread = []} = facts;
+  if (accounts.length === 0 && unread.length === 0)
+    return `${place}: no account yet; fieldmirror start begins with one`;
   const needy = new Set(concerns.map(({account}) => account));
   const isFew = accounts.length <= fewAccounts;
   const detailed = isFew ? accounts : accounts.filter(({account}) => needy.has(account.name));
   return [
-    `warehouse ${place}\n${drawWorkers(workers, now)}`,
+    `warehouse ${place}${workers === null ? '' : `\n${drawWorkers(workers, now)}`}`,
     ...(isFew ? [] : [drawOverview(accounts, now)]),
     ...detailed.map((account) => drawAccount(account, now)),
     ...drawUnderWay(underWay),
     ...drawEvents(accounts),
-    ...(retention === undefined ? [] : [wrap(tellRetention(retention, now))]),
-    drawConcerns(concerns),
+    ...(retention === null ? [] : [wrap(tellRetention(retention, now))]),
+    ...drawUnread(unread),
+    ...(concerns.length === 0 && unread.length > 0 ? [] : [drawConcerns(concerns)]),
   ].join('\n\n');
 }
 
-function drawOverview(accounts: readonly AccountStatus[], now: string): string {
+function drawOverview(accounts: readonly ShownAccount[], now: string): string {
   const head = ['account', 'state', 'rows', 'proven', 'as of', 'quarantine', 'changes', 'next due'];
   const rows = accounts.map(({account, streams, schedules, changes}) => {
     const proven = streams.filter(({provenAt}) => provenAt !== null);
@@ -56,23 +66,23 @@ function drawOverview(accounts: readonly AccountStatus[], now: string): string {
     return [
       account.name.length > 28 ? `${account.name.slice(0, 27)}…` : account.name,
       account.state,
-      sum(streams.map((stream) => stream.rows)),
+      streams.some(({rows}) => rows === undefined) ? '?' : sum(streams.map(({rows}) => rows ?? 0)),
       `${proven.length} of ${streams.length}`,
       ago(oldest, now),
       sum(streams.map((stream) => stream.quarantined)),
-      sum(changes.map(({count}) => count)),
+      changes === null ? '?' : sum(changes.map(({count}) => count)),
       account.state === 'active' ? ahead(schedules[0]?.nextDueAt, now) : '',
     ];
   });
   return drawTable(head, rows);
 }
 
-function drawAccount(status: AccountStatus, now: string): string {
+function drawAccount(status: ShownAccount, now: string): string {
   const {account, streams, schedules} = status;
   const head = ['stream', 'rows', 'last full sweep', 'proven as of', 'last window', 'quarantine', 'next due'];
   const rows = streams.map((stream) => [
     stream.stream,
-    stream.rows,
+    stream.rows ?? '?',
     describeLastFull(stream, now),
     stream.provenAt === null ? 'never' : ago(stream.provenAt, now),
     ago(lastWindow(stream), now),
@@ -94,8 +104,8 @@ function drawAccount(status: AccountStatus, now: string): string {
   ].join('\n');
 }
 
-function drawChanges({changes}: AccountStatus, now: string): string[] {
-  if (changes.length === 0) return [];
+function drawChanges({changes}: ShownAccount, now: string): string[] {
+  if (changes === null || changes.length === 0) return [];
   const parts = changes.map(({state, count, oldestAt}) => {
     const age = formatRoughly(Date.parse(now) - Date.parse(oldestAt));
     return `${formatNumber(count)} ${nameState(state)} (${count === 1 ? '' : 'oldest '}${age})`;
@@ -103,13 +113,13 @@ function drawChanges({changes}: AccountStatus, now: string): string[] {
   return [wrap(`changes under way: ${parts.join(', ')}`)];
 }
 
-function describeState({account}: Pick<AccountStatus, 'account'>): string {
+function describeState({account}: Pick<ShownAccount, 'account'>): string {
   const {name, state, stateReason} = account;
   if (state === 'active') return `account ${name}`;
   return wrap(`account ${name}, ${state}${stateReason === null ? '' : `: ${stateReason}`}`);
 }
 
-function describeLastFull({sweeps, lastEnded}: StreamHealth, now: string): string {
+function describeLastFull({sweeps, lastEnded}: StreamFacts, now: string): string {
   const latest = sweeps.find((sweep) => sweep.mode === 'full');
   const isUnderWay = latest !== undefined && latest.endedAt === null;
   if (lastEnded === null) return isUnderWay ? latest.state : 'never';
@@ -117,7 +127,7 @@ function describeLastFull({sweeps, lastEnded}: StreamHealth, now: string): strin
   return isUnderWay ? `${ended}, ${latest.state}` : ended;
 }
 
-function lastWindow({sweeps}: StreamHealth): string | undefined {
+function lastWindow({sweeps}: StreamFacts): string | undefined {
   const ends = sweeps.filter((sweep) => sweep.mode === 'window').flatMap((sweep) => sweep.endedAt ?? []);
   return ends.toSorted().at(-1);
 }
@@ -129,7 +139,7 @@ function drawUnderWay(underWay: readonly UnderWay[]): string[] {
   return [['Under way:', ...shown, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n')];
 }
 
-function drawEvents(accounts: readonly AccountStatus[]): string[] {
+function drawEvents(accounts: readonly ShownAccount[]): string[] {
   const events = accounts.flatMap(({account, events: own}) => own.map((event) => ({account, event})));
   if (events.length === 0) return [];
   const newest = events
@@ -150,6 +160,12 @@ function drawEvents(accounts: readonly AccountStatus[]): string[] {
 
 function describeEvent({at, table, field, kind, detail}: FieldEvent, account: string): string {
   return wrap(`  ${at.slice(0, 10)} ${account}${table}.${field} ${kind}: ${detail}`);
+}
+
+function drawUnread(unread: readonly Unread[]): string[] {
+  if (unread.length === 0) return [];
+  const lines = unread.map(({what, reason}) => wrap(`  ${what}: ${reason}`));
+  return [['Could not be read, because it is locked:', ...lines].join('\n')];
 }
 
 function drawConcerns(concerns: readonly Concern[]): string {

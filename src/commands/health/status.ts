@@ -1,17 +1,21 @@
+import type pg from 'pg';
 import type {Config} from '../../base/config.ts';
 import {FatalError} from '../../base/errors.ts';
-import {readAccounts} from '../../views/account-status.ts';
+import {readAccountFacts, readAccounts} from '../../views/account-status.ts';
+import {findConcerns} from '../../views/concerns/concerns.ts';
 import {findEveryConcern, readInstallation} from '../../views/concerns/every-concern.ts';
 import {readUnderWay} from '../../views/work/under-way.ts';
-import {listAccounts} from '../../warehouse/accounts/accounts.ts';
+import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {causeNumbers} from '../../warehouse/alerts/causes.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
+import {readNow} from '../../warehouse/postgres/clock.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {print} from '../terminal/report.ts';
-import {withWarehouse} from '../warehouse.ts';
-import {drawStatus} from './draw-status.ts';
+import {briefLockTimeoutMs, type Warehouse, withWarehouse} from '../warehouse.ts';
+import {drawStatus, type ShownAccount} from './draw-status.ts';
 import {toLooker} from './looker.ts';
+import {UnlockedReader} from './unread.ts';
 
 export interface StatusOptions {
   /** Name of the only account to look at. */
@@ -25,25 +29,55 @@ export interface StatusOptions {
  * @throws {UsageError} there is no account of that name
  */
 export async function status(config: Config, options: StatusOptions): Promise<number> {
-  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
-    const {pool, place} = warehouse;
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
-    const chosen =
-      options.account === undefined
-        ? await listAccounts(pool)
-        : [await chooseAccount(warehouse, options.account)];
-    const {now, accounts} = await readAccounts(pool, chosen);
-    const underWay = await readUnderWay(pool, chosen);
-    const installation = await readInstallation(pool, toLooker(config));
-    const {workers} = installation;
-    const retention = await readRetention(pool);
-    const concerns = findEveryConcern(accounts, installation, now);
-    const numbered = concerns.map((concern) => ({...concern, docs: causeNumbers[concern.kind]}));
+  const opening = {migrates: false, lockTimeoutMs: briefLockTimeoutMs};
+  return await withWarehouse(config, opening, async (warehouse) => {
+    const {place} = warehouse;
+    const story = await readStatusStory(warehouse, config, options.account);
+    const numbered = story.concerns.map((concern) => ({...concern, docs: causeNumbers[concern.kind]}));
     print(options.json, {
-      json: {warehouse: place, now, workers, accounts, underWay, retention, concerns: numbered},
-      text: drawStatus(accounts, {place, now, workers, underWay, retention, concerns}),
+      json: {warehouse: place, ...story, concerns: numbered},
+      text: drawStatus(story.accounts, {place, ...story}),
     });
-    return concerns.length > 0 ? 1 : 0;
+    return story.concerns.length + story.unread.length > 0 ? 1 : 0;
   });
+}
+
+/**
+ * Reads all that `status` tells. What somebody else has locked is left out.
+ * @param name - of the only account
+ */
+export async function readStatusStory(warehouse: Warehouse, config: Config, name?: string) {
+  const {pool, place, databaseUrl} = warehouse;
+  const reader = new UnlockedReader(databaseUrl);
+  const migrations = await reader.read('the migrations', () => checkMigrations(pool));
+  const problem = migrations?.problem ?? null;
+  if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+  const chosen = await reader.read('the accounts', async () =>
+    name === undefined ? await listAccounts(pool) : [await chooseAccount(warehouse, name)],
+  );
+  const accounts = chosen === null ? null : await readUnlockedAccounts(reader, pool, chosen);
+  const underWay = await reader.read('the work under way', () => readUnderWay(pool, chosen ?? []));
+  const installation = await reader.read('the workers, the star, alerts and subscribers', () =>
+    readInstallation(pool, toLooker(config)),
+  );
+  const retention = await reader.read('what is kept', () => readRetention(pool));
+  const now = await readNow(pool);
+  const shown = accounts ?? [];
+  return {
+    ...{now, accounts: shown, workers: installation?.workers ?? null, underWay: underWay ?? [], retention},
+    concerns: installation === null ? findConcerns(shown, now) : findEveryConcern(shown, installation, now),
+    unread: reader.unread,
+  };
+}
+
+/** Where a table of rows is locked, its rows alone are not counted. */
+async function readUnlockedAccounts(
+  reader: UnlockedReader,
+  pool: pg.Pool,
+  accounts: readonly Account[],
+): Promise<readonly ShownAccount[] | null> {
+  const whole = await reader.read('the number of rows', () => readAccounts(pool, accounts));
+  if (whole !== null) return whole.accounts;
+  const facts = await reader.read('how the accounts stand', () => readAccountFacts(pool, accounts));
+  return facts?.accounts.map((account) => ({...account, changes: null})) ?? null;
 }

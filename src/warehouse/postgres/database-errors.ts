@@ -8,6 +8,7 @@ import {
   UsageError,
 } from '../../base/errors.ts';
 import {describeMissingRight, type Login} from './missing-right.ts';
+import {endHolders, holdersOf, nameHolder} from './sessions/lock-waits.ts';
 
 const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
 
@@ -37,6 +38,8 @@ const unreadable = 'Postgres at an address that cannot be read';
 
 /** insufficient_privilege */
 const missingRight = '42501';
+/** lock_not_available */
+const lockTimeout = '55P03';
 
 /** SQLSTATE or system error code to its meaning for the caller that waits. */
 const advices: Readonly<Record<string, Advice>> = {
@@ -76,7 +79,9 @@ const advices: Readonly<Record<string, Advice>> = {
   '25P03': ended,
   '40001': retryable('another transaction came in between; the same may succeed the next time'),
   '40P01': retryable('a deadlock with another transaction; the same may succeed the next time'),
-  '55P03': retryable('a lock was not free in time; see who holds it in pg_locks'),
+  [lockTimeout]: retryable(
+    'a lock was not free in time, and who had it is not known; fieldmirror status names who has locked a table',
+  ),
   '57014': retryable('a statement took too long; see what holds it up in pg_stat_activity'),
 };
 
@@ -108,9 +113,14 @@ export function explainDatabaseError(error: unknown, url: string, setting = 'DAT
   const advice = adviceFor(error, url);
   if (advice === undefined) return error;
   const message = `${describeDatabase(url)}: ${advice.text.replace('DATABASE_URL', setting)} (${sourceOf(error)})`;
-  const kind: ErrorKind = advice === unmigrated ? 'schema' : 'warehouse';
+  const kind = kindOf(advice, error);
   const facts = {cause: withoutPayload(error), kind};
   return new errorOf[advice.type](message, facts);
+}
+
+function kindOf(advice: Advice, error: Error): ErrorKind {
+  if (advice === unmigrated) return 'schema';
+  return codeOf(error) === lockTimeout ? 'locked' : 'warehouse';
 }
 
 /** `Postgres at db.example.com:5432, database warehouse`: fit to be shown anywhere. */
@@ -143,6 +153,13 @@ function adviceFor(error: Error, url: string): Advice | undefined {
   if (code === missingRight) return fatal(describeMissingRight(error.message, loginOf(url)));
   // A file that is missing has the same code as a socket that is.
   if (code === 'ENOENT' && !('syscall' in error && error.syscall === 'connect')) return undefined;
+  const holders = holdersOf(error);
+  if (holders.length > 0) {
+    const what = code === lockTimeout ? 'a lock was not free in time' : 'a statement took too long';
+    return retryable(
+      `${what}: it waited for ${holders.map(nameHolder).join(' and ')}; ${endHolders(holders)}`,
+    );
+  }
   if (code !== undefined && Object.hasOwn(advices, code)) return advices[code];
   if (code?.startsWith('08')) return broken;
   // A name with several addresses fails with one error for each of them.

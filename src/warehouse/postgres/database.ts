@@ -1,6 +1,7 @@
 import pg from 'pg';
 import {UsageError} from '../../base/errors.ts';
 import {explainDatabaseError} from './database-errors.ts';
+import {watchLocks} from './sessions/lock-watch.ts';
 import {makeOwnSession} from './sessions/own-session.ts';
 import {beginningOf, shareSessions} from './sessions/shared-sessions.ts';
 import {runTransaction} from './sessions/transaction.ts';
@@ -15,6 +16,8 @@ export interface PoolOptions {
   readonly lockTimeoutMs?: number;
   /** Whether a pooler in between may give each transaction another session; false when left out. */
   readonly sharesSessions?: boolean;
+  /** Is told after some seconds for whom a statement waits; left out: only its error says so. */
+  readonly onWait?: (line: string) => void;
 }
 
 /** A pool, or one connection of it. */
@@ -69,7 +72,9 @@ export function openPool(url: string, options: PoolOptions): pg.Pool {
     types: typeParsers,
     ...(options.sharesSessions === true ? {} : {onConnect: makeOwnSession(url, limits)}),
   });
-  if (options.sharesSessions === true) shareSessions(pool, limits);
+  const {sharesSessions = false, onWait} = options;
+  if (sharesSessions) shareSessions(pool, limits);
+  watchLocks(pool, {url, lockTimeoutMs, sharesSessions, onWait});
   // Without a listener a connection that breaks ends the process: idle ones tell the pool, busy ones themselves.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));

@@ -1,0 +1,154 @@
+// Another session has locked tables: whoever asks how things stand is answered at once, with who that is; whoever waits says for whom.
+
+import {randomBytes} from 'node:crypto';
+import pg from 'pg';
+import {afterAll, afterEach, beforeAll, describe, expect, inject, test} from 'vitest';
+import {loadConfig} from '../../src/base/config.ts';
+import {readStatusStory} from '../../src/commands/health/status.ts';
+import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
+import {runCommand} from '../support/command.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
+
+const worker = `works_${randomBytes(4).toString('hex')}`;
+const author = `writes_${randomBytes(4).toString('hex')}`;
+let database: TestDatabase;
+let holder: pg.Client;
+let pid: number;
+/** The owner of the schemas, and a login that is a member of fieldmirror_worker alone. */
+const urls = {owner: '', worker: ''};
+const whos = ['owner', 'worker'] as const;
+
+beforeAll(async () => {
+  database = await createDatabase(inject('warehouseTemplate'));
+  await makeRole(worker, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_worker`);
+  await makeRole(author, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_author`);
+  urls.owner = database.url;
+  urls.worker = withLogin(worker);
+});
+
+afterEach(async () => {
+  await holder?.end();
+});
+
+afterAll(async () => {
+  await database?.drop();
+  await dropRoles(worker, author);
+});
+
+const withLogin = (username: string) =>
+  Object.assign(new URL(database.url), {username, password: 'made-up'}).href;
+
+/** A session of DBeaver that keeps its transaction open. */
+async function hold(url: string, ...statements: readonly string[]): Promise<void> {
+  holder = new pg.Client({connectionString: url, application_name: 'DBeaver'});
+  holder.on('error', () => {});
+  await holder.connect();
+  const {rows} = await holder.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
+  pid = rows[0]?.pid ?? 0;
+  for (const statement of ['BEGIN', ...statements]) await holder.query(statement);
+}
+
+async function ask<T extends pg.QueryResultRow>(text: string): Promise<T[]> {
+  const pool = openPool(database.url, {max: 1, applicationName: 'test'});
+  const {rows} = await pool.query<T>(text).finally(() => pool.end());
+  return rows;
+}
+
+/** Every table of the catalogue: one that is added later is locked, too. */
+async function listTables(): Promise<string[]> {
+  const rows = await ask<{name: string}>(
+    `SELECT schemaname || '.' || tablename AS name FROM pg_catalog.pg_tables
+      WHERE schemaname IN ('warehouse', 'history', 'mart', 'sync') ORDER BY 1`,
+  );
+  return rows.map(({name}) => name);
+}
+
+const lock = (table: string) => `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`;
+
+beforeAll(async () => {
+  await ask(
+    `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('acme', 'https://example.com/acme', 'UTC')`,
+  );
+  await ask(`INSERT INTO warehouse.tasks (name) VALUES ('Roof')`);
+});
+
+describe.each(whos)('asked as %s', (who) => {
+  test('status tells what can be read beside any table that is locked, and who has it', async () => {
+    const pool = openPool(urls[who], {max: 2, applicationName: 'fieldmirror', lockTimeoutMs: 250});
+    const place = {pool, direct: pool, databaseUrl: urls[who], directUrl: urls[who], place: 'here'};
+    const warehouse = {...place, tellWaitsTo: () => {}};
+    const config = loadConfig({DATABASE_URL: urls[who]});
+    const missed = new Map<string, readonly string[]>();
+    try {
+      for (const table of await listTables()) {
+        await hold(urls.owner, lock(table));
+        const begunAt = performance.now();
+        const {unread, accounts} = await readStatusStory(warehouse, config);
+        expect(performance.now() - begunAt, table).toBeLessThan(4_000);
+        await holder.end();
+        if (unread.length === 0) continue;
+        missed.set(
+          table,
+          unread.map(({what}) => what),
+        );
+        for (const {reason} of unread) {
+          expect(reason).toContain(`(DBeaver, pid ${pid})`);
+          expect(reason).toContain(table);
+          expect(reason).toContain(`pg_terminate_backend(${pid})`);
+        }
+        if (table.startsWith('warehouse.')) {
+          expect(missed.get(table)).toEqual(['the number of rows']);
+          expect(accounts).toMatchObject([{account: {name: 'acme'}}]);
+        }
+      }
+    } finally {
+      await pool.end();
+    }
+    expect([...missed.keys()]).toEqual(
+      expect.arrayContaining([
+        'sync.accounts',
+        'sync.migrations',
+        'sync.sweeps',
+        'sync.workers',
+        'warehouse.tasks',
+      ]),
+    );
+  });
+
+  test.each(['status', 'doctor'])('%s answers within seconds though every table is locked', async (verb) => {
+    await hold(urls.owner, ...(await listTables()).map(lock));
+    const begunAt = performance.now();
+    const {code, stdout} = await runCommand([verb], {DATABASE_URL: urls[who]});
+    expect(performance.now() - begunAt).toBeLessThan(8_000);
+    expect(code).toBe(verb === 'status' ? 1 : 3);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`(DBeaver, pid ${pid})`);
+  });
+
+  test('a transaction that waits for a row says for whom, and its error names the holder', async () => {
+    await hold(withLogin(author), `UPDATE warehouse.tasks SET name = 'Wall'`);
+    const told: string[] = [];
+    const pool = openPool(urls[who], {
+      ...{max: 1, applicationName: 'fieldmirror', lockTimeoutMs: 1_000},
+      onWait: (line) => told.push(line),
+    });
+    const update = (client: pg.Pool | pg.PoolClient) =>
+      client.query(`UPDATE warehouse.tasks SET name = name WHERE name = 'Roof'`);
+    try {
+      const failed = await inTransaction(pool, update).then(String, String);
+      const begun = {
+        owner: /in a transaction since \d{4}-\d\d-\d\dT[\d:]+Z/,
+        worker: /since when only a member of pg_read_all_stats sees/,
+      };
+      const seen = new RegExp(
+        `${author} \\(DBeaver, pid ${pid}\\), ${begun[who].source}, which has locked warehouse\\.tasks, `,
+      );
+      expect(failed).toMatch(seen);
+      expect(failed).toContain(`pg_terminate_backend(${pid}), as ${author} or a member of pg_signal_backend`);
+      expect(told).toEqual([expect.stringMatching(seen)]);
+      await expect(update(pool)).rejects.toThrow('lock timeout');
+    } finally {
+      await pool.end();
+    }
+  });
+});
