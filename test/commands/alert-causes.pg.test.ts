@@ -1,10 +1,11 @@
 // Each cause: told once when it breaks, and once when it is mended.
 
-import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {parseKeys} from '../../src/base/seal.ts';
 import {causes} from '../../src/warehouse/alerts/causes.ts';
 import {failedSweep, keyText} from '../support/alerts-place.ts';
 import {addWorker, ago, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
+import {withClient} from '../support/with-client.ts';
 
 let place: ToldPlace;
 
@@ -150,7 +151,31 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
     expect(new Set(place.told('broken'))).toEqual(new Set(['failed opened']));
   });
 
+  test('held-up: though the look itself is kept from a table', async () => {
+    await place.addHook('ops');
+    await place.query(failedSweep.breaks);
+    await place.rounds();
+    const {username, password} = new URL(inject('superuserUrl'));
+    // A login whose transactions ours may not look into.
+    const url = Object.assign(new URL(place.url), {username, password}).href;
+    await withClient(url, async (client) => {
+      await client.query(`SET application_name = 'DBeaver'; BEGIN; LOCK TABLE sync.sweeps`);
+      await place.rounds(2);
+      expect(place.told()).toEqual(['failed opened', 'held-up opened']);
+      const {rows} = await client.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
+      const [alert] = await place.query(`SELECT subject, text FROM sync.alerts WHERE cause = 'held-up'`);
+      expect(alert).toEqual({
+        subject: String(rows[0]?.pid),
+        text: expect.stringContaining('which has locked sync.sweeps'),
+      });
+    });
+    await place.rounds(3);
+    expect(place.told()).toEqual(['failed opened', 'held-up opened', 'held-up mended']);
+  });
+
   test('there is a case for each cause', () => {
-    expect([...Object.keys(cases), 'growth', 'alerts-failing'].toSorted()).toEqual([...causes].toSorted());
+    expect([...Object.keys(cases), 'growth', 'alerts-failing', 'held-up'].toSorted()).toEqual(
+      [...causes].toSorted(),
+    );
   });
 });

@@ -6,6 +6,7 @@ import {afterAll, afterEach, beforeAll, describe, expect, inject, test} from 'vi
 import {loadConfig} from '../../src/base/config.ts';
 import {readStatusStory} from '../../src/commands/health/status.ts';
 import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
+import {listHeldUp} from '../../src/warehouse/postgres/sessions/lock-waits.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
@@ -122,7 +123,36 @@ describe.each(whos)('asked as %s', (who) => {
     const {code, stdout} = await runCommand([verb], {DATABASE_URL: urls[who]});
     expect(performance.now() - begunAt).toBeLessThan(8_000);
     expect(code).toBe(verb === 'status' ? 1 : 3);
-    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`(DBeaver, pid ${pid})`);
+    const said = stdout.replaceAll(/\s+/g, ' ');
+    expect(said).toContain(`(DBeaver, pid ${pid})`);
+    // The owner sees that the transaction has just begun.
+    if (who === 'worker') expect(said).toMatch(/Fieldmirror will wait for .*DBeaver/);
+  });
+
+  test('a session that holds it up is known: by who waits, a whole table, or rows, each after its time', async () => {
+    const pool = openPool(urls[who], {max: 3, applicationName: 'fieldmirror', lockTimeoutMs: 20_000});
+    const never = {waitMs: 1e9, tableMs: 1e9, rowsMs: 1e9};
+    const list = async (after: object) =>
+      (await listHeldUp(pool, {...never, ...after})).map((holder) => [
+        holder.pid,
+        holder.waitedSince !== null,
+      ]);
+    try {
+      await hold(withLogin(author), `UPDATE warehouse.tasks SET name = 'Wall'`);
+      // A worker may not see since when the author's transaction is open.
+      expect(await list({rowsMs: 0})).toEqual(who === 'owner' ? [[pid, false]] : []);
+      expect(await list({tableMs: 0, waitMs: 0})).toEqual([]);
+      const waiting = pool.query(`UPDATE warehouse.tasks SET name = name WHERE name = 'Roof'`);
+      await expect.poll(() => list({waitMs: 0}), {timeout: 10_000}).toEqual([[pid, true]]);
+      await holder.end();
+      await waiting;
+      expect(await list({waitMs: 0, tableMs: 0, rowsMs: 0})).toEqual([]);
+      await hold(urls.owner, 'LOCK TABLE warehouse.tasks IN SHARE MODE');
+      expect(await list({tableMs: 0})).toEqual([[pid, false]]);
+      expect(await list({})).toEqual(who === 'owner' ? [] : [[pid, false]]);
+    } finally {
+      await pool.end();
+    }
   });
 
   test('a transaction that waits for a row says for whom, and its error names the holder', async () => {

@@ -9,6 +9,7 @@ import {readSettingsInForce, type SettingInForce} from '../../sync/settings/sett
 import {readAccounts} from '../../views/account-status.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {readParts} from '../../views/concerns/every-concern.ts';
+import {findHeldUp} from '../../views/concerns/held-up-concerns.ts';
 import {findLateParts} from '../../views/concerns/part-concerns.ts';
 import {findFailingHooks, findFailingRules} from '../../views/concerns/receiver-concerns.ts';
 import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
@@ -34,6 +35,7 @@ import {openPool} from '../../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
 import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
+import {listHeldUp} from '../../warehouse/postgres/sessions/lock-waits.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findMigrationLack} from '../../warehouse/schema/migration-lack.ts';
 import {checkPublic, describeLargeObjects, describeTemporary} from '../../warehouse/schema/public-rights.ts';
@@ -122,7 +124,8 @@ async function checkPostgres(
       const sessions = directUrl === null ? [] : await checkSessions(pool, directUrl);
       const schema = await unlocked('migrations', pool, async () => [await checkSchema(pool)]);
       const inside = schema.every(({state}) => state === 'good') ? await checkInside(config, pool, tell) : [];
-      return [await checkVersion(pool), ...sessions, ...schema, await checkDatabaseClock(pool), ...inside];
+      const [version, clock] = [await checkVersion(pool), await checkDatabaseClock(pool)];
+      return [version, ...sessions, ...schema, clock, ...(await checkLocks(pool)), ...inside];
     } catch (error) {
       throw explainDatabaseError(error, url);
     } finally {
@@ -130,6 +133,13 @@ async function checkPostgres(
       await embedded?.leave();
     }
   });
+}
+
+/** Whether a session of somebody else holds Fieldmirror up. It reads the catalogue alone. */
+async function checkLocks(pool: pg.Pool): Promise<Finding[]> {
+  const concerns = findHeldUp(await listHeldUp(pool), await readNow(pool));
+  if (concerns.length > 0) return concerns.map((concern) => warnOf('locks', concern));
+  return [good('locks', 'no session of somebody else has held Fieldmirror up for long')];
 }
 
 /** Checks what a good schema holds. What somebody else has locked is a finding of its own. */

@@ -164,7 +164,10 @@ function describeEvent({at, table, field, kind, detail}: FieldEvent, account: st
 
 function drawUnread(unread: readonly Unread[]): string[] {
   if (unread.length === 0) return [];
-  const lines = unread.map(({what, reason}) => wrap(`  ${what}: ${reason}`));
+  const reasons = Map.groupBy(unread, ({reason}) => reason);
+  const lines = [...reasons].map(([reason, missing]) =>
+    wrap(`  ${missing.map(({what}) => what).join(', ')}: ${reason}`),
+  );
   return [['Could not be read, because it is locked:', ...lines].join('\n')];
 }
 

@@ -4,11 +4,13 @@ import {FatalError} from '../../base/errors.ts';
 import {readAccountFacts, readAccounts} from '../../views/account-status.ts';
 import {findConcerns} from '../../views/concerns/concerns.ts';
 import {findEveryConcern, readInstallation} from '../../views/concerns/every-concern.ts';
+import {findHeldUp} from '../../views/concerns/held-up-concerns.ts';
 import {readUnderWay} from '../../views/work/under-way.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {causeNumbers} from '../../warehouse/alerts/causes.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {readNow} from '../../warehouse/postgres/clock.ts';
+import {listHeldUp} from '../../warehouse/postgres/sessions/lock-waits.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {print} from '../terminal/report.ts';
@@ -65,7 +67,10 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   const shown = accounts ?? [];
   return {
     ...{now, accounts: shown, workers: installation?.workers ?? null, underWay: underWay ?? [], retention},
-    concerns: installation === null ? findConcerns(shown, now) : findEveryConcern(shown, installation, now),
+    concerns:
+      installation === null
+        ? [...findHeldUp(await listHeldUp(pool), now), ...findConcerns(shown, now)]
+        : findEveryConcern(shown, installation, now),
     unread: reader.unread,
   };
 }

@@ -13,10 +13,12 @@ import {listWorkers} from '../../warehouse/health/workers.ts';
 import {type FeedHook, listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {readNow} from '../../warehouse/postgres/clock.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
+import {type HeldUp, listHeldUp} from '../../warehouse/postgres/sessions/lock-waits.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import type {AccountFacts} from '../account-status.ts';
 import {type Concern, findConcerns} from './concerns.ts';
 import {type Bound, findGrowth} from './growth-concerns.ts';
+import {findHeldUp} from './held-up-concerns.ts';
 import {findLateParts, listLateParts, type PartFacts} from './part-concerns.ts';
 import {findFailingHooks, findFailingRules} from './receiver-concerns.ts';
 import {findStarConcerns} from './star-concerns.ts';
@@ -26,6 +28,8 @@ import {findWorkerConcerns, type Workforce} from './worker-concerns.ts';
 export interface Installation extends Workforce, PartFacts {
   /** Why the warehouse may be a copy; null where nothing speaks for it. */
   readonly copy: string | null;
+  /** The sessions of others that hold Fieldmirror up. */
+  readonly heldUp: readonly HeldUp[];
   /** See `readWaitingSince`. */
   readonly starWaitsSince: string | null;
   readonly rules: readonly RuleHealth[];
@@ -53,6 +57,7 @@ export async function readInstallation(
   return {
     keyIds,
     bounds,
+    heldUp: await listHeldUp(db),
     copy: describeCopy(await readInstallationRow(db), await namePlace(address)),
     workers: await listWorkers(db),
     starWaitsSince: await readWaitingSince(db),
@@ -76,9 +81,10 @@ export function findEveryConcern(
   installation: Installation,
   now: string,
 ): Concern[] {
-  const {copy, starWaitsSince, rules, hooks, bounds, sizes} = installation;
+  const {copy, heldUp, starWaitsSince, rules, hooks, bounds, sizes} = installation;
   return [
     ...(copy === null ? [] : [tellCopy(copy)]),
+    ...findHeldUp(heldUp, now),
     ...findConcerns(accounts, now),
     ...findWorkerConcerns(accounts, installation, now),
     ...findLateParts(installation, now),

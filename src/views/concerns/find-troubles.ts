@@ -1,19 +1,45 @@
 import type pg from 'pg';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
-import type {Trouble} from '../../warehouse/alerts/alerts.ts';
+import {listOpenTroubles, type Trouble} from '../../warehouse/alerts/alerts.ts';
+import {readNow} from '../../warehouse/postgres/clock.ts';
+import {inTransaction, type Queryable} from '../../warehouse/postgres/database.ts';
+import {isLockTimeout, listHeldUp} from '../../warehouse/postgres/sessions/lock-waits.ts';
 import {readAccountFacts} from '../account-status.ts';
+import type {Concern} from './concerns.ts';
 import {findDrift} from './drift-concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from './every-concern.ts';
+import {findHeldUp} from './held-up-concerns.ts';
 
-/** Finds everything that an alert is about, of all accounts: the concerns of `status`, each thing by itself, and drift. */
+/**
+ * Finds everything that an alert is about, of all accounts: the concerns of `status`, each thing by itself, and drift. Where somebody
+ * has locked what is read for that, it tells who, and leaves every other alert as it is.
+ */
 export async function findTroubles(pool: pg.Pool, looker: Looker): Promise<Trouble[]> {
-  const known = await listAccounts(pool);
-  const {now, accounts} = await readAccountFacts(pool, known);
-  const installation = await readInstallation(pool, looker);
+  try {
+    return await inTransaction(pool, async (client) => {
+      await client.query(`SET LOCAL lock_timeout TO '2s'`);
+      return await findEveryTrouble(client, looker);
+    });
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+    const heldUp = findHeldUp(await listHeldUp(pool), await readNow(pool));
+    return [
+      ...(await listOpenTroubles(pool, 'held-up')),
+      ...heldUp.map((concern) => toTrouble(concern, null)),
+    ];
+  }
+}
+
+async function findEveryTrouble(db: Queryable, looker: Looker): Promise<Trouble[]> {
+  const known = await listAccounts(db);
+  const {now, accounts} = await readAccountFacts(db, known);
+  const installation = await readInstallation(db, looker);
   const concerns = [...findEveryConcern(accounts, installation, now), ...findDrift(accounts)];
-  return concerns.map(({kind, account, stream, subject, since, text, next}) => ({
-    cause: kind,
-    accountId: known.find(({name}) => name === account)?.accountId ?? null,
-    ...{stream, subject, since, text, next},
-  }));
+  return concerns.map((concern) =>
+    toTrouble(concern, known.find(({name}) => name === concern.account)?.accountId ?? null),
+  );
+}
+
+function toTrouble({kind, stream, subject, since, text, next}: Concern, accountId: string | null): Trouble {
+  return {cause: kind, accountId, stream, subject, since, text, next};
 }

@@ -116,6 +116,16 @@ export async function listOpenAlerts(db: Queryable): Promise<Alert[]> {
   return rows;
 }
 
+/** What the open alerts tell, but for those of one cause. */
+export async function listOpenTroubles(db: Queryable, but: Cause): Promise<Trouble[]> {
+  const {rows} = await db.query<Trouble>(
+    `SELECT cause, account_id AS "accountId", stream, subject, since, text, next_step AS next
+       FROM sync.alerts WHERE mended_at IS NULL AND cause <> $1`,
+    [but],
+  );
+  return rows;
+}
+
 const found = `jsonb_to_recordset($1::jsonb) AS found (cause text, "accountId" bigint, stream text, subject text, since timestamptz, text text, next text)`;
 
 async function openAlerts(client: pg.ClientBase, troubles: string): Promise<number> {

@@ -25,6 +25,7 @@ export const causes = [
   'alerts-failing',
   'hook-failing',
   'part-late',
+  'held-up',
 ] as const;
 
 export type Cause = (typeof causes)[number];
@@ -54,6 +55,7 @@ export const causeNumbers: Readonly<Record<Cause, string>> = {
   'alerts-failing': 'A21',
   'hook-failing': 'A22',
   'part-late': 'A23',
+  'held-up': 'A24',
 };
 
 /** The words that lead to the page: `see: fieldmirror explain A01`. */

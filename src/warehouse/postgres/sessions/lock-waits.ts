@@ -77,6 +77,61 @@ export async function listTableHolders(db: Db): Promise<LockHolder[]> {
   return rows.map((holder) => ({...holder, pid: holder.pid ?? 0}));
 }
 
+/** A session that keeps Fieldmirror from its work. */
+export interface HeldUp extends LockHolder {
+  /** Since when sessions of Fieldmirror have been waiting for it: ISO 8601; null where none waits at the moment. */
+  readonly waitedSince: string | null;
+}
+
+/** Milliseconds after which a session counts as one that holds Fieldmirror up. */
+const heldUpAfter = {
+  /** Sessions of Fieldmirror have been waiting for it. */
+  waitMs: 10_000,
+  /** It has locked a whole table. */
+  tableMs: 60_000,
+  /** Rows that it has written, or locked, are of an open transaction. */
+  rowsMs: 300_000,
+};
+
+/**
+ * The sessions of others that hold Fieldmirror up: those that it waits for, and those that have locked tables or rows of it for long,
+ * whether it has met them yet or not. Where the beginning of a transaction cannot be seen, a lock on a whole table counts at once, and
+ * one on rows when Fieldmirror waits for it.
+ */
+export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]> {
+  const {rows} = await db.query<HeldUp>(
+    `WITH RECURSIVE here AS (SELECT oid FROM pg_database WHERE datname = current_database()), waiter AS (
+       SELECT session.pid, min(waitstart) AS since
+         FROM pg_stat_activity AS session JOIN pg_locks AS lock ON lock.pid = session.pid AND NOT granted
+        WHERE datid = (SELECT oid FROM here) AND application_name LIKE 'fieldmirror%'
+        GROUP BY session.pid HAVING min(waitstart) < now() - $1 * interval '1 millisecond'),
+     met (pid, since) AS (
+       SELECT unnest(pg_blocking_pids(pid)), since FROM waiter
+        UNION SELECT unnest(pg_blocking_pids(pid)), since FROM met),
+     kept AS (
+       SELECT lock.pid, bool_or(mode NOT IN ('RowShareLock', 'RowExclusiveLock')) AS "isWhole"
+         FROM pg_locks AS lock JOIN pg_class AS class ON class.oid = relation
+        WHERE database = (SELECT oid FROM here) AND relkind IN ('r', 'p', 'm')
+          AND mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock')
+          AND relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('warehouse', 'history', 'mart', 'sync'))
+        GROUP BY lock.pid),
+     holder AS (
+       SELECT pid FROM met
+        UNION
+       SELECT kept.pid FROM kept LEFT JOIN pg_stat_activity AS session USING (pid)
+        WHERE "isWhole" AND coalesce(xact_start < now() - $2 * interval '1 millisecond', true)
+           OR xact_start < now() - $3 * interval '1 millisecond')
+     SELECT found.*, (SELECT to_char(min(since) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') FROM met WHERE met.pid = found.pid) AS "waitedSince"
+       FROM (${factsOf}) AS found
+      WHERE application NOT LIKE 'fieldmirror%' AND found.pid IS DISTINCT FROM pg_backend_pid()
+      ORDER BY "isWaiting", found.pid`,
+    [after.waitMs, after.tableMs, after.rowsMs],
+  );
+  // Of those that wait for each other, the first one is in the way.
+  const isFree = rows.some(({isWaiting}) => !isWaiting);
+  return rows.filter(({isWaiting}) => !isFree || !isWaiting).map((row) => ({...row, pid: row.pid ?? 0}));
+}
+
 /** The process of Postgres behind a session of our own. */
 export async function readProcessId(client: Db): Promise<number> {
   const {rows} = await client.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
