@@ -248,6 +248,7 @@ describe('sweeps that may not delete', () => {
 describe('records that come back', () => {
   test.each([
     ['before its record was asked for is marked', '+1 ms', 1],
+    ['in the moment in which its record was asked for is marked', '0 ms', 1],
     ['after its record was asked for has come back, and stays', '-1 ms', 0],
   ])('a row that was written %s', async (_, asked, marked) => {
     place = await openHeld(3);
