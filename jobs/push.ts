@@ -1,18 +1,20 @@
 import {z} from 'zod';
 import {pushAccount} from '../src/sync/push/push.ts';
-import type {Carried, PushDeps} from '../src/sync/push/push-deps.ts';
-import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
+import type {Carried, PushCounts, PushDeps} from '../src/sync/push/push-deps.ts';
+import type {DueAccount} from '../src/warehouse/changes/claim-changes.ts';
+import {queueNames, type WakeQueue, wakeOptions} from './queue/wake-queue.ts';
 import {reportChange, reportPush} from './report-outcome.ts';
 
 export const payloadSchema = z.object({accountId: z.string().regex(/^\d+$/)});
 
-/** Retries are counted in the rows, so the queue makes none and keeps nothing. */
-const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as const;
 /** Wake-ups within so long count as one. A dead worker's queue job stays a minute; later ones still count. */
 const wakeAgainMs = 250;
 
-/** Carries the due changes of one account. Running it twice, or in two places, sends nothing twice. */
-export async function run(deps: PushDeps, accountId: string, signal: AbortSignal): Promise<void> {
+/**
+ * Carries the due changes of one account. Running it twice, or in two places, sends nothing twice.
+ * @returns the counts, which are the result of the queue's job, too
+ */
+export async function run(deps: PushDeps, accountId: string, signal: AbortSignal): Promise<PushCounts> {
   let account = accountId;
   const onCarried = (carried: Carried) => {
     account = carried.change.accountName;
@@ -20,6 +22,7 @@ export async function run(deps: PushDeps, accountId: string, signal: AbortSignal
   };
   const counts = await pushAccount({...deps, onCarried}, accountId, signal);
   reportPush(deps.log, account, counts);
+  return counts;
 }
 
 /**
@@ -27,14 +30,14 @@ export async function run(deps: PushDeps, accountId: string, signal: AbortSignal
  * follows it: a change committed after that job's last look is not left to the poller. A wake-up too many
  * finds nothing due.
  */
-export async function wake(queue: WakeQueue, accountIds: readonly string[]): Promise<void> {
-  if (accountIds.length === 0) return;
+export async function wake(queue: WakeQueue, accounts: readonly DueAccount[]): Promise<void> {
+  if (accounts.length === 0) return;
   const again = Math.floor(Date.now() / wakeAgainMs);
   await queue.addBulk(
-    accountIds.map((accountId) => ({
+    accounts.map(({accountId, name}) => ({
       name: queueNames.pushes,
-      data: {accountId},
-      opts: {...options, deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true}},
+      data: {accountId, account: name},
+      opts: {...wakeOptions, deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true}},
     })),
   );
 }

@@ -1,16 +1,15 @@
+import {UnrecoverableError} from 'bullmq';
 import {z} from 'zod';
 import {runSweep, type SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
-import type {Sweep} from '../src/warehouse/sweeps/sweep.ts';
-import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
+import type {DueSweep} from '../src/warehouse/sweeps/sweeps.ts';
+import {queueNames, type WakeQueue, wakeOptions} from './queue/wake-queue.ts';
 import {refreshAfter, refreshNow} from './refresh-star.ts';
 import {reportOutcome} from './report-outcome.ts';
 
 const id = z.string().regex(/^\d+$/);
 export const payloadSchema = z.object({sweepId: id, accountId: id});
 
-/** Retries are counted in the row, so the queue makes none and keeps nothing. */
-const options = {attempts: 1, removeOnComplete: true, removeOnFail: true} as const;
 const wakeAgainMs = 10_000;
 
 /**
@@ -41,18 +40,49 @@ export async function run(
  * worker that died holding it stays locked for a minute, and must not keep the next one out. A wake-up too
  * many finds nothing due. Windows and single records come before full sweeps, however many of those wait.
  */
-export async function wake(queue: WakeQueue, due: readonly Sweep[]): Promise<void> {
+export async function wake(queue: WakeQueue, due: readonly DueSweep[]): Promise<void> {
   if (due.length === 0) return;
   const again = Math.floor(Date.now() / wakeAgainMs);
   await queue.addBulk(
-    due.map(({sweepId, accountId, fence, mode}) => ({
+    due.map((sweep) => ({
       name: queueNames.sweeps,
-      data: {sweepId, accountId},
+      data: dataOf(sweep),
       opts: {
-        ...options,
-        jobId: `sweep-${sweepId}-${fence}-${again}`,
-        ...(mode === 'full' ? {priority: 1} : {}),
+        ...wakeOptions,
+        deduplication: {id: `sweep-${sweep.sweepId}-${sweep.fence}-${again}`},
+        ...(sweep.mode === 'full' ? {priority: 1} : {}),
       },
     })),
   );
+}
+
+/** A worker reads the two ids; the rest is for people who look at the queue. */
+function dataOf({
+  sweepId,
+  accountId,
+  accountName,
+  stream,
+  mode,
+  windowName,
+  recordNumber,
+  failures,
+}: DueSweep) {
+  return {
+    ...{sweepId, accountId, account: accountName, stream, mode, attempt: failures + 1},
+    ...(windowName === null ? {} : {window: windowName}),
+    ...(recordNumber === null ? {} : {record: recordNumber}),
+  };
+}
+
+/**
+ * The result of the queue's job, as bull-board shows it.
+ * @throws {UnrecoverableError} the sweep failed: the queue counts its job as failed, with the same reason
+ */
+export function resultOf(result: SweepResult): object {
+  if (result.outcome === 'failed') throw new UnrecoverableError(result.error.message);
+  if (result.outcome === 'postponed')
+    return {outcome: 'postponed', reason: result.error.message, delayMs: result.delayMs};
+  if (result.outcome === 'not-due') return {outcome: 'not-due'};
+  const {outcome, state, reasons, counts, durationMs} = result;
+  return {outcome, state, reasons, counts, durationMs};
 }

@@ -4,6 +4,7 @@ import {FeedKeeper} from '../src/sync/feed/feed-keeper.ts';
 import type {HookMeans} from '../src/sync/feed/send-hook.ts';
 import {makePruner} from '../src/sync/prune/pruner.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
+import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {dropExpiredLogins} from '../src/warehouse/accounts/access/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
@@ -79,6 +80,8 @@ const sweepsAtOnce = 8;
 const pushesAtOnce = 8;
 /** The limit of all workers together: a slow or large account leaves room for the others. */
 const sweepsPerAccount = 2;
+/** The result of a queue job that this process leaves to another one. */
+const notServed = {outcome: 'not-served'};
 const readyMs = 10_000;
 const stopMs = 5_000;
 
@@ -219,13 +222,20 @@ async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]
   }
 }
 
-async function handleSweep(context: WorkerContext, payload: unknown): Promise<void> {
+/** @returns the result of the queue's job */
+async function handleSweep(context: WorkerContext, payload: unknown): Promise<object> {
   const {deps, accounts, signal} = context;
   const {sweepId, accountId} = sweep.payloadSchema.parse(payload);
   // Another process has the key of the account's token, and the poller wakes it.
-  if (signal.aborted || context.copies.holds || !(await accounts.serves(accountId))) return;
+  if (signal.aborted || context.copies.holds || !(await accounts.serves(accountId))) return notServed;
   const result = await sweep.run(deps, sweepId, {signal});
-  if (signal.aborted || result.outcome === 'not-due') return;
+  if (!signal.aborted && result.outcome !== 'not-due') await wakeNext(context, accountId, result);
+  return sweep.resultOf(result);
+}
+
+/** The end of one sweep wakes the next of its account. */
+async function wakeNext(context: WorkerContext, accountId: string, result: SweepResult): Promise<void> {
+  const {deps, accounts} = context;
   try {
     if (result.outcome === 'failed' && result.error instanceof AccessError) await accounts.look();
     else await sweep.wake(context.sweeps, await listDueSweeps(deps.pool, [accountId], sweepsPerAccount));
@@ -237,10 +247,13 @@ async function handleSweep(context: WorkerContext, payload: unknown): Promise<vo
   }
 }
 
-async function handlePush({deps, accounts, copies, signal}: WorkerContext, payload: unknown): Promise<void> {
+async function handlePush(
+  {deps, accounts, copies, signal}: WorkerContext,
+  payload: unknown,
+): Promise<object> {
   const {accountId} = push.payloadSchema.parse(payload);
-  if (signal.aborted || copies.holds || !(await accounts.serves(accountId))) return;
-  await push.run(deps, accountId, signal);
+  if (signal.aborted || copies.holds || !(await accounts.serves(accountId))) return notServed;
+  return await push.run(deps, accountId, signal);
 }
 
 async function lookForDue(context: WorkerContext, keepsSchedules: boolean): Promise<void> {

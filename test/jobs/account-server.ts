@@ -7,6 +7,8 @@ import {list, scriptService} from '../support/scripted-service.ts';
 export interface Manner {
   /** Answers 401 to everything. */
   readonly isRefusing?: boolean;
+  /** Answers 500 to everything. */
+  readonly isBroken?: boolean;
   /** The valid token, where it is no longer the first one. */
   readonly token?: string;
   /** Called before each answer; the answer waits for it. */
@@ -69,6 +71,11 @@ async function answer(exchange: Exchange): Promise<void> {
   asked.set(slug, (asked.get(slug) ?? 0) + 1);
   const manner = manners.get(slug) ?? {};
   await manner.before?.({path, page: request.page});
+  if (manner.isBroken === true) {
+    response.statusCode = 500;
+    response.end();
+    return;
+  }
   const {token = tokenOf(slug)} = manners.get(slug) ?? {};
   const pair = `${token}:${token}`;
   const isRight = request.headers.authorization === `Basic ${Buffer.from(pair).toString('base64')}`;

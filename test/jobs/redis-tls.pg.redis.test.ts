@@ -73,7 +73,7 @@ describe.skipIf(!isInstalled()).each([
       concurrency: 1,
     });
     await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
-    await push.wake(queue, ['7']);
+    await push.wake(queue, [{accountId: '7', name: 'acme'}]);
     expect(await woken.promise).toEqual({accountId: '7'});
     await Promise.all([worker.close(), queue.close()]);
     await database.drop();

@@ -9,6 +9,7 @@ import {createDatabase} from '../support/postgres.ts';
 import {emptyRedis} from '../support/redis.ts';
 
 const backends = ['postgres', ...(inject('redisUrl') === null ? [] : ['redis'])];
+const account = {accountId: '7', name: 'acme'};
 const closers: (() => Promise<unknown>)[] = [];
 
 beforeEach(() => {
@@ -42,9 +43,9 @@ test.each(backends)('with the queue on %s', async (kind) => {
   const worker = backend.makeWorker(queueNames.pushes, process, {concurrency: 4});
   closers.push(() => worker.close());
   await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
-  await push.wake(queue, ['7']);
+  await push.wake(queue, [account]);
   await begun[0]?.promise;
-  for (let n = 0; n < 5; n++) await push.wake(queue, ['7']);
+  for (let n = 0; n < 5; n++) await push.wake(queue, [account]);
   release.resolve();
   await begun[1]?.promise;
   expect(runs).toBe(2);

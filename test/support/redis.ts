@@ -15,7 +15,8 @@ export async function startRedis(): Promise<TestRedis | null> {
     const container = await new GenericContainer('redis:8').withExposedPorts(6379).start();
     const url = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
     return {url, stop: async () => void (await container.stop())};
-  } catch {
+  } catch (cause) {
+    process.stderr.write(`no Redis in a container: ${cause instanceof Error ? cause.message : cause}\n`);
     return null;
   }
 }

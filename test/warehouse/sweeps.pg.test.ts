@@ -40,7 +40,7 @@ describe('a request', () => {
       evidence: {},
       approvedAt: null,
     });
-    expect(await listDue()).toEqual([sweep]);
+    expect(await listDue()).toEqual([{...sweep, accountName: 'acme'}]);
     expect(await readSweep(world.pool, sweep.sweepId)).toEqual(sweep);
   });
 

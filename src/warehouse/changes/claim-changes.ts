@@ -105,6 +105,12 @@ export async function readHeldChanges(db: Queryable, accountId: string): Promise
   return rows[0] ?? {count: 0, leaseMs: 0};
 }
 
+/** An account that has changes to carry. */
+export interface DueAccount {
+  readonly accountId: string;
+  readonly name: string;
+}
+
 /**
  * Accounts that have changes to carry now. The query runs every few seconds. Its order, which an EXISTS would
  * not keep, leads to the index; without it Postgres reads the whole table where many changes wait and few are
@@ -113,9 +119,9 @@ export async function readHeldChanges(db: Queryable, accountId: string): Promise
 export async function listAccountsWithDueChanges(
   db: Queryable,
   accountIds: readonly string[],
-): Promise<string[]> {
-  const {rows} = await db.query<{accountId: string}>(
-    `SELECT account_id AS "accountId" FROM sync.accounts AS account
+): Promise<DueAccount[]> {
+  const {rows} = await db.query<DueAccount>(
+    `SELECT account_id AS "accountId", name FROM sync.accounts AS account
       WHERE account_id = ANY ($1) AND state = 'active' AND NOT (SELECT sync.is_copy())
         AND ((SELECT true FROM sync.changes WHERE account_id = account.account_id AND state IN ('pending', 'in_doubt')
                  AND waits_for IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until < now())
@@ -123,7 +129,7 @@ export async function listAccountsWithDueChanges(
              OR EXISTS (SELECT FROM sync.changes WHERE account_id = account.account_id AND state = 'sending' AND lease_until < now()))`,
     [accountIds],
   );
-  return rows.map(({accountId}) => accountId);
+  return rows;
 }
 
 /** Keeps changes ours for longer. @returns for each claim whether it still holds */

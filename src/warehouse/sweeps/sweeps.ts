@@ -204,6 +204,9 @@ export async function postponeSweep(
   return rowCount === 1;
 }
 
+/** A sweep that is due, with the name of its account. */
+export type DueSweep = Sweep & Pick<ClaimedSweep, 'accountName'>;
+
 /**
  * Sweeps that a worker should take up now: due, or left behind by a worker whose lease ran out. Each active
  * account has no more than it may have under way at once. Sweeps that keep data fresh come before full ones,
@@ -214,15 +217,15 @@ export async function listDueSweeps(
   db: Queryable,
   accountIds: readonly string[],
   perAccount: number,
-): Promise<Sweep[]> {
-  const {rows} = await db.query<Sweep>(
+): Promise<DueSweep[]> {
+  const {rows} = await db.query<DueSweep>(
     `WITH due AS (
-       SELECT sweeps.*, row_number() OVER (
+       SELECT sweeps.*, account.name AS account_name, row_number() OVER (
                 PARTITION BY account_id ORDER BY mode = 'full', due_at, sweep_id) AS turn
          FROM sync.sweeps JOIN sync.accounts AS account USING (account_id)
         WHERE account_id = ANY ($1) AND account.state = 'active' AND NOT (SELECT sync.is_copy())
           AND sweeps.state IN ('due', 'running') AND coalesce(lease_until, due_at) <= now())
-     SELECT ${sweepColumns} FROM due
+     SELECT ${sweepColumns}, account_name AS "accountName" FROM due
       WHERE turn <= $2 - (SELECT count(*) FROM sync.sweeps AS busy
                            WHERE busy.account_id = due.account_id AND busy.state = 'running' AND busy.lease_until > now())
       ORDER BY turn, mode = 'full', due_at, sweep_id`,
