@@ -7,21 +7,32 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
-import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
+import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
 
 const login = `author_${randomBytes(4).toString('hex')}`;
 const password = randomBytes(12).toString('hex');
+const both = {note: '', env: {}, names: ['naive', 'aware']};
 const orms = [
   {
     orm: 'sqlalchemy',
     line: ['python3', 'with_sqlalchemy.py'],
     probe: ['python3', '-c', 'import sqlalchemy, psycopg'],
+    modes: [both],
   },
-  {orm: 'django', line: ['python3', 'with_django.py'], probe: ['python3', '-c', 'import django, psycopg']},
+  {
+    orm: 'django',
+    line: ['python3', 'with_django.py'],
+    probe: ['python3', '-c', 'import django, psycopg'],
+    modes: [
+      {note: ', with USE_TZ', env: {USE_TZ: 'True'}, names: ['aware']},
+      {note: ', without USE_TZ', env: {USE_TZ: 'False'}, names: ['naive']},
+    ],
+  },
   {
     orm: 'active_record',
     line: ['/usr/bin/ruby', 'with_active_record.rb'],
     probe: ['/usr/bin/ruby', '-e', 'require "active_record"; require "pg"'],
+    modes: [both],
   },
 ];
 
@@ -50,7 +61,7 @@ afterAll(async () => {
   await service?.close();
 });
 
-describe.each(orms)('$orm', ({orm, line, probe}) => {
+describe.each(orms)('$orm', ({orm, line, probe, modes}) => {
   const isThere = run(probe).status === 0;
   // In .ci/run each has to be there: ORM_PYTHON is set.
   const may = isThere || process.env.ORM_PYTHON !== undefined;
@@ -92,6 +103,45 @@ describe.each(orms)('$orm', ({orm, line, probe}) => {
       );
       expect(states).toEqual([{done: 2}]);
       await world.pool.query(`DELETE FROM sync.changes WHERE state = 'cancelled'`);
+    },
+  );
+
+  test.runIf(may).each(modes)(
+    'writes numbers and times that are what was meant$note',
+    async ({env, names}) => {
+      await world.pool.query(
+        `INSERT INTO warehouse.jobs (customer_number, name) SELECT min(customer_number), 'x' FROM warehouse.customers`,
+      );
+      await pushAccount(world, world.account.accountId, new AbortController().signal);
+      const {rows: jobs} = await world.pool.query<{job_number: string}>(
+        'SELECT job_number FROM warehouse.jobs',
+      );
+      const [program = '', file = ''] = line;
+      const {status, stdout, stderr} = run([program, `values_${file}`], {
+        AUTHOR_URL: authorUrl,
+        ACCOUNT: world.account.accountId,
+        JOB: jobs[0]?.job_number ?? '',
+        ZONE: timeZone,
+        ...env,
+      });
+      expect(stderr).toBe('');
+      expect(status).toBe(0);
+      const told: {refused: string | null} = JSON.parse(stdout);
+      if (orm === 'sqlalchemy')
+        expect(told.refused).toContain(
+          'warehouse.tasks.scheduled_at: expected a session that sets its time zone',
+        );
+      const {rows: changes} = await world.pool.query(
+        `SELECT table_name, fields FROM sync.changes WHERE requested_by = '${login}' AND state = 'pending' ORDER BY table_name DESC, change_id`,
+      );
+      expect(changes).toEqual([
+        ...names.map((name) => ({
+          table_name: 'tasks',
+          fields: {name, scheduled_at: '2027-03-01T14:00:00+00:00'},
+        })),
+        {table_name: 'job_charges', fields: {price_per_unit: '0.3'}},
+      ]);
+      await pushAccount(world, world.account.accountId, new AbortController().signal);
     },
   );
 

@@ -155,6 +155,8 @@ const known = {
     'fieldmirror.batch': ['sync.batch', 'sync.undo_changes'],
     'fieldmirror.undoes': ['sync.undoing'],
     'fieldmirror.last_change': ['sync.last_change'],
+    // Spares a session that chose no zone a second look; it may choose any.
+    'fieldmirror.zone_checked': ['sync.check_zone'],
     // Believed of a worker alone.
     'fieldmirror.person': ['sync.decider'],
     application_name: ['sync.application'],

@@ -24,6 +24,8 @@ DECLARE
   is_author text := format('(%s = '''' OR NOT %s)', writer, is_worker);
   is_sweep text := format('(%s = ''sweep'' AND %s)', writer, is_worker);
   is_link boolean := of_table = 'job_employees';
+  is_timed text;
+  is_retimed text;
 BEGIN
   EXECUTE format('ALTER TABLE %s ALTER COLUMN account_id SET DEFAULT sync.only_account(),
     ALTER COLUMN _pending SET DEFAULT nullif(%s = '''', false)', target, writer);
@@ -36,6 +38,16 @@ BEGIN
   -- record_insert sorts after history_insert by its name: the values that it writes into the new row are a later version.
   EXECUTE format('CREATE OR REPLACE TRIGGER record_insert AFTER INSERT ON %s FOR EACH ROW
     WHEN (%s) EXECUTE FUNCTION sync.%I()', target, is_author, CASE WHEN is_link THEN 'capture_assign' ELSE 'capture_insert' END);
+  SELECT string_agg(format('NEW.%I IS NOT NULL', attname), ' OR '), string_agg(format('NEW.%1$I IS DISTINCT FROM OLD.%1$I', attname), ' OR ')
+    INTO is_timed, is_retimed
+    FROM pg_attribute WHERE attrelid = target::regclass AND atttypid = 'timestamptz'::regtype AND NOT attisdropped AND left(attname, 1) <> '_';
+  IF is_timed IS NOT NULL THEN
+    -- check_zone sorts after capture_update by its name: values that are no change are the former ones by then.
+    EXECUTE format('CREATE OR REPLACE TRIGGER check_zone_insert AFTER INSERT ON %s FOR EACH ROW
+      WHEN (%s AND (%s)) EXECUTE FUNCTION sync.check_zone()', target, is_author, is_timed);
+    EXECUTE format('CREATE OR REPLACE TRIGGER check_zone_update BEFORE UPDATE ON %s FOR EACH ROW
+      WHEN (%s AND (%s)) EXECUTE FUNCTION sync.check_zone()', target, is_author, is_retimed);
+  END IF;
   IF NOT is_link THEN
     -- tidy_insert sorts after tell_created by its name.
     EXECUTE format('CREATE OR REPLACE TRIGGER tidy_insert AFTER INSERT ON %s FOR EACH ROW
