@@ -7,7 +7,7 @@ import {loadConfig} from '../../src/base/config.ts';
 import {readStatusStory} from '../../src/commands/health/status.ts';
 import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {listHeldUp} from '../../src/warehouse/postgres/sessions/lock-waits.ts';
-import {runCommand} from '../support/command.ts';
+import {runCommand, startCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 
@@ -181,4 +181,25 @@ describe.each(whos)('asked as %s', (who) => {
       await pool.end();
     }
   });
+});
+
+test('the server answers within seconds though every table is locked, also who asks it how it fares', async () => {
+  const running = startCommand(['http', '--port', '0'], {DATABASE_URL: urls.worker});
+  const url = await running.prints(/http:\/\/127\.0\.0\.1:\d+/);
+  await hold(urls.owner, ...(await listTables()).map(lock));
+  const read = async (path: string) => {
+    const begunAt = performance.now();
+    const {status} = await fetch(`${url}${path}`, {
+      headers: {authorization: `Bearer fm_${'a'.repeat(40)}`, accept: 'text/html'},
+      redirect: 'manual',
+    });
+    return {path, status, isSoon: performance.now() - begunAt < 8_000};
+  };
+  const paths = ['/livez', '/readyz', '/metrics', '/', '/sign-in', '/v1/customers', '/v1/changes'];
+  const answers = await Promise.all(paths.map(read));
+  running.process.kill('SIGTERM');
+  const {stderr} = await running.ended;
+  expect(answers.filter(({isSoon, status}) => !isSoon || status === 500)).toEqual([]);
+  expect(answers[1]).toMatchObject({status: 503});
+  expect(stderr).toContain(`(DBeaver, pid ${pid})`);
 });

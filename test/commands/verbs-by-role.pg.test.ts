@@ -2,6 +2,7 @@
 
 import {spawnSync} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
+import {once} from 'node:events';
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -9,7 +10,7 @@ import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {buildProgram} from '../../src/program/program.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
-import {programLine, runCommand} from '../support/command.ts';
+import {programLine, runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 
@@ -151,12 +152,19 @@ async function run(line: string) {
     `SELECT (SELECT max(change_id) FROM sync.changes) AS change, (SELECT min(name) FROM sync.accounts) AS account`,
   );
   const {change = '', account = ''} = rows[0] ?? {};
-  const filled = line
+  return await runCommand(fill(line, {change, account}), env);
+}
+
+function fill(
+  line: string,
+  {change, account}: {readonly change: string; readonly account: string},
+): string[] {
+  return line
     .replace('CHANGE', change)
     .replace('FOLDER', folder)
     .replace('ACCOUNT', account)
-    .replace('URL', line.startsWith('accounts') ? place.service.url : receiver.url);
-  return await runCommand(filled.split(' '), env);
+    .replace('URL', line.startsWith('accounts') ? place.service.url : receiver.url)
+    .split(' ');
 }
 
 test.each(asWorker)('a worker may call %s', async (line) => {
@@ -186,3 +194,37 @@ test.each(asOwner)('%s is the owner’s, and a worker is told so', async (line) 
   expect(stderr).toMatch(/owner/);
   expect([2, 3]).toContain(code);
 });
+
+/** Verbs at once: each waits for as long as it takes until it says for whom. */
+const atOnce = 6;
+const patienceMs = 15_000;
+
+test('each verb ends, or says within seconds who has locked every table', async () => {
+  const {rows: tables} = await owner.query<{name: string}>(
+    `SELECT schemaname || '.' || tablename AS name FROM pg_catalog.pg_tables
+      WHERE schemaname IN ('warehouse', 'history', 'mart', 'sync')`,
+  );
+  const lines = [...asWorker, ...asPerson, ...asOwner].map((line) =>
+    fill(line, {change: '1', account: 'acme'}),
+  );
+  const silent: string[] = [];
+  const nextLine = async () => {
+    for (let args = lines.shift(); args !== undefined; args = lines.shift()) {
+      const running = startCommand(args, env);
+      const late = AbortSignal.timeout(patienceMs);
+      const ends = once(late, 'abort').then(() => null);
+      const said = await Promise.race([running.prints(/DBeaver, pid \d+/).catch(() => running.ended), ends]);
+      running.process.kill('SIGKILL');
+      const isMute = typeof said === 'object' && said !== null && /55P03/.test(said.stderr);
+      if (said === null || isMute) silent.push(args.join(' '));
+    }
+  };
+  await owner.query(`SET application_name = 'DBeaver'; BEGIN`);
+  try {
+    for (const {name} of tables) await owner.query(`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE`);
+    await Promise.all(Array.from({length: atOnce}, nextLine));
+  } finally {
+    await owner.query('ROLLBACK; RESET application_name');
+  }
+  expect(silent).toEqual([]);
+}, 180_000);

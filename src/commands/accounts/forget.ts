@@ -16,7 +16,7 @@ import {
 import {inTransaction, openPool} from '../../warehouse/postgres/database.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {typeBack} from '../terminal/type-back.ts';
-import {withWarehouse} from '../warehouse.ts';
+import {tellWait, withWarehouse} from '../warehouse.ts';
 import {chooseAccount} from './choose-account.ts';
 
 interface Options {
@@ -83,7 +83,10 @@ export async function clearUp(
 
 /** All versions and all messages are looked through: that takes longer than a statement of a worker may. */
 function openPatient(directUrl: string): ReturnType<typeof openPool> {
-  return openPool(directUrl, {max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0});
+  return openPool(directUrl, {
+    ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
+    onWait: tellWait,
+  });
 }
 
 function checkArguments(stream: string, number: string): void {

@@ -54,17 +54,28 @@ interface Migrating {
 async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number> {
   const client = await own.connect();
   try {
-    await checkServer(client);
-    const look = await lookAround(client, migrating);
-    if (look.isSame && !migrating.isThorough && !(await mayGrant(client))) return 0;
-    const mayChange = (await findMigrationLack(client)) === null;
-    if (!mayChange && (look.isSame || (await outwaitOwner(own, client, migrating)))) return 0;
-    await checkOwner(client);
-    await prepareTurn(client);
+    const pids = [await readProcessId(client)];
+    const {words} = migrating;
+    const isDone = await tellWaits(own, {pids, what: 'migrations', words}, () =>
+      isUpToDate(own, client, migrating),
+    );
+    if (isDone) return 0;
     return await inTurn(own, client, migrating);
   } finally {
     client.release();
   }
+}
+
+/** @returns whether nothing is to be done by this login. @throws {FatalError} something is, and it must not */
+async function isUpToDate(own: pg.Pool, client: pg.PoolClient, migrating: Migrating): Promise<boolean> {
+  await checkServer(client);
+  const look = await lookAround(client, migrating);
+  if (look.isSame && !migrating.isThorough && !(await mayGrant(client))) return true;
+  const mayChange = (await findMigrationLack(client)) === null;
+  if (!mayChange && (look.isSame || (await outwaitOwner(own, client, migrating)))) return true;
+  await checkOwner(client);
+  await prepareTurn(client);
+  return false;
 }
 
 async function inTurn(own: pg.Pool, client: pg.PoolClient, migrating: Migrating): Promise<number> {

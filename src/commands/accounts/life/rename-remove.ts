@@ -15,7 +15,7 @@ import {
 import {inTransaction, openPool} from '../../../warehouse/postgres/database.ts';
 import {drawTable, print} from '../../terminal/report.ts';
 import {typeBack} from '../../terminal/type-back.ts';
-import {withWarehouse} from '../../warehouse.ts';
+import {tellWait, withWarehouse} from '../../warehouse.ts';
 import {isEnvironments} from '../accounts.ts';
 import {checkName} from '../accounts-add.ts';
 import {chooseAccount} from '../choose-account.ts';
@@ -56,7 +56,10 @@ export async function rename(config: Config, name: string, next: string, {json}:
 export async function remove(config: Config, name: string, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({directUrl}) => {
     // A million versions take longer than a statement of a worker may.
-    const pool = openPool(directUrl, {max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0});
+    const pool = openPool(directUrl, {
+      ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
+      onWait: tellWait,
+    });
     try {
       const account = await chooseAccount({pool}, name);
       refuse(name, await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)));

@@ -15,6 +15,7 @@ import {callOf} from '../../terminal/next-steps.ts';
 import {print} from '../../terminal/report.ts';
 import {tellStep} from '../../terminal/tell-step.ts';
 import {typeBack} from '../../terminal/type-back.ts';
+import {tellWait} from '../../warehouse.ts';
 import {drawHeld, type Held, readHeld} from './held.ts';
 
 interface Output {
@@ -134,7 +135,7 @@ function refuseSessions(place: string, names: readonly string[]): void {
 
 async function withPool<T>(address: string, use: (pool: pg.Pool) => Promise<T>): Promise<T> {
   // A large history takes longer to remove than a statement of a worker may take.
-  const pool = openPool(address, {max: 1, applicationName, statementTimeoutMs: 0});
+  const pool = openPool(address, {max: 1, applicationName, statementTimeoutMs: 0, onWait: tellWait});
   try {
     return await use(pool);
   } catch (error) {
