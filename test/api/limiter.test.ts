@@ -68,6 +68,26 @@ describe('requests that wait', () => {
     expect(started).toEqual(['first', 'third']);
   });
 
+  test('never start where they were aborted before they came', async () => {
+    const {started, run} = openLimiter(1);
+    await expect(run('late', 'fresh', AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough');
+    await turnOfLoop();
+    expect(started).toEqual([]);
+  });
+
+  test('that were aborted are forgotten: a hold takes no pause for them', async () => {
+    const {limiter, run, endOne, slept} = openLimiter(1);
+    const stop = new AbortController();
+    const first = run('first');
+    const second = run('second', 'fresh', stop.signal);
+    stop.abort(new Error('enough'));
+    await expect(second).rejects.toThrow('enough');
+    limiter.hold(5_000);
+    await endOne();
+    await first;
+    expect(slept).toEqual([]);
+  });
+
   test('that run are not given up by their signal: that is theirs to heed', async () => {
     const {run, endOne, started} = openLimiter(1);
     const stop = new AbortController();

@@ -8,10 +8,10 @@ const decide = (name: string, ...more: readonly string[]) =>
   ] as const;
 
 /** The tests of each source. Those whose name has `.pg.` need a Postgres. */
-export const targets: ReadonlyMap<string, readonly string[]> = new Map([
-  decide('decide', 'decide-update'),
-  decide('decide-look'),
-  decide('decide-update', 'decide'),
+export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  decide('decide', 'decide-update', 'older'),
+  decide('decide-look', 'older'),
+  decide('decide-update', 'decide', 'older'),
   decide('finish', 'decide', 'decide-look'),
   decide('kinds', 'merge', 'remote'),
   decide('merge', 'decide-update', 'decide-look'),
@@ -23,5 +23,17 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map([
   ['src/api/pace/limiter.ts', ['test/api/limiter.test.ts']],
   ['src/sync/lease.ts', ['test/sync/lease.test.ts']],
   ['src/sync/sweep/breaker.ts', ['test/sync/breaker.test.ts']],
+  ...['attempts', 'check-role', 'guard', 'viewer'].map(
+    (name) => [`src/web/console/access/${name}.ts`, ['test/web/console/access.test.ts']] as const,
+  ),
   ['src/sync/verify/open-numbers.ts', ['test/sync/open-numbers.test.ts']],
+  ['src/web/api/authentication.ts', ['test/web/api/keys.pg.test.ts']],
+  ...['sign-in', 'viewers'].map(
+    (name) => [`src/web/console/access/${name}.ts`, ['test/web/console/sign-in.pg.test.ts']] as const,
+  ),
+  [
+    'src/warehouse/sweeps/tombstones.ts',
+    ['test/sync/false-deletes.pg.test.ts', 'test/sync/approval.pg.test.ts'],
+  ],
+  ['src/sync/sweep/full-sweep.ts', ['test/sync/false-deletes.pg.test.ts']],
 ]);

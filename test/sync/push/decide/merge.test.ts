@@ -109,6 +109,22 @@ describe('fields of one group', () => {
     expect(merge({...moved, remote})).toMatchObject({send: {[street]: 'Oak 2'}, conflicts: []});
   });
 
+  test('of which the service does not tell what was left as it was go without it', () => {
+    const sides = {...moved, remote: {[street]: 'Elm 1'}};
+    expect(merge(sides)).toEqual({send: {[street]: 'Oak 2'}, unsent: [], lost: [], conflicts: []});
+    const theirs = {...moved, remote: {[street]: 'Ash 3'}};
+    expect(merge(theirs).conflicts.map(({field}) => field)).toEqual([street]);
+  });
+
+  test('of which the wanted one is there already are no conflict, though another was changed there', () => {
+    expect(merge({...moved, fields: {[street]: 'Elm 1'}})).toEqual({
+      send: {},
+      unsent: [street],
+      lost: [],
+      conflicts: [],
+    });
+  });
+
   test('of which nothing is wanted are none of the change', () => {
     const sides = {
       fields: {fax: 'b'},
@@ -133,6 +149,17 @@ describe('fields that are used together', () => {
       rules: group,
     });
     expect([send, unsent]).toEqual([{fax: 'b', name: 'Al'}, []]);
+  });
+
+  test('leave alone one that is not of them', () => {
+    const apart = mergeFields({
+      ...sides,
+      together: ['name'],
+      fields: {fax: 'b', name: 'Al'},
+      isServiceNewer: null,
+      rules: group,
+    });
+    expect([apart.send, apart.unsent]).toEqual([{fax: 'b'}, ['name']]);
   });
 
   test('are not sent where none differs', () => {
