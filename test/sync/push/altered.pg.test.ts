@@ -95,6 +95,34 @@ describe('dates that the service reads the other way round', () => {
   });
 });
 
+test('a change in doubt with a value of a stopped kind is held in the end, and goes on when somebody has looked', async () => {
+  place.service.misread = swap;
+  await addTask('first', '2027-03-01T15:00:00Z');
+  await addTask('second');
+  await place.rest();
+  place.service.misread = (_, value) => value;
+  await place.author(
+    `UPDATE warehouse.tasks SET scheduled_at = '2027-03-02T15:00:00Z' WHERE name = 'second'`,
+  );
+  // Its request was lost so long ago, and looked for so often, that it can no longer arrive.
+  await place.author(
+    `UPDATE sync.changes SET state = 'sending', lease_until = now(), sends = 1, sent_at = now() - interval '2 hours' WHERE change_id = 3`,
+  );
+  await place.author(
+    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, looks = 2, reason = 'reset' WHERE change_id = 3`,
+  );
+  const third = async () => (await place.changes('state, held_for, reason'))[2];
+  await place.rest();
+  expect(await third()).toMatchObject({
+    state: 'held',
+    held_for: 'instant',
+    reason: expect.stringContaining('somebody looks at that first'),
+  });
+  await place.author('SELECT sync.accept_change(1)');
+  await place.rest();
+  expect(await third()).toMatchObject({state: 'done', held_for: null});
+});
+
 test('of many on their way beside each other none is sent once the first was read back', async () => {
   place.service.misread = swap;
   const all = 20;

@@ -7,6 +7,7 @@ import {findRow, sendUpdate} from './decide-update.ts';
 import {conflict, type Decision, type LeftToPerson, leaveGone, type Plan, sendUnread} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {finish} from './finish.ts';
+import {kindsOf} from './kinds.ts';
 import {isBeforeOthers, isPastLag, showsTheOld} from './older.ts';
 import type {Candidates} from './recognize.ts';
 import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
@@ -56,7 +57,18 @@ export function decideUpdated(facts: ChangeFacts, subject: KnownSubject, reading
   const isUndone = names.every(
     (name) => hasArrived(facts, found.row, name) || isAsBefore(facts, found.row, name),
   );
-  return isUndone && mayGoAgain(facts) ? sendUpdate(facts, subject, found) : lookAgainOrGiveUp(facts);
+  if (!isUndone || !mayGoAgain(facts)) return lookAgainOrGiveUp(facts);
+  const again = sendUpdate(facts, subject, found);
+  // Once its request can no longer arrive, it counts as never sent, and is held until a person has looked.
+  return isStopped(facts, again) ? lookAgainOrGiveUp(facts) : again;
+}
+
+/** Whether a request bears a kind of value that is stopped: it would not be sent. */
+function isStopped(facts: ChangeFacts, plan: Plan): boolean {
+  return (
+    plan.what === 'send' &&
+    kindsOf(facts, plan.fields).some((kind) => facts.change.stoppedKinds.includes(kind))
+  );
 }
 
 /** A delete without effect so far is sent again at once. */
