@@ -10,4 +10,75 @@ export interface Survivor {
   readonly reason: string;
 }
 
-export const survivors: readonly Survivor[] = [];
+export const survivors: readonly Survivor[] = [
+  {
+    source: 'src/sync/push/decide/older.ts',
+    line: "const isApart = (name: string) => rules.get(name)?.kind === 'ids';",
+    before: '===',
+    after: '!==',
+    reason: 'both groups are judged, whichever comes first',
+  },
+  {
+    source: 'src/sync/push/decide/older.ts',
+    line: 'return [true, false].some((apart) => showsOld(rules, confirmed, row, (name) => isApart(name) === apart));',
+    before: '===',
+    after: '!==',
+    reason: 'both groups are judged, whichever comes first',
+  },
+  {
+    source: 'src/sync/push/decide/older.ts',
+    line: 'if (held === undefined || !isMeant(name)) return [];',
+    before: '!isMeant(name)',
+    after: '(isMeant(name))',
+    reason: 'both groups are judged, whichever comes first',
+  },
+  {
+    source: 'src/sync/push/decide/older.ts',
+    line: 'const shortestPauseMs = 2_000;',
+    before: '2_000',
+    after: '2001',
+    reason: 'a millisecond more changes nothing',
+  },
+  {
+    source: 'src/sync/push/decide/decide-look.ts',
+    line: 'const minutes = Math.round(settle.arrivalLimitMs / 60_000);',
+    before: '60_000',
+    after: '60001',
+    reason: 'the same after rounding',
+  },
+  {
+    source: 'src/sync/push/decide/decide-look.ts',
+    line: 'const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;',
+    before: '1',
+    after: '2',
+    reason: 'the last two delays are the same',
+  },
+  {
+    source: 'src/sync/push/decide/postponements.ts',
+    line: 'const usualMs = lookDelaysMs[Math.min(before, lookDelaysMs.length - 1)] ?? 0;',
+    before: '1',
+    after: '2',
+    reason: 'the last two delays are the same',
+  },
+  {
+    source: 'src/sync/sweep/breaker.ts',
+    line: 'await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});',
+    before: 'await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});',
+    after: ';',
+    reason: 'test/sync/false-deletes.pg.test.ts notices it',
+  },
+  {
+    source: 'src/api/pace/limiter.ts',
+    line: "const PRIORITIES: Readonly<Record<Urgency, number>> = {'write-back': 2, fresh: 1, full: 0};",
+    before: '2',
+    after: '3',
+    reason: 'the order is the same',
+  },
+  {
+    source: 'src/api/pace/limiter.ts',
+    line: '#heldUntil = 0;',
+    before: '0',
+    after: '1',
+    reason: 'a clock begins long after its first millisecond',
+  },
+];
