@@ -2,6 +2,7 @@
 // tables, indexes and statistics. That our own log holds no value of a record is shown by test/jobs/log-lines.pg.test.ts.
 
 import {execFile} from 'node:child_process';
+import {randomBytes} from 'node:crypto';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pushAccount} from '../../src/sync/push/push.ts';
@@ -26,6 +27,9 @@ let jobRow: string;
 const query = async (text: string, values: unknown[] = []): Promise<any[]> =>
   (await world.pool.query(text, values)).rows;
 
+/** Keeps the WAL of this test, whatever other tests write beside it. */
+const slot = `traces_${randomBytes(4).toString('hex')}`;
+
 /** As a superuser: it reads files of the server, and tables of the catalogue. */
 // biome-ignore lint/suspicious/noExplicitAny: rows of many shapes are compared as they are
 const inspect = async (text: string, values: unknown[] = []): Promise<any[]> =>
@@ -35,6 +39,8 @@ const inspect = async (text: string, values: unknown[] = []): Promise<any[]> =>
 beforeAll(async () => {
   service = await openService();
   world = await openWorld(service);
+  // A checkpoint would recycle the WAL that the test looks into.
+  await inspect('SELECT pg_create_physical_replication_slot($1, true)', [slot]);
   await world.sweepAll();
   [{customer, job, customerRow, jobRow}] = await query(
     `SELECT held.customer_number AS customer, jobs.job_number AS job, held.row_id AS "customerRow", jobs.row_id AS "jobRow"
@@ -57,6 +63,9 @@ beforeAll(async () => {
   await inspect('CHECKPOINT');
 }, 240_000);
 afterAll(async () => {
+  await inspect('SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1', [
+    slot,
+  ]);
   await world?.close();
   await service?.close();
 });
