@@ -4,7 +4,7 @@
 import {parseArgs} from 'node:util';
 import {DEFAULT_CONCURRENCY} from '../src/api/pace/learned-concurrency.ts';
 import {drawTable} from '../src/commands/terminal/report.ts';
-import {formatNumber} from '../src/views/format.ts';
+import {formatNumber} from '../src/core/format.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {migratedDatabase, serve, sweepTwice} from './load/sweeps.ts';

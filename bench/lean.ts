@@ -3,7 +3,7 @@
 
 import {parseArgs} from 'node:util';
 import {drawTable} from '../src/commands/terminal/report.ts';
-import {formatNumber} from '../src/views/format.ts';
+import {formatNumber} from '../src/core/format.ts';
 import type {EmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';

@@ -8,7 +8,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {drawTable} from '../src/commands/terminal/report.ts';
-import {formatNumber} from '../src/views/format.ts';
+import {formatNumber} from '../src/core/format.ts';
 import {startProgram} from '../test/support/command.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';

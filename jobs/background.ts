@@ -2,7 +2,7 @@
 // alerts see by the same code which of them does not do its work. No part waits for another one.
 
 import type pg from 'pg';
-import {Pulse} from '../src/base/pulse.ts';
+import {Pulse} from '../src/core/pulse.ts';
 import {noteParts, type PartName, removeParts} from '../src/warehouse/health/heartbeats.ts';
 
 /** A part that is begun again and again; see `Rounds`. */

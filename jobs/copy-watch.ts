@@ -1,4 +1,4 @@
-import type {Logger} from '../src/base/log.ts';
+import type {Logger} from '../src/core/log.ts';
 
 /** Gives the reason why the warehouse may be a copy, or null. */
 export type FindCopy = () => Promise<string | null>;

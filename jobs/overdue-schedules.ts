@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type {Logger} from '../src/base/log.ts';
+import type {Logger} from '../src/core/log.ts';
 import {listOverdueSchedules} from '../src/warehouse/sweeps/schedules.ts';
 
 const lookMs = 30_000;

@@ -2,7 +2,7 @@
 // work that is due, and wakes a worker for it, even where the queue has forgotten it.
 
 import {setTimeout as wait} from 'node:timers/promises';
-import {FatalError, NoRoomError} from '../src/base/errors.ts';
+import {FatalError, NoRoomError} from '../src/core/errors.ts';
 import type {Outage} from './queue/outage.ts';
 
 interface Times {

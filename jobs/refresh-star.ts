@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type {Pulse} from '../src/base/pulse.ts';
-import {Rounds} from '../src/base/rounds.ts';
+import type {Pulse} from '../src/core/pulse.ts';
+import {Rounds} from '../src/core/rounds.ts';
 import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {boundsOf} from '../src/warehouse/health/heartbeats.ts';

@@ -1,14 +1,14 @@
 // The rows have recorded the outcome; the queue is told only that the job was taken. So this is the one place that turns
 // outcomes into log lines for an operator. At `info` there is one line for each sweep and each change that ended.
 
-import {AccessError, OlderReadingError} from '../src/base/errors.ts';
-import type {Logger} from '../src/base/log.ts';
+import {causeNumbers} from '../src/core/alert-causes.ts';
+import {AccessError, OlderReadingError} from '../src/core/errors.ts';
+import {formatDuration, formatNumber} from '../src/core/format.ts';
+import type {Logger} from '../src/core/log.ts';
 import {findWrites} from '../src/streams/all.ts';
 import type {Carried, PushCounts} from '../src/sync/push/push-deps.ts';
 import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
-import {formatDuration, formatNumber} from '../src/views/format.ts';
 import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/views/work/log-words.ts';
-import {causeNumbers} from '../src/warehouse/alerts/causes.ts';
 import type {ClaimedSweep} from '../src/warehouse/sweeps/sweep.ts';
 import {pageOfSweep} from '../src/warehouse/sweeps/sweep-page.ts';
 

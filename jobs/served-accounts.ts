@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import type pg from 'pg';
-import type {Logger} from '../src/base/log.ts';
+import type {Logger} from '../src/core/log.ts';
 import {listAccounts} from '../src/warehouse/accounts/accounts.ts';
 
 /** Numbers of accounts, or a function that reads them, so that an added account is served within seconds. */

@@ -1,5 +1,5 @@
 import {setTimeout as wait} from 'node:timers/promises';
-import {AccessError, FatalError} from '../src/base/errors.ts';
+import {AccessError, FatalError} from '../src/core/errors.ts';
 import {FeedKeeper} from '../src/sync/feed/feed-keeper.ts';
 import type {HookMeans} from '../src/sync/feed/send-hook.ts';
 import {makePruner} from '../src/sync/prune/pruner.ts';

@@ -4,9 +4,9 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {PassThrough} from 'node:stream';
 import {expect, test} from 'vitest';
-import {createLogger} from '../src/base/log.ts';
-import {toPrintable} from '../src/base/terminal.ts';
 import {drawBars} from '../src/commands/terminal/progress.ts';
+import {createLogger} from '../src/core/log.ts';
+import {toPrintable} from '../src/core/terminal.ts';
 import {commandsOfTerminal} from './support/commands-of-terminal.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -53,7 +53,7 @@ test('all that the program prints goes through one place', () => {
     .filter((name) =>
       /(?:stdout|stderr)\.write\(|console\.\w+\(/.test(readFileSync(join(root, name), 'utf8')),
     );
-  expect(writers).toEqual([join('src', 'base', 'terminal.ts')]);
+  expect(writers).toEqual([join('src', 'core', 'terminal.ts')]);
 });
 
 test.each([false, true])('the log escapes it, for a person: %s', async (isPretty) => {

@@ -1,8 +1,8 @@
 // How far work is, how fast it goes and how long it will take, as it is told.
 
 import {describe, expect, test} from 'vitest';
+import {paceOf, tellPace} from '../src/core/pace.ts';
 import {describeChanges} from '../src/views/changes/moving-words.ts';
-import {paceOf, tellPace} from '../src/views/pace.ts';
 import {describeSweep} from '../src/views/work/under-way.ts';
 
 describe('the pace', () => {

@@ -2,8 +2,8 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {parseKeys, seal} from '../../src/base/seal.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {parseKeys, seal} from '../../src/core/seal.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {keepSealedToken, pauseAccount, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';

@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import {createTransport} from '../../src/api/http/transport.ts';
 import {createClient} from '../../src/api/resources/client.ts';
 import {fetchPages} from '../../src/api/resources/pages-ahead.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {startBusiness} from './business.ts';
 

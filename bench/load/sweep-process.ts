@@ -3,8 +3,8 @@
 
 import {createTransport} from '../../src/api/http/transport.ts';
 import {createClient} from '../../src/api/resources/client.ts';
-import {createLogger} from '../../src/base/log.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runSweep} from '../../src/sync/sweep/run-sweep.ts';

@@ -14,8 +14,8 @@ import {
   Worker,
 } from 'bullmq';
 import pg from 'pg';
-import type {Logger} from '../../src/base/log.ts';
-import {parseRedisAddress} from '../../src/base/redis-address.ts';
+import type {Logger} from '../../src/core/log.ts';
+import {parseRedisAddress} from '../../src/core/redis-address.ts';
 import {explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
 import {Outage} from './outage.ts';
 import {migrateQueue, schema} from './queue-schema.ts';

@@ -3,8 +3,8 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import type {Config} from '../base/config.ts';
-import {tellAside} from '../base/terminal.ts';
+import type {Config} from '../core/config.ts';
+import {tellAside} from '../core/terminal.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
 import {openPool} from '../warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';

@@ -2,16 +2,16 @@
 
 import type pg from 'pg';
 import type {RawPage} from '../api/resources/client.ts';
-import type {AccountConfig, Config} from '../base/config.ts';
-import {AccessError, UsageError} from '../base/errors.ts';
-import {createLogger, type Logger} from '../base/log.ts';
-import type {Secret} from '../base/secret.ts';
+import type {AccountConfig, Config} from '../core/config.ts';
+import {demoName} from '../core/demo-name.ts';
+import {AccessError, UsageError} from '../core/errors.ts';
+import {createLogger, type Logger} from '../core/log.ts';
+import type {Secret} from '../core/secret.ts';
 import {Accounts, type GivenAccess} from '../sync/accounts/accounts.ts';
 import type {HookMeans} from '../sync/feed/send-hook.ts';
 import {PageReader} from '../sync/load/page-reader.ts';
 import {Passwords} from '../sync/push/send/passwords.ts';
 import type {SweepDeps} from '../sync/sweep/sweep-deps.ts';
-import {demoName} from '../views/demo-name.ts';
 import {
   type Account,
   listAccounts,

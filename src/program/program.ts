@@ -1,8 +1,8 @@
 // All verbs and options. A verb's file is loaded when the verb is called, so that a short question gets a quick answer.
 
 import {Command} from 'commander';
-import {readVersion} from '../base/package.ts';
-import {tell, tellAside} from '../base/terminal.ts';
+import {readVersion} from '../core/package.ts';
+import {tell, tellAside} from '../core/terminal.ts';
 import {addAccounts} from './verbs/add-accounts.ts';
 import {addChanges} from './verbs/add-changes.ts';
 import {addConfig, addInit} from './verbs/add-config.ts';

@@ -1,6 +1,6 @@
 // Every verb has this in common.
 
-import type {Config} from '../base/config.ts';
+import type {Config} from '../core/config.ts';
 
 /** The command line hands this to every verb. */
 export interface Surroundings {
@@ -22,7 +22,7 @@ export async function config(
   } = {},
 ): Promise<Config> {
   const [{loadConfig}, {withEnvFile}] = await Promise.all([
-    import('../base/config.ts'),
+    import('../core/config.ts'),
     import('../commands/config/env-file.ts'),
   ]);
   const {env, fromFile} = withEnvFile(process.env, options);

@@ -1,5 +1,5 @@
 import type {Element, Value} from '../api/xml/record.ts';
-import {RecordError} from '../base/errors.ts';
+import {RecordError} from '../core/errors.ts';
 
 const MAX_GOT = 40;
 

@@ -1,6 +1,6 @@
 import {crc32} from 'node:zlib';
 import type {Element, FieldRecord, Value} from '../api/xml/record.ts';
-import {RecordError} from '../base/errors.ts';
+import {RecordError} from '../core/errors.ts';
 import type {Stream} from '../streams/stream.ts';
 import type {Row} from '../warehouse/rows/row.ts';
 import {elementAt, layoutOf} from './layout.ts';

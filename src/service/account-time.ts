@@ -2,7 +2,7 @@
 // A week starts on Sunday: our decision, the specification does not say.
 
 import {Temporal} from 'temporal-polyfill';
-import {UsageError} from '../base/errors.ts';
+import {UsageError} from '../core/errors.ts';
 
 /** The specification's three textual shapes of a time; all go on with ` hh:mmam`. */
 export type TextualShape = 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY';

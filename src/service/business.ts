@@ -2,7 +2,7 @@
 // and hours, parts and labour, open and finished work. All of it is made up.
 
 import pg from 'pg';
-import {UsageError} from '../base/errors.ts';
+import {UsageError} from '../core/errors.ts';
 import {makeCustomer} from './business/clients.ts';
 import type {Row} from './business/copy-rows.ts';
 import {copyRows} from './business/copy-rows.ts';

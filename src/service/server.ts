@@ -1,8 +1,8 @@
 // The reference service: a person can run it as a demo or a sandbox, and the tests as the other side of the wire.
 
 import type {Temporal} from 'temporal-polyfill';
-import {FatalError} from '../base/errors.ts';
-import type {Logger} from '../base/log.ts';
+import {FatalError} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
 import {AccountTime} from './account-time.ts';
 import {createHttp} from './http/http.ts';
 import {startLive} from './live/live.ts';

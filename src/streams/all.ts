@@ -1,5 +1,5 @@
-import {UsageError} from '../base/errors.ts';
-import {nearest} from '../base/spelling/nearest.ts';
+import {UsageError} from '../core/errors.ts';
+import {nearest} from '../core/nearest.ts';
 import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import {customers, customerWrites} from './customers.ts';
 import {jobChargeWrites} from './embedded/job-charges.ts';

@@ -4,8 +4,8 @@
 // `scheduled=next_week&employee_number=3`. One window has one name, so that no two sweeps of the same thing
 // are under way at once. One window of every stream has no filter: the whole list, read once.
 
-import {UsageError} from '../base/errors.ts';
-import {nearest} from '../base/spelling/nearest.ts';
+import {UsageError} from '../core/errors.ts';
+import {nearest} from '../core/nearest.ts';
 import type {Filter, Stream} from './stream.ts';
 
 /** The spans of time that lists of jobs and tasks can be asked for. @see docs/service.md "Filters" */

@@ -1,6 +1,7 @@
 // The whole installation in five seconds: is it fine, and what must somebody do.
 
 import type pg from 'pg';
+import type {UnderWay} from '../core/pace.ts';
 import {allStreams} from '../streams/all.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
 import {type ChangeCount, countChanges} from '../warehouse/changes/reads/change-health.ts';
@@ -9,7 +10,6 @@ import type {Schedule} from '../warehouse/sweeps/schedules.ts';
 import {type AccountFacts, readAccountFacts} from './account-status.ts';
 import type {Concern} from './concerns/concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from './concerns/every-concern.ts';
-import type {UnderWay} from './pace.ts';
 import {closestPromise, tellPromise} from './sweeps/freshness.ts';
 import {readUnderWay} from './work/under-way.ts';
 

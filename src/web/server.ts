@@ -1,8 +1,8 @@
 // One port for all that is asked over HTTP: the console for people, /v1 for systems, and what tells whether all is well.
 
 import fastify, {type FastifyInstance} from 'fastify';
-import {FatalError} from '../base/errors.ts';
-import type {Logger} from '../base/log.ts';
+import {FatalError} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
 import {addApi, sendProblem} from './api/api.ts';
 import {nameOfKey} from './api/authentication.ts';
 import {Problem} from './api/problems/problem.ts';

@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
 import {joinPath, parseBaseUrl} from '../../src/api/http/base-url.ts';
 import {createTransport} from '../../src/api/http/transport.ts';
-import {UsageError} from '../../src/base/errors.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {UsageError} from '../../src/core/errors.ts';
+import {Secret} from '../../src/core/secret.ts';
 
 describe('a base address', () => {
   test.each([

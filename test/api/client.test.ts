@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {isGone} from '../../src/api/resources/verdict.ts';
-import {FatalError, RecordError, RetryableError} from '../../src/base/errors.ts';
+import {FatalError, RecordError, RetryableError} from '../../src/core/errors.ts';
 import {createWritingClient, type WritingClient} from '../support/writing-client.ts';
 import {makeJobPage} from './job-page.ts';
 import {openTransport} from './open-transport.ts';

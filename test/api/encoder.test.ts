@@ -3,7 +3,7 @@ import {XMLParser} from 'fast-xml-parser';
 import {describe, expect, test} from 'vitest';
 import {encodeDocument, type Fields, type Resource} from '../../src/api/xml/encoder.ts';
 import {readOne} from '../../src/api/xml/reader.ts';
-import {RecordError} from '../../src/base/errors.ts';
+import {RecordError} from '../../src/core/errors.ts';
 import {writableOf} from '../support/writing-client.ts';
 
 function encode(root: Resource, fields: Fields): string {

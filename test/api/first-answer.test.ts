@@ -2,7 +2,7 @@
 // Later the same failures are those of a gateway, and pass.
 
 import {describe, expect, test} from 'vitest';
-import {FatalError, RetryableError} from '../../src/base/errors.ts';
+import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {openTransport} from './open-transport.ts';
 import {EMPTY_LIST, failureOf} from './read-outcome.ts';
 import {startRawServer, startServer, startTlsServer} from './scripted-server.ts';

@@ -1,6 +1,6 @@
 import {onTestFinished} from 'vitest';
 import {createTransport, type Transport, type TransportOptions} from '../../src/api/http/transport.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {Secret} from '../../src/core/secret.ts';
 
 /** The token of every test: no message may show it, whatever goes wrong. */
 export const CANARY = 'canary-token-4711';

@@ -1,7 +1,7 @@
 import {expect} from 'vitest';
 import {readList} from '../../src/api/xml/reader.ts';
 import type {Value} from '../../src/api/xml/record.ts';
-import {type FatalError, RetryableError} from '../../src/base/errors.ts';
+import {type FatalError, RetryableError} from '../../src/core/errors.ts';
 
 export const JOBS = {list: 'jobs', item: 'job'};
 

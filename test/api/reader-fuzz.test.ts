@@ -2,7 +2,7 @@ import {XMLParser, XMLValidator} from 'fast-xml-parser';
 import {expect, test} from 'vitest';
 import {readList} from '../../src/api/xml/reader.ts';
 import type {FieldRecord, Value} from '../../src/api/xml/record.ts';
-import {FatalError, RetryableError} from '../../src/base/errors.ts';
+import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {makeFixture, mutate} from './mutated-page.ts';
 
 const JOBS = {list: 'jobs', item: 'job'};

@@ -3,7 +3,7 @@ import {describe, expect, test} from 'vitest';
 import {readList, readOne} from '../../src/api/xml/reader.ts';
 import type {Element, Value} from '../../src/api/xml/record.ts';
 import {findForbidden} from '../../src/api/xml/xml-character.ts';
-import {RecordError, RetryableError} from '../../src/base/errors.ts';
+import {RecordError, RetryableError} from '../../src/core/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {fieldsOf, JOBS, readJobs} from './read-jobs.ts';
 

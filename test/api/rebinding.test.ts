@@ -3,7 +3,7 @@
 import type {LookupAddress} from 'node:dns';
 import type {LookupFunction} from 'node:net';
 import {expect, test} from 'vitest';
-import {FatalError} from '../../src/base/errors.ts';
+import {FatalError} from '../../src/core/errors.ts';
 import {openTransport} from './open-transport.ts';
 import {answerOf, EMPTY_LIST, failureOf} from './read-outcome.ts';
 import {startServer} from './scripted-server.ts';

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {DEFAULT_RETRY, retry} from '../../src/api/pace/retry.ts';
-import {AccessError, RetryableError} from '../../src/base/errors.ts';
+import {AccessError, RetryableError} from '../../src/core/errors.ts';
 
 describe('a pause before the next try', () => {
   test('ends at once when it is aborted, with the reason itself', async () => {

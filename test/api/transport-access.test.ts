@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {AccessError, FatalError} from '../../src/base/errors.ts';
+import {AccessError, FatalError} from '../../src/core/errors.ts';
 import {createWritingClient} from '../support/writing-client.ts';
 import {gateSleep, startGatedServer, turnOfLoop} from './gates.ts';
 import {CANARY, openTransport} from './open-transport.ts';

@@ -1,6 +1,6 @@
 import {gzipSync} from 'node:zlib';
 import {describe, expect, test} from 'vitest';
-import {FatalError, RetryableError} from '../../src/base/errors.ts';
+import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {openTransport} from './open-transport.ts';
 import {always, answerOf, EMPTY_LIST, failureOf} from './read-outcome.ts';

@@ -1,7 +1,7 @@
 import {randomBytes} from 'node:crypto';
 import {gzipSync} from 'node:zlib';
 import {describe, expect, test} from 'vitest';
-import {AccessError, FatalError, RecordError, RetryableError} from '../../src/base/errors.ts';
+import {AccessError, FatalError, RecordError, RetryableError} from '../../src/core/errors.ts';
 import {gateSleep, turnOfLoop} from './gates.ts';
 import {makeJobPage} from './job-page.ts';
 import {CANARY, openTransport} from './open-transport.ts';

@@ -1,8 +1,8 @@
 // Each cause: told once when it breaks, and once when it is mended.
 
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {parseKeys} from '../../src/base/seal.ts';
-import {causes} from '../../src/warehouse/alerts/causes.ts';
+import {causes} from '../../src/core/alert-causes.ts';
+import {parseKeys} from '../../src/core/seal.ts';
 import {failedSweep, keyText} from '../support/alerts-place.ts';
 import {addWorker, ago, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
 import {withClient} from '../support/with-client.ts';

@@ -3,8 +3,8 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, afterEach, beforeAll, describe, expect, inject, test} from 'vitest';
-import {loadConfig} from '../../src/base/config.ts';
 import {readStatusStory} from '../../src/commands/health/status.ts';
+import {loadConfig} from '../../src/core/config.ts';
 import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {listHeldUp} from '../../src/warehouse/postgres/sessions/lock-waits.ts';
 import {runCommand, startCommand} from '../support/command.ts';

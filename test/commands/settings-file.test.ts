@@ -1,8 +1,8 @@
 // Mistakes in a file of settings: each is told with its line, its place, what was expected, what came and the nearest.
 
 import {describe, expect, test} from 'vitest';
-import {UsageError} from '../../src/base/errors.ts';
 import {parseSettings} from '../../src/commands/config/read-file.ts';
+import {UsageError} from '../../src/core/errors.ts';
 
 function refusalOf(text: string): string {
   try {

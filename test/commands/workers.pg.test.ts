@@ -4,8 +4,8 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test} from 'vitest';
-import {parseKeys, seal} from '../../src/base/seal.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {parseKeys, seal} from '../../src/core/seal.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {beginAccount} from '../../src/sync/accounts/begin-account.ts';
 import {keepSealedToken, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';

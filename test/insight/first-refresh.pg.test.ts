@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
-import {isTimeZone} from '../../src/base/spelling/time-zone.ts';
+import {isTimeZone} from '../../src/core/time-zone.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';

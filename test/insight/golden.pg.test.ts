@@ -4,9 +4,9 @@
 import {join} from 'node:path';
 import {Temporal} from 'temporal-polyfill';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {createLogger} from '../../src/base/log.ts';
 import {livePast} from '../../src/commands/accounts/demo/past.ts';
 import {drawAnswer} from '../../src/commands/insight/draw-answer.ts';
+import {createLogger} from '../../src/core/log.ts';
 import {questions} from '../../src/insight/questions/questions.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';

@@ -2,8 +2,8 @@
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
-import {markToken} from '../../src/base/seal.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {markToken} from '../../src/core/seal.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {Accounts} from '../../src/sync/accounts/accounts.ts';
 import {readAccount, resumeAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {emptyRedis} from '../support/redis.ts';

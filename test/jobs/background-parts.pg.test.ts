@@ -10,9 +10,9 @@ import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
-import {createLogger} from '../../src/base/log.ts';
-import {parseKeys} from '../../src/base/seal.ts';
 import {makesParts} from '../../src/commands/process/background-parts.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {parseKeys} from '../../src/core/seal.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {listLateParts} from '../../src/views/concerns/part-concerns.ts';
 import {
@@ -317,7 +317,7 @@ describe('work that goes on by itself', () => {
     'jobs/poller.ts': 'part rounds',
     'jobs/refresh-star.ts': 'part star',
     'jobs/workers.ts': 'listens for changes; part rounds makes up for a lost notice',
-    'src/base/rounds.ts': 'the rounds of parts',
+    'src/core/rounds.ts': 'the rounds of parts',
     'src/commands/health/alerts/alert-rounds.ts': 'parts alerts and messages',
     'src/commands/process/background-parts.ts': 'part reports',
     'src/commands/process/parent.ts': 'ends the process with its parent',
@@ -325,7 +325,7 @@ describe('work that goes on by itself', () => {
     'src/commands/terminal/progress.ts': 'bars in a terminal',
     'src/sync/feed/feed-keeper.ts': 'parts feed and hooks',
     'src/sync/feed/send-hook.ts': 'hook-failing, by the row of the subscriber',
-    'src/sync/lease.ts': 'renews the lease of a sweep, which lapses without it',
+    'src/core/lease.ts': 'renews the lease of a sweep, which lapses without it',
     'src/sync/prune/pruner.ts': 'part retention',
     'src/sync/prune/prune.ts': 'part retention',
     'src/sync/push/batch/watch-pause.ts': 'change-untaken, by the row of the change',

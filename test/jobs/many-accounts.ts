@@ -1,9 +1,9 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {inject, vi} from 'vitest';
-import {createLogger} from '../../src/base/log.ts';
-import {parseKeys, seal} from '../../src/base/seal.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {parseKeys, seal} from '../../src/core/seal.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {Accounts} from '../../src/sync/accounts/accounts.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';

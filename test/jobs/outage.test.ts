@@ -1,6 +1,6 @@
 import {beforeEach, expect, test} from 'vitest';
 import {Outage} from '../../jobs/queue/outage.ts';
-import {createLogger} from '../../src/base/log.ts';
+import {createLogger} from '../../src/core/log.ts';
 
 let lines: {msg: string; reason?: string; durationMs?: number}[];
 let now: number;

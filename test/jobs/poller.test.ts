@@ -1,8 +1,8 @@
 import {expect, test} from 'vitest';
 import {poll} from '../../jobs/poller.ts';
 import {Outage} from '../../jobs/queue/outage.ts';
-import {NoRoomError, RetryableError} from '../../src/base/errors.ts';
-import {createLogger} from '../../src/base/log.ts';
+import {NoRoomError, RetryableError} from '../../src/core/errors.ts';
+import {createLogger} from '../../src/core/log.ts';
 
 const outage = new Outage(createLogger({level: 'silent', secrets: []}));
 /** Any failed round is one too many, unless failures do not count. */

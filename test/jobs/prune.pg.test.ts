@@ -3,7 +3,7 @@
 import {afterEach, expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {createLogger} from '../../src/base/log.ts';
+import {createLogger} from '../../src/core/log.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {addSweep, database, ids, pool} from '../warehouse/retention/place.ts';
 

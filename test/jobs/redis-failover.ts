@@ -3,7 +3,7 @@
 import {expect} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {createLogger} from '../../src/base/log.ts';
+import {createLogger} from '../../src/core/log.ts';
 import {runCommand} from '../support/command.ts';
 import {endSweeps} from '../support/end-sweeps.ts';
 import type {ManyRedises} from '../support/redis-access.ts';

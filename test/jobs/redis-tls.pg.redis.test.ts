@@ -6,7 +6,7 @@ import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import * as push from '../../jobs/push.ts';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {queueNames} from '../../jobs/queue/wake-queue.ts';
-import {createLogger} from '../../src/base/log.ts';
+import {createLogger} from '../../src/core/log.ts';
 import {freePorts} from '../support/free-ports.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {encodedPassword, type ManyRedises, openAccess, password} from '../support/redis-access.ts';

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {reportChange, reportOutcome, reportPush} from '../../jobs/report-outcome.ts';
-import {AccessError, RetryableError} from '../../src/base/errors.ts';
-import {createLogger, type Logger} from '../../src/base/log.ts';
+import {AccessError, RetryableError} from '../../src/core/errors.ts';
+import {createLogger, type Logger} from '../../src/core/log.ts';
 import type {Carried} from '../../src/sync/push/push-deps.ts';
 import type {SweepResult} from '../../src/sync/sweep/run-sweep.ts';
 import {type ClaimedSweep, countNames, type SweepCounts} from '../../src/warehouse/sweeps/sweep.ts';

@@ -2,7 +2,7 @@
 // nothing that was confirmed is lost.
 
 import {afterEach, expect, test} from 'vitest';
-import {createLogger} from '../../src/base/log.ts';
+import {createLogger} from '../../src/core/log.ts';
 import {expectMirrored} from '../support/expect-mirrored.ts';
 import {holdSweep} from '../support/held-sweep.ts';
 import {migrateWarehouse, startPostgres} from '../support/own-postgres.ts';

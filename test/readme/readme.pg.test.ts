@@ -7,7 +7,7 @@ import {randomBytes} from 'node:crypto';
 import {promisify} from 'node:util';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {loadConfig} from '../../src/base/config.ts';
+import {loadConfig} from '../../src/core/config.ts';
 import {type Block, findBlocks, readBlocks, readOrder, readStatements, type Statement} from './blocks.ts';
 import {openReader, type Reader} from './reader.ts';
 

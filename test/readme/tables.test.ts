@@ -8,7 +8,7 @@ import {runCommand} from '../support/command.ts';
 const root = join(import.meta.dirname, '..', '..');
 const operating = await readFile(join(root, 'docs', 'operating.md'), 'utf8');
 const installing = await readFile(join(root, 'docs', 'installing.md'), 'utf8');
-const config = await readFile(join(root, 'src', 'base', 'config.ts'), 'utf8');
+const config = await readFile(join(root, 'src', 'core', 'config.ts'), 'utf8');
 const detail = readSection(operating, 'Verbs in detail');
 const verbs = readVerbs(detail);
 

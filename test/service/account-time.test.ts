@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {UsageError} from '../../src/base/errors.ts';
+import {UsageError} from '../../src/core/errors.ts';
 import {AccountTime} from '../../src/service/account-time.ts';
 
 const newYork = new AccountTime('America/New_York');

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {UsageError} from '../../src/base/errors.ts';
+import {UsageError} from '../../src/core/errors.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {startService} from '../../src/service/server.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';

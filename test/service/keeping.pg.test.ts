@@ -2,7 +2,7 @@
 
 import {createServer} from 'node:net';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {FatalError, UsageError} from '../../src/base/errors.ts';
+import {FatalError, UsageError} from '../../src/core/errors.ts';
 import {startService} from '../../src/service/server.ts';
 import {column, field, openSandbox, type Sandbox, within} from './sandbox.ts';
 

@@ -2,7 +2,7 @@
 // with an error of its own. Addresses and fields come from its own tables, so that a new one is tried without a line here.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {escapeXml} from '../../src/base/spelling/escape-xml.ts';
+import {escapeXml} from '../../src/core/escape-xml.ts';
 import {routes} from '../../src/service/http/http.ts';
 import * as resources from '../../src/service/resources/resource.ts';
 import {openSandbox, type Sandbox} from './sandbox.ts';

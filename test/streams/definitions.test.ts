@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {UsageError} from '../../src/base/errors.ts';
+import {UsageError} from '../../src/core/errors.ts';
 import {shapeOf} from '../../src/records/rows.ts';
 import {isSecret} from '../../src/records/values/secrets.ts';
 import {allStreams, findStream} from '../../src/streams/all.ts';

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {Element, Value} from '../../src/api/xml/record.ts';
-import {RecordError} from '../../src/base/errors.ts';
+import {RecordError} from '../../src/core/errors.ts';
 import {toJson} from '../../src/records/nested.ts';
 import type {Reading} from '../../src/records/refusal.ts';
 import {element, list, SECRET, timeZone} from './sample-record.ts';

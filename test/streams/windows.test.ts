@@ -1,7 +1,7 @@
 // The filters of lists, held against the specification's own tables.
 
 import {describe, expect, test} from 'vitest';
-import {UsageError} from '../../src/base/errors.ts';
+import {UsageError} from '../../src/core/errors.ts';
 import {allStreams, findStream} from '../../src/streams/all.ts';
 import {listWindows, nameWindow, readWindow, wholeList} from '../../src/streams/windows.ts';
 

@@ -4,8 +4,8 @@
 import type pg from 'pg';
 import {createTransport} from '../../src/api/http/transport.ts';
 import {createClient} from '../../src/api/resources/client.ts';
-import {createLogger} from '../../src/base/log.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {findStream} from '../../src/streams/all.ts';
 import type {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';

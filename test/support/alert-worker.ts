@@ -1,9 +1,9 @@
 // One round of a worker's alerts, or with STAYS one after the other, as a process of its own that a test can kill.
 
-import {createLogger} from '../../src/base/log.ts';
-import {parseKeys} from '../../src/base/seal.ts';
-import {Secret} from '../../src/base/secret.ts';
 import {lookForTroubles, sendAlerts} from '../../src/commands/health/alerts/alert-rounds.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {parseKeys} from '../../src/core/seal.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 
 const {DATABASE_URL: databaseUrl = '', KEY: key = '', SMTP_URL: smtpUrl = ''} = process.env;

@@ -2,11 +2,11 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {createLogger} from '../../src/base/log.ts';
-import {parseKeys} from '../../src/base/seal.ts';
-import {Secret} from '../../src/base/secret.ts';
 import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/commands/health/alerts/alert-rounds.ts';
 import {planRule, type RuleOptions} from '../../src/commands/health/alerts/rule-plan.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {parseKeys} from '../../src/core/seal.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {insertRule} from '../../src/warehouse/alerts/alert-rules.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {createDatabase} from './postgres.ts';

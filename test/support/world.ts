@@ -3,8 +3,8 @@
 import type pg from 'pg';
 import {inject} from 'vitest';
 import {createTransport} from '../../src/api/http/transport.ts';
-import {createLogger} from '../../src/base/log.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';

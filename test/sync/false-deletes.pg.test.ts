@@ -1,7 +1,7 @@
 // Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it.
 
 import {afterEach, describe, expect, test} from 'vitest';
-import {FatalError} from '../../src/base/errors.ts';
+import {FatalError} from '../../src/core/errors.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {ownedTablesOf} from '../../src/streams/stream.ts';
 import {edgeWidth} from '../../src/sync/verify/open-numbers.ts';

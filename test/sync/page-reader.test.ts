@@ -1,7 +1,7 @@
 // One thread reads the pages of all accounts: a page that ends it may cost an attempt of its own sweep only.
 
 import {afterEach, expect, test} from 'vitest';
-import {FatalError, RetryableError} from '../../src/base/errors.ts';
+import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {job, list} from '../support/scripted-service.ts';
 

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {UsageError} from '../../src/base/errors.ts';
+import {UsageError} from '../../src/core/errors.ts';
 import {
   type Account,
   keepSealedToken,

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {describe, expect, test} from 'vitest';
-import {FatalError, RecordError, RetryableError, UsageError} from '../../src/base/errors.ts';
+import {FatalError, RecordError, RetryableError, UsageError} from '../../src/core/errors.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {describeDatabase, explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
 

@@ -2,7 +2,7 @@ import {type EventEmitter, once} from 'node:events';
 import {createServer} from 'node:net';
 import pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {FatalError, RetryableError} from '../../src/base/errors.ts';
+import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
 import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';

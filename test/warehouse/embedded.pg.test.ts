@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {promisify} from 'node:util';
 import pg from 'pg';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
-import {FatalError, UsageError} from '../../src/base/errors.ts';
+import {FatalError, UsageError} from '../../src/core/errors.ts';
 import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 
 const run = promisify(execFile);

@@ -4,7 +4,7 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {parseKeys} from '../../src/base/seal.ts';
+import {parseKeys} from '../../src/core/seal.ts';
 import {Passwords} from '../../src/sync/push/send/passwords.ts';
 import {readPostgresLog} from '../support/postgres-log.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';

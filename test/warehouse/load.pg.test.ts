@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import {describe, expect, test} from 'vitest';
-import {RecordError} from '../../src/base/errors.ts';
+import {RecordError} from '../../src/core/errors.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
 import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';

@@ -4,7 +4,7 @@ import {join} from 'node:path';
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {FatalError} from '../../src/base/errors.ts';
+import {FatalError} from '../../src/core/errors.ts';
 import {definitions} from '../../src/insight/definitions.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {openPool} from '../../src/warehouse/postgres/database.ts';

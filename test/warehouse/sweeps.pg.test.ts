@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {RetryableError} from '../../src/base/errors.ts';
+import {RetryableError} from '../../src/core/errors.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
 import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';

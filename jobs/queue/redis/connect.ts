@@ -2,7 +2,7 @@
 
 import type {ConnectionOptions} from 'bullmq';
 import {Cluster} from 'ioredis';
-import type {ClusterAddress, RedisAddress, SentinelAddress} from '../../../src/base/redis-address.ts';
+import type {ClusterAddress, RedisAddress, SentinelAddress} from '../../../src/core/redis-address.ts';
 import {accessOptions, connectTimeoutMs} from './ask-once.ts';
 
 export interface QueueConnection {

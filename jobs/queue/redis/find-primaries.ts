@@ -1,6 +1,6 @@
 // Which servers take writes is known only to the cluster, or to the sentinels: any of them that answers is good enough.
 
-import type {ClusterAddress, RedisServer, SentinelAddress} from '../../../src/base/redis-address.ts';
+import type {ClusterAddress, RedisServer, SentinelAddress} from '../../../src/core/redis-address.ts';
 import {accessOptions, askOnce, nameServer} from './ask-once.ts';
 import {prefixAt} from './prefix.ts';
 

@@ -3,13 +3,13 @@
 
 import {randomUUID} from 'node:crypto';
 import type {Redis} from 'ioredis';
-import {FatalError} from '../../../src/base/errors.ts';
+import {FatalError} from '../../../src/core/errors.ts';
 import {
   type ClusterAddress,
   parseRedisAddress,
   type RedisServer,
   type SentinelAddress,
-} from '../../../src/base/redis-address.ts';
+} from '../../../src/core/redis-address.ts';
 import {accessOptions, askOnce, nameServer, type Target} from './ask-once.ts';
 import {findClusterPrimaries, findSentinelPrimary} from './find-primaries.ts';
 import {prefix, prefixAt} from './prefix.ts';

@@ -1,4 +1,4 @@
-import {FatalError} from '../../../src/base/errors.ts';
+import {FatalError} from '../../../src/core/errors.ts';
 import {prefix} from './prefix.ts';
 
 type Mends = readonly (readonly [RegExp, string])[];

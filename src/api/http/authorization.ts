@@ -1,5 +1,5 @@
-import {UsageError} from '../../base/errors.ts';
-import {Secret} from '../../base/secret.ts';
+import {UsageError} from '../../core/errors.ts';
+import {Secret} from '../../core/secret.ts';
 
 /**
  * The `Authorization` header for a token: Basic, with the token as user and as password.

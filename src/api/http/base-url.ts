@@ -1,4 +1,4 @@
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 
 const HINT = 'give it as https://HOST/ACCOUNT';
 

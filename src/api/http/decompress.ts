@@ -1,7 +1,7 @@
 import {promisify} from 'node:util';
 import {gunzip, gunzipSync} from 'node:zlib';
-import {moveBytes} from '../../base/memory/own-bytes.ts';
-import {shorten} from '../../base/spelling/shorten.ts';
+import {moveBytes} from '../../core/own-bytes.ts';
+import {shorten} from '../../core/shorten.ts';
 
 const gunzipAsync = promisify(gunzip);
 

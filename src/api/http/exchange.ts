@@ -2,7 +2,7 @@
 // hears an abort only once it is connected, and cannot tell whether a byte was sent. Writes hang on exactly that.
 
 import type {Agent, Dispatcher} from 'undici';
-import {freeBytes, takeBytes} from '../../base/memory/own-bytes.ts';
+import {freeBytes, takeBytes} from '../../core/own-bytes.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

@@ -1,4 +1,4 @@
-import {FatalError, RetryableError} from '../../base/errors.ts';
+import {FatalError, RetryableError} from '../../core/errors.ts';
 import type {BadCoding} from './decompress.ts';
 import type {ExchangeFailure} from './exchange.ts';
 

@@ -1,5 +1,5 @@
 import type {Agent, Dispatcher} from 'undici';
-import {inSpan} from '../../base/span.ts';
+import {inSpan} from '../../core/span.ts';
 import type {LearnedConcurrency, Load} from '../pace/learned-concurrency.ts';
 import type {Limiter} from '../pace/limiter.ts';
 import type {EndedRequest, RequestObserver} from '../pace/request-observer.ts';

@@ -1,7 +1,7 @@
 import type {Agent, Dispatcher} from 'undici';
-import {AccessError, RetryableError} from '../../base/errors.ts';
-import {type Hide, hideInError, hiderOf, hideSecrets} from '../../base/hide-secrets.ts';
-import type {Secret} from '../../base/secret.ts';
+import {AccessError, RetryableError} from '../../core/errors.ts';
+import {type Hide, hideInError, hiderOf, hideSecrets} from '../../core/hide-secrets.ts';
+import type {Secret} from '../../core/secret.ts';
 import {kindOf} from '../pace/latency.ts';
 import {
   type ConcurrencyBounds,

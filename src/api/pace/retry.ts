@@ -1,5 +1,5 @@
 import {setTimeout as delay} from 'node:timers/promises';
-import {RetryableError} from '../../base/errors.ts';
+import {RetryableError} from '../../core/errors.ts';
 
 /** Sleeps, and wakes with the signal's reason when it is aborted. */
 export type Sleep = (ms: number, signal: AbortSignal | undefined) => Promise<void>;

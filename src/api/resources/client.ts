@@ -2,7 +2,7 @@
 // nothing more, so a read that the service does not have (show a charge) cannot be called. Writes are
 // requests of their own: operations.ts.
 
-import {inSpan} from '../../base/span.ts';
+import {inSpan} from '../../core/span.ts';
 import type {Asking, ReadRequest, Transport} from '../http/transport.ts';
 import type {ElementNames, FieldRecord} from '../xml/record.ts';
 import {queryOf} from './list-query.ts';

@@ -1,4 +1,4 @@
-import type {Hide} from '../../base/hide-secrets.ts';
+import type {Hide} from '../../core/hide-secrets.ts';
 import {decodeText, NotText} from '../xml/document-text.ts';
 
 /** The words in the body of a refusal. */

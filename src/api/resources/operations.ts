@@ -1,8 +1,8 @@
 // The operations on every resource of the specification, in terms of paths and element names. The resources
 // themselves stand in client.ts.
 
-import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
-import {hideInError} from '../../base/hide-secrets.ts';
+import {FatalError, RecordError, RetryableError} from '../../core/errors.ts';
+import {hideInError} from '../../core/hide-secrets.ts';
 import type {ReadRequest, Transport, WriteRequest} from '../http/transport.ts';
 import {readRecord} from '../xml/quick/quick-record.ts';
 import {type BadRecord, readList} from '../xml/reader.ts';

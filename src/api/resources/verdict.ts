@@ -1,7 +1,7 @@
 // The meaning of an answer's status for the caller. The two tables of this file, of reads and of writes,
 // differ in one thing: after a write whose fate is not certain the caller may not simply try again.
 
-import {AccessError, FatalError, RecordError, RetryableError} from '../../base/errors.ts';
+import {AccessError, FatalError, RecordError, RetryableError} from '../../core/errors.ts';
 import type {ExchangeFailure} from '../http/exchange.ts';
 import type {Load} from '../pace/learned-concurrency.ts';
 import type {ErrorWords} from './error-words.ts';

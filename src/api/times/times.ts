@@ -2,7 +2,7 @@
 // and Postgres disagree about which of two 1:30s is meant and about the year of "69" (docs/traps.md "Time").
 
 import {Temporal} from 'temporal-polyfill';
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 import {daysInMonth, isIsoInstant} from './iso-instant.ts';
 import type {TimeShape} from './time-shapes.ts';
 

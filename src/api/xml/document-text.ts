@@ -1,5 +1,5 @@
 import {isUtf8} from 'node:buffer';
-import {shorten} from '../../base/spelling/shorten.ts';
+import {shorten} from '../../core/shorten.ts';
 
 /** Why bytes are not the text of an XML document; the reader turns it into an error that names the request. */
 export class NotText extends Error {

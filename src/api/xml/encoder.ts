@@ -1,5 +1,5 @@
 import {XMLBuilder} from 'fast-xml-parser';
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 import {findForbidden} from './xml-character.ts';
 
 /** The subject of a request: the root element of its document. */

@@ -3,8 +3,8 @@
 // list: rows would be missed by silence. One flaw inside one record spoils that record alone, and the rest goes on.
 
 import {SaxesParser} from 'saxes';
-import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
-import {shorten} from '../../base/spelling/shorten.ts';
+import {FatalError, RecordError, RetryableError} from '../../core/errors.ts';
+import {shorten} from '../../core/shorten.ts';
 import {judgeFlaws} from '../http/local-flaw.ts';
 import {decodeText, NotText, UnknownEncoding} from './document-text.ts';
 import {DEFAULT_LIMITS, type Limits, TooMuch} from './limits.ts';

@@ -3,7 +3,7 @@
 // does not understand, or whose own frame is broken, is an error as before.
 
 import {isUtf8} from 'node:buffer';
-import {RecordError, RetryableError} from '../../base/errors.ts';
+import {RecordError, RetryableError} from '../../core/errors.ts';
 import {saysUtf8} from './document-text.ts';
 import {DEFAULT_LIMITS} from './limits.ts';
 import {cutList} from './quick/cut.ts';

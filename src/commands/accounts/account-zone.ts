@@ -4,7 +4,7 @@
 
 import {Temporal} from 'temporal-polyfill';
 import {isIsoInstant} from '../../api/times/iso-instant.ts';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 
 const createdAt = /<created[-_]at\b[^>]*>\s*(\d{4}-\d\d-\d\dT[^<\s]{6,30})\s*</g;
 /** The zones of most people who might give a wrong one; the first that fits is offered. */

@@ -1,12 +1,12 @@
 import type pg from 'pg';
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
-import {type SealingKey, seal} from '../../base/seal.ts';
-import type {Secret} from '../../base/secret.ts';
-import {expectTimeZone, isTimeZone} from '../../base/spelling/time-zone.ts';
+import type {Config} from '../../core/config.ts';
+import {demoName} from '../../core/demo-name.ts';
+import {UsageError} from '../../core/errors.ts';
+import {type SealingKey, seal} from '../../core/seal.ts';
+import type {Secret} from '../../core/secret.ts';
+import {expectTimeZone, isTimeZone} from '../../core/time-zone.ts';
 import {allStreams} from '../../streams/all.ts';
 import {beginAccount} from '../../sync/accounts/begin-account.ts';
-import {demoName} from '../../views/demo-name.ts';
 import {
   type Account,
   keepSealedToken,

@@ -2,12 +2,12 @@
 
 import PQueue from 'p-queue';
 import type pg from 'pg';
-import type {Config} from '../../base/config.ts';
-import {FatalError} from '../../base/errors.ts';
-import {markToken, seal} from '../../base/seal.ts';
-import type {Secret} from '../../base/secret.ts';
+import type {Config} from '../../core/config.ts';
+import {demoName} from '../../core/demo-name.ts';
+import {FatalError} from '../../core/errors.ts';
+import {markToken, seal} from '../../core/seal.ts';
+import type {Secret} from '../../core/secret.ts';
 import {openToken} from '../../sync/accounts/open-token.ts';
-import {demoName} from '../../views/demo-name.ts';
 import {
   type Account,
   keepSealedToken,

@@ -2,8 +2,8 @@ import {createTransport} from '../../api/http/transport.ts';
 import type {Client, RawPage} from '../../api/resources/client.ts';
 import {createClient} from '../../api/resources/client.ts';
 import {readList} from '../../api/xml/reader.ts';
-import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../../base/errors.ts';
-import type {Secret} from '../../base/secret.ts';
+import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../../core/errors.ts';
+import type {Secret} from '../../core/secret.ts';
 import {findZoneMismatch} from './account-zone.ts';
 
 /** The address and token of an account to ask. */

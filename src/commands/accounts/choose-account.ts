@@ -1,5 +1,5 @@
-import {FatalError, UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
+import {FatalError, UsageError} from '../../core/errors.ts';
+import {nearest} from '../../core/nearest.ts';
 import {describeIdle} from '../../views/concerns/idle-account.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';

@@ -1,10 +1,10 @@
 // A customer is forgotten: shown first, typed back, with a receipt that holds none of the data.
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
-import {tellAside} from '../../base/terminal.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
+import {formatNumber} from '../../core/format.ts';
+import {tellAside} from '../../core/terminal.ts';
 import {clearUpForgotten} from '../../sync/accounts/clear-up-forgotten.ts';
-import {formatNumber} from '../../views/format.ts';
 import {describeEnd, describeFiles, sumRemoved} from '../../views/work/forgetting.ts';
 import {
   countForgotten,

@@ -1,10 +1,10 @@
 // The verb `keys`: the keys of the HTTP API and the console.
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
-import {formatAgo} from '../../views/format.ts';
-import {checkShortName} from '../../views/short-name.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
+import {formatAgo} from '../../core/format.ts';
+import {nearest} from '../../core/nearest.ts';
+import {checkShortName} from '../../core/person-short-name.ts';
 import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../warehouse/accounts/access/api-keys.ts';
 import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import {drawTable, print} from '../terminal/report.ts';

@@ -1,9 +1,9 @@
 import {createInterface} from 'node:readline/promises';
 import {Writable} from 'node:stream';
 import {text} from 'node:stream/consumers';
-import {UsageError} from '../../base/errors.ts';
-import {Secret} from '../../base/secret.ts';
-import {tellAside} from '../../base/terminal.ts';
+import {UsageError} from '../../core/errors.ts';
+import {Secret} from '../../core/secret.ts';
+import {tellAside} from '../../core/terminal.ts';
 
 /**
  * Reads a secret from standard input: a prompt that shows nothing on a terminal, else all there is. Never an argument:

@@ -1,8 +1,8 @@
 // The verbs `changes retry|hold|release|cancel|accept|resolve`: a person's decisions are carried out by
 // functions of the warehouse, which may be called in SQL as well.
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
 import {type Decision, listDecisions} from '../../views/changes/change-next.ts';
 import {findChange} from '../../views/changes/change-story.ts';
 import {tellDecided} from '../../views/changes/change-words.ts';

@@ -1,6 +1,6 @@
 // The verbs `changes list` and `changes show`: the changes made here, and their outcomes.
 
-import type {Config} from '../../base/config.ts';
+import type {Config} from '../../core/config.ts';
 import {readStory} from '../../views/changes/change-story.ts';
 import {maskChange} from '../../views/changes/change-words.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';

@@ -1,7 +1,7 @@
 // Which changes a verb is about: those whose numbers were typed, or all that match its filters.
 
-import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
+import {UsageError} from '../../core/errors.ts';
+import {nearest} from '../../core/nearest.ts';
 import {allWrites} from '../../streams/all.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {changeStates} from '../../warehouse/changes/change-states.ts';

@@ -1,6 +1,7 @@
 // How `changes show` looks: the story of one change, line by line.
 
-import {seeNumber} from '../../base/errors.ts';
+import {seeNumber} from '../../core/errors.ts';
+import {formatAgo, formatNumber, showSecond} from '../../core/format.ts';
 import type {PlannedRequest, Unplannable} from '../../views/changes/change-request.ts';
 import {tellService} from '../../views/changes/change-sides.ts';
 import type {ChangeStory} from '../../views/changes/change-story.ts';
@@ -11,7 +12,6 @@ import {
   showWanted,
   tellReason,
 } from '../../views/changes/change-words.ts';
-import {formatAgo, formatNumber, showSecond} from '../../views/format.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
 import type {Attempt, FieldConflict} from '../../warehouse/changes/reads/change-log.ts';

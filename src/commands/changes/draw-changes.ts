@@ -1,7 +1,7 @@
 // How `changes list` looks: a line a change.
 
+import {formatRoughly} from '../../core/format.ts';
 import {nameChange, nameOutcome, tellWhy} from '../../views/changes/change-words.ts';
-import {formatRoughly} from '../../views/format.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {drawTable} from '../terminal/report.ts';

@@ -1,6 +1,6 @@
+import {formatDuration, formatNumber} from '../../core/format.ts';
 import type {PushCounts} from '../../sync/push/push-deps.ts';
 import {nameChange, nameOutcome, nameState, tellReason} from '../../views/changes/change-words.ts';
-import {formatDuration, formatNumber} from '../../views/format.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
 import type {HeldChanges} from '../../warehouse/changes/claim-changes.ts';

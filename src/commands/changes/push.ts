@@ -1,7 +1,7 @@
 // The verb `push`: carries the due changes here and now; or shows the requests, and sends nothing.
 
 import {reportChange} from '../../../jobs/report-outcome.ts';
-import type {Config} from '../../base/config.ts';
+import type {Config} from '../../core/config.ts';
 import {pushAccount} from '../../sync/push/push.ts';
 import type {Carried} from '../../sync/push/push-deps.ts';
 import {maskChange} from '../../views/changes/change-words.ts';

@@ -1,12 +1,12 @@
 // The verb `changes undo`: takes back what was written and should not have been. What it makes is held.
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
+import {formatNumber} from '../../core/format.ts';
 import {maskChange, nameChange} from '../../views/changes/change-words.ts';
 import {tellGroup} from '../../views/changes/decisions/decided-words.ts';
 import {previewUndo, type Undo, type UndoPreview, undoMany} from '../../views/changes/decisions/undo-many.ts';
 import {countChanges} from '../../views/changes/decisions/undo-words.ts';
-import {formatNumber} from '../../views/format.ts';
 import {mostDecided} from '../../warehouse/changes/decisions/decide-many.ts';
 import {nameUndo} from '../../warehouse/changes/decisions/undo-changes.ts';
 import {listUndoable} from '../../warehouse/changes/reads/decidable-changes.ts';

@@ -1,7 +1,7 @@
 // Settings as a file: told, compared, applied.
 
-import type {Config} from '../../base/config.ts';
-import {FatalError, UsageError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError, UsageError} from '../../core/errors.ts';
 import {applySettings} from '../../sync/settings/apply-settings.ts';
 import {toJsonSchema} from '../../sync/settings/file-schema.ts';
 import {planSettings} from '../../sync/settings/plan-settings.ts';

@@ -1,8 +1,8 @@
 // What zod found, in our words: the place, what was expected, what came, and the nearest key.
 
 import type {z} from 'zod';
-import {nearest} from '../../base/spelling/nearest.ts';
-import {shorten} from '../../base/spelling/shorten.ts';
+import {nearest} from '../../core/nearest.ts';
+import {shorten} from '../../core/shorten.ts';
 import {allSections} from '../../sync/settings/all-sections.ts';
 import {toJsonSchema} from '../../sync/settings/file-schema.ts';
 import type {Problem} from '../../sync/settings/section.ts';

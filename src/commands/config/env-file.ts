@@ -2,8 +2,8 @@
 
 import {chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync} from 'node:fs';
 import {parseEnv} from 'node:util';
-import {UsageError} from '../../base/errors.ts';
-import {readPrivateFile} from '../../base/private-file.ts';
+import {UsageError} from '../../core/errors.ts';
+import {readPrivateFile} from '../../core/private-file.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,5 @@
 import {migrateQueue} from '../../../jobs/queue/queue-schema.ts';
-import type {Config} from '../../base/config.ts';
+import type {Config} from '../../core/config.ts';
 import {definitions} from '../../insight/definitions.ts';
 import {migrate as runMigrations} from '../../warehouse/schema/migrate.ts';
 import {checkRoles, describeRoles, listRoleStatements} from '../../warehouse/schema/roles.ts';

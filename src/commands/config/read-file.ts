@@ -12,7 +12,7 @@ import {
   parseDocument,
   visit,
 } from 'yaml';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import {fileSchema} from '../../sync/settings/file-schema.ts';
 import type {Problem} from '../../sync/settings/section.ts';
 import {isSame, type Patch, type Path} from '../../sync/settings/tree.ts';

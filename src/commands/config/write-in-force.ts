@@ -1,6 +1,6 @@
 import {access, mkdir, rename, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import {allSections} from '../../sync/settings/all-sections.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {drawFile, type Held, selectShown} from './draw-file.ts';

@@ -1,4 +1,4 @@
-import type {Setting} from '../../base/config.ts';
+import type {Setting} from '../../core/config.ts';
 import type {SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {envFileOf} from '../config/env-file.ts';
 import {drawTable} from '../terminal/report.ts';

@@ -1,15 +1,15 @@
 // How `status` looks: a few accounts have a table of streams each; many accounts have one line each, and a
 // table only for those that need a person.
 
+import {seeDocs} from '../../core/alert-causes.ts';
+import {formatNumber, formatRoughly} from '../../core/format.ts';
+import type {UnderWay} from '../../core/pace.ts';
 import type {AccountFacts, AccountStatus, StreamFacts} from '../../views/account-status.ts';
 import {nameState} from '../../views/changes/change-words.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
-import {formatNumber, formatRoughly} from '../../views/format.ts';
-import type {UnderWay} from '../../views/pace.ts';
 import {tellFreshness} from '../../views/sweeps/freshness.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
-import {seeDocs} from '../../warehouse/alerts/causes.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';
 import type {Worker} from '../../warehouse/health/workers.ts';
 import type {RetentionStory} from '../../warehouse/history/retention/retention.ts';

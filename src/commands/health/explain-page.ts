@@ -1,5 +1,5 @@
-import {UsageError} from '../../base/errors.ts';
-import {findPage, listDocuments, readDocument} from '../../views/documents.ts';
+import {findPage, listDocuments, readDocument} from '../../core/documents.ts';
+import {UsageError} from '../../core/errors.ts';
 import {print} from '../terminal/report.ts';
 
 /**

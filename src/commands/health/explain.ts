@@ -1,6 +1,6 @@
-import type {Config} from '../../base/config.ts';
-import {FatalError, UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError, UsageError} from '../../core/errors.ts';
+import {nearest} from '../../core/nearest.ts';
 import {findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {drawField} from '../../views/explain/explain-field.ts';

@@ -1,7 +1,7 @@
 // Which database works for the accounts: shown, and told by a person where a copy is suspected.
 
-import type {Config} from '../../base/config.ts';
-import {tellAside} from '../../base/terminal.ts';
+import type {Config} from '../../core/config.ts';
+import {tellAside} from '../../core/terminal.ts';
 import {
   claimInstallation,
   describeCopy,

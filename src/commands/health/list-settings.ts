@@ -1,4 +1,4 @@
-import type {Config} from '../../base/config.ts';
+import type {Config} from '../../core/config.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import type {SettingTold} from '../../web/console/serve/doings.ts';

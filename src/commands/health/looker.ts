@@ -1,5 +1,5 @@
 import {join} from 'node:path';
-import type {Config} from '../../base/config.ts';
+import type {Config} from '../../core/config.ts';
 import type {Looker} from '../../views/concerns/every-concern.ts';
 import {readBounds} from '../../views/concerns/growth-concerns.ts';
 

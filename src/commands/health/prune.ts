@@ -1,7 +1,7 @@
-import type {Config} from '../../base/config.ts';
-import {FatalError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError} from '../../core/errors.ts';
+import {formatDuration, formatNumber} from '../../core/format.ts';
 import {prune as runPruning} from '../../sync/prune/prune.ts';
-import {formatDuration, formatNumber} from '../../views/format.ts';
 import {tellDays, wordsOf} from '../../views/work/retention-story.ts';
 import {countPrunable, readPruningLeaseMs} from '../../warehouse/history/retention/prunings.ts';
 import {type Retention, readRetention} from '../../warehouse/history/retention/retention.ts';

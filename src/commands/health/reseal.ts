@@ -1,5 +1,5 @@
-import type {Config} from '../../base/config.ts';
-import {FatalError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError} from '../../core/errors.ts';
 import {resealAll} from '../../sync/accounts/reseal.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {inTransaction, type Queryable} from '../../warehouse/postgres/database.ts';

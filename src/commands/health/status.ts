@@ -1,13 +1,13 @@
 import type pg from 'pg';
-import type {Config} from '../../base/config.ts';
-import {FatalError} from '../../base/errors.ts';
+import {causeNumbers} from '../../core/alert-causes.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError} from '../../core/errors.ts';
 import {readAccountFacts, readAccounts} from '../../views/account-status.ts';
 import {findConcerns} from '../../views/concerns/concerns.ts';
 import {findEveryConcern, readInstallation} from '../../views/concerns/every-concern.ts';
 import {findHeldUp} from '../../views/concerns/held-up-concerns.ts';
 import {readUnderWay} from '../../views/work/under-way.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
-import {causeNumbers} from '../../warehouse/alerts/causes.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {readNow} from '../../warehouse/postgres/clock.ts';
 import {listHeldUp} from '../../warehouse/postgres/sessions/lock-waits.ts';

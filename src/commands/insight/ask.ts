@@ -1,7 +1,8 @@
 import {Writable} from 'node:stream';
-import type {Config} from '../../base/config.ts';
-import {FatalError} from '../../base/errors.ts';
-import {tell} from '../../base/terminal.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError} from '../../core/errors.ts';
+import {formatAgo, formatNumber, showSecond} from '../../core/format.ts';
+import {tell} from '../../core/terminal.ts';
 import {questions} from '../../insight/questions/questions.ts';
 import {sqlOf} from '../../views/answers/answer.ts';
 import {
@@ -14,7 +15,6 @@ import {
   wordOf,
 } from '../../views/answers/answer-question.ts';
 import {writeCsv} from '../../views/answers/csv.ts';
-import {formatAgo, formatNumber, showSecond} from '../../views/format.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';

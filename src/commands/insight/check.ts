@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import type {Config} from '../../base/config.ts';
-import {FatalError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError} from '../../core/errors.ts';
+import {formatNumber} from '../../core/format.ts';
 import {findings} from '../../insight/check/findings.ts';
 import {tieOuts} from '../../insight/check/tie-outs.ts';
-import {formatNumber} from '../../views/format.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {refreshStar} from '../../warehouse/star/refresh-star.ts';
 import {print} from '../terminal/report.ts';

@@ -1,6 +1,6 @@
 // How `check` looks. Claims are sentences: they are lines that break, for a table of them is wider than a terminal.
 
-import {formatNumber} from '../../views/format.ts';
+import {formatNumber} from '../../core/format.ts';
 import {wrap} from '../terminal/wrap.ts';
 
 /** A claim, and how many rows break it. */

@@ -1,12 +1,12 @@
 import {join} from 'node:path';
-import type {Config} from '../../base/config.ts';
-import {FatalError, UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError, UsageError} from '../../core/errors.ts';
+import {formatNumber} from '../../core/format.ts';
+import {nearest} from '../../core/nearest.ts';
 import {drawDbtSources} from '../../insight/dbt.ts';
 import {questions} from '../../insight/questions/questions.ts';
 import {members} from '../../insight/star/star.ts';
 import {beginReading} from '../../views/answers/answer-question.ts';
-import {formatNumber} from '../../views/format.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';

@@ -3,7 +3,7 @@ import {dirname, join} from 'node:path';
 import type {Writable} from 'node:stream';
 import {finished} from 'node:stream/promises';
 import type pg from 'pg';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import {writeCsv} from '../../views/answers/csv.ts';
 
 export interface FileOptions {

@@ -1,5 +1,5 @@
-import type {Config} from '../../base/config.ts';
-import {FatalError, UsageError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {FatalError, UsageError} from '../../core/errors.ts';
 import {type List, type Report, readReport} from '../../insight/report/report.ts';
 import {keepReported} from '../../insight/report/restated.ts';
 import {show, showMoney} from '../../insight/report/show.ts';

@@ -3,7 +3,7 @@
 import {mkdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type pg from 'pg';
-import type {Logger} from '../../base/log.ts';
+import type {Logger} from '../../core/log.ts';
 import {readReport} from '../../insight/report/report.ts';
 import {keepReported} from '../../insight/report/restated.ts';
 import {inTransaction} from '../../warehouse/postgres/database.ts';

@@ -1,6 +1,6 @@
 import type {BackgroundPart, BackgroundSurroundings} from '../../../jobs/background.ts';
-import type {Config} from '../../base/config.ts';
-import {Rounds} from '../../base/rounds.ts';
+import type {Config} from '../../core/config.ts';
+import {Rounds} from '../../core/rounds.ts';
 import {type AlertDeps, makeAlertRounds} from '../health/alerts/alert-rounds.ts';
 
 const reportsEveryMs = 60_000;

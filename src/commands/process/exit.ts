@@ -2,8 +2,8 @@
 // process ends.
 
 import {CommanderError} from 'commander';
-import {FatalError, RecordError, RetryableError, seeKind, seePage, UsageError} from '../../base/errors.ts';
-import {tellAside} from '../../base/terminal.ts';
+import {FatalError, RecordError, RetryableError, seeKind, seePage, UsageError} from '../../core/errors.ts';
+import {tellAside} from '../../core/terminal.ts';
 import {describeMissingPackage} from './missing-package.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;

@@ -1,7 +1,7 @@
 // Imports nothing but Node: it is loaded where no package may be there.
 
 import {dirname, join} from 'node:path';
-import {packageRoot} from '../../base/package.ts';
+import {packageRoot} from '../../core/package.ts';
 
 /** Node's words for a package that it finds in no folder `node_modules`; a file of ours that is missing has other words. */
 const missing = /^Cannot find (?:package|module) '((?:@[\w.-]+\/)?[\w-][\w.-]*)/;

@@ -5,7 +5,7 @@ import {mkdir, open, rm, stat} from 'node:fs/promises';
 import {connect, createServer, type Server} from 'node:net';
 import {join, relative, resolve} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
-import {FatalError} from '../../base/errors.ts';
+import {FatalError} from '../../core/errors.ts';
 
 /** The place of a folder's only `start`, which is ours. */
 export interface StartPlace {

@@ -1,8 +1,8 @@
 // The requests to stop a command: the signal of a person or a supervisor, the closed pipe of its output's
 // reader, the end of the npm that started it.
 
-import {FatalError} from '../../base/errors.ts';
-import {tellAside} from '../../base/terminal.ts';
+import {FatalError} from '../../core/errors.ts';
+import {tellAside} from '../../core/terminal.ts';
 import {watchParent} from './parent.ts';
 import {codeOfSignal, StoppedError, type StopSignal} from './stopped.ts';
 

@@ -5,7 +5,7 @@ import {execFile} from 'node:child_process';
 import {once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
 import {promisify} from 'node:util';
-import type {Logger} from '../../base/log.ts';
+import type {Logger} from '../../core/log.ts';
 
 /** The socket of a supervisor, and how long it bears silence; null where it does not care. */
 export interface Supervisor {

@@ -1,6 +1,6 @@
 import {once} from 'node:events';
-import type {Config} from '../../base/config.ts';
-import {createLogger} from '../../base/log.ts';
+import type {Config} from '../../core/config.ts';
+import {createLogger} from '../../core/log.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {openServer, usualPort} from './open-server.ts';

@@ -1,7 +1,7 @@
 import {isIP} from 'node:net';
-import type {Config} from '../../base/config.ts';
-import {Secret} from '../../base/secret.ts';
-import {tellAside} from '../../base/terminal.ts';
+import type {Config} from '../../core/config.ts';
+import {Secret} from '../../core/secret.ts';
+import {tellAside} from '../../core/terminal.ts';
 import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
 import type {Doings} from '../../web/console/serve/doings.ts';
 import {openPools} from '../../web/pools.ts';

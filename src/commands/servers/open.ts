@@ -1,7 +1,7 @@
 // The verb `open`: a link that signs in to the console. It is for whoever can reach the database, as this command does.
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
 import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';

@@ -1,10 +1,10 @@
 import {once} from 'node:events';
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
-import {createLogger} from '../../base/log.ts';
+import type {Config} from '../../core/config.ts';
+import {demoName} from '../../core/demo-name.ts';
+import {UsageError} from '../../core/errors.ts';
+import {createLogger} from '../../core/log.ts';
 import {type Business, seedBusiness} from '../../service/business.ts';
 import {startService} from '../../service/server.ts';
-import {demoName} from '../../views/demo-name.ts';
 import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
 import {tellMaking} from '../accounts/demo/demo.ts';
 import {callOf} from '../terminal/next-steps.ts';

@@ -1,4 +1,4 @@
-import {formatDuration} from '../../views/format.ts';
+import {formatDuration} from '../../core/format.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {drawTable} from '../terminal/report.ts';
 

@@ -1,7 +1,7 @@
 // How fresh a stream is to be: what it costs is shown, and it is set once that was confirmed.
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {applySettings} from '../../sync/settings/apply-settings.ts';
 import {formatInterval} from '../../sync/settings/interval.ts';

@@ -1,7 +1,7 @@
 // The verb `quarantine retry`: another try to read a record, by its number.
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
 import {requireOpened} from '../accounts/served-accounts.ts';

@@ -1,10 +1,10 @@
 // The verbs `quarantine list` and `quarantine show`: records that could not be read, and the flaw of each.
 
-import type {Config} from '../../base/config.ts';
-import {seeNumber, UsageError} from '../../base/errors.ts';
-import {shorten} from '../../base/spelling/shorten.ts';
+import type {Config} from '../../core/config.ts';
+import {seeNumber, UsageError} from '../../core/errors.ts';
+import {formatAgo} from '../../core/format.ts';
+import {shorten} from '../../core/shorten.ts';
 import {findStream} from '../../streams/all.ts';
-import {formatAgo} from '../../views/format.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../../warehouse/sweeps/quarantine.ts';

@@ -1,16 +1,16 @@
 // The sweeps that come round by themselves: listed, set, taken away, and run before their time. What may be set is what a file of
 // settings may have (src/sync/settings/sections/schedules.ts).
 
-import type {Config} from '../../base/config.ts';
-import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
+import {formatAgo, formatDuration, formatNumber} from '../../core/format.ts';
+import {nearest} from '../../core/nearest.ts';
 import {allStreams} from '../../streams/all.ts';
 import {applySettings} from '../../sync/settings/apply-settings.ts';
 import {formatInterval} from '../../sync/settings/interval.ts';
 import {schedulesSection} from '../../sync/settings/sections/schedules.ts';
 import type {Patch} from '../../sync/settings/tree.ts';
 import {isOfFreshness} from '../../sync/sweep/freshness-schedule.ts';
-import {formatAgo, formatDuration, formatNumber} from '../../views/format.ts';
 import {requestsADay} from '../../views/sweeps/schedule-cost.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listUsualCosts} from '../../warehouse/health/past-sweeps.ts';

@@ -1,8 +1,8 @@
 // The ends of sweeps, for a person: the last output of `start --once` and `sync`.
 
-import {seeNumber} from '../../base/errors.ts';
+import {seeNumber} from '../../core/errors.ts';
+import {formatNumber} from '../../core/format.ts';
 import {findStream} from '../../streams/all.ts';
-import {formatNumber} from '../../views/format.ts';
 import {countRows} from '../../warehouse/health/status.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {pageOfSweep} from '../../warehouse/sweeps/sweep-page.ts';

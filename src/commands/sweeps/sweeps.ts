@@ -1,10 +1,10 @@
 // The verb `sweeps`: past sweeps with the evidence for their end states, and the one decision that is a
 // person's.
 
-import type {Config} from '../../base/config.ts';
-import {seeNumber, UsageError} from '../../base/errors.ts';
+import type {Config} from '../../core/config.ts';
+import {seeNumber, UsageError} from '../../core/errors.ts';
+import {formatAgo, formatNumber} from '../../core/format.ts';
 import {findStream} from '../../streams/all.ts';
-import {formatAgo, formatNumber} from '../../views/format.ts';
 import {letThrough, tellLetThrough} from '../../views/sweeps/approval.ts';
 import {readSweepStory, type SweepStory} from '../../views/sweeps/sweep-story.ts';
 import {describeTarget, describeTombstone, tellCounts, tellEvidence} from '../../views/sweeps/sweep-words.ts';

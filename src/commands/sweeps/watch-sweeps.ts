@@ -4,10 +4,10 @@
 
 import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
-import {RetryableError} from '../../base/errors.ts';
-import {isGone, nameThisProcess} from '../../base/process-name.ts';
+import {RetryableError} from '../../core/errors.ts';
+import {formatDuration} from '../../core/format.ts';
+import {isGone, nameThisProcess} from '../../core/process-name.ts';
 import {findStream} from '../../streams/all.ts';
-import {formatDuration} from '../../views/format.ts';
 import {countRows} from '../../warehouse/health/status.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';

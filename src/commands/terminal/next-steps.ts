@@ -1,4 +1,4 @@
-import {demoName} from '../../views/demo-name.ts';
+import {demoName} from '../../core/demo-name.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

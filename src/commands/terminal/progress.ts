@@ -1,6 +1,6 @@
 import cliProgress from 'cli-progress';
-import {tell, tellAside, toPrintable} from '../../base/terminal.ts';
-import {paceOf, tellPace} from '../../views/pace.ts';
+import {paceOf, tellPace} from '../../core/pace.ts';
+import {tell, tellAside, toPrintable} from '../../core/terminal.ts';
 import {tellStep} from './tell-step.ts';
 
 /**

@@ -1,4 +1,4 @@
-import {tellAside} from '../../base/terminal.ts';
+import {tellAside} from '../../core/terminal.ts';
 /**
  * Names a step before it begins to take its time. On standard error: standard output holds results alone.
  * @param step - `starting Postgres in .fieldmirror/postgres`

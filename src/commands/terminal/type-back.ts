@@ -1,7 +1,7 @@
 import {createInterface} from 'node:readline/promises';
 import {text} from 'node:stream/consumers';
-import {UsageError} from '../../base/errors.ts';
-import {tellAside} from '../../base/terminal.ts';
+import {UsageError} from '../../core/errors.ts';
+import {tellAside} from '../../core/terminal.ts';
 
 /**
  * Lets a person type back the name of what an act is about, so that it is not done by a slip: at a terminal by a question, else by

@@ -1,8 +1,8 @@
 // The verbs that look after an installation: what is its health, where does a value come from, what must be mended.
 
 import type {Command} from 'commander';
-import {UsageError} from '../../base/errors.ts';
-import {isPageNumber} from '../../views/documents.ts';
+import {isPageNumber} from '../../core/documents.ts';
+import {UsageError} from '../../core/errors.ts';
 import {addWord, readSpan} from '../arguments.ts';
 import {config, finish, type Surroundings} from '../verb.ts';
 

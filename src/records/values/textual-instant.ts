@@ -1,5 +1,5 @@
 import {parseTime} from '../../api/times/times.ts';
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 

@@ -1,5 +1,5 @@
 import {Temporal} from 'temporal-polyfill';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 
 const DAY_MS = 86_400_000;
 /** Sunday first: emergencies only; short Saturdays. */

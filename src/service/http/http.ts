@@ -9,7 +9,7 @@ import fastify, {
   type FastifyRequest,
   type HTTPMethods,
 } from 'fastify';
-import type {Logger} from '../../base/log.ts';
+import type {Logger} from '../../core/log.ts';
 import type {Query} from '../queries/query.ts';
 import {Refusal} from '../refusal.ts';
 import type {Route, Service, ServiceRequest} from '../resources/records.ts';

@@ -1,7 +1,7 @@
 // A business that goes on while the service runs: by the clock, or so many times faster.
 
 import type pg from 'pg';
-import type {Logger} from '../../base/log.ts';
+import type {Logger} from '../../core/log.ts';
 import type {Scale} from '../business/plan.ts';
 import {inTransaction, openDatabase} from '../store/database.ts';
 import {Player} from './player.ts';

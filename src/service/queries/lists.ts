@@ -5,7 +5,7 @@
 // Postgres' notifications; while we cannot listen, nothing is kept.
 
 import pg from 'pg';
-import type {Logger} from '../../base/log.ts';
+import type {Logger} from '../../core/log.ts';
 import type {Table} from '../resources/resource.ts';
 
 /** One condition of a filter: SQL with `$` where the value goes. */

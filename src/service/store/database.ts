@@ -1,8 +1,8 @@
 import {createHash} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import pg from 'pg';
-import {FatalError} from '../../base/errors.ts';
-import type {Logger} from '../../base/log.ts';
+import {FatalError} from '../../core/errors.ts';
+import type {Logger} from '../../core/log.ts';
 
 /** A runner of statements: the pool, or the connection of a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>;

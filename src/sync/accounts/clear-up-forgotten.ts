@@ -2,7 +2,7 @@
 
 import {readFile, rm} from 'node:fs/promises';
 import type pg from 'pg';
-import {escapeXml} from '../../base/spelling/escape-xml.ts';
+import {escapeXml} from '../../core/escape-xml.ts';
 import {listReportFiles, vacuumAll} from '../../warehouse/accounts/forget/forget-customer.ts';
 
 /** Files of weekly reports, by what became of them. */

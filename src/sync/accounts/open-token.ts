@@ -1,6 +1,6 @@
-import {FatalError} from '../../base/errors.ts';
-import {type SealingKey, unseal} from '../../base/seal.ts';
-import type {Secret} from '../../base/secret.ts';
+import {FatalError} from '../../core/errors.ts';
+import {type SealingKey, unseal} from '../../core/seal.ts';
+import type {Secret} from '../../core/secret.ts';
 import type {Account, SealedToken} from '../../warehouse/accounts/accounts.ts';
 
 /**

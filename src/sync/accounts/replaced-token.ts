@@ -1,4 +1,4 @@
-import {AccessError, RetryableError} from '../../base/errors.ts';
+import {AccessError, RetryableError} from '../../core/errors.ts';
 import type {AccountApi} from './account-api.ts';
 
 /**

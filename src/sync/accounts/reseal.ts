@@ -1,5 +1,5 @@
-import {FatalError, UsageError} from '../../base/errors.ts';
-import {boundOf, type SealingKey, seal, unseal} from '../../base/seal.ts';
+import {FatalError, UsageError} from '../../core/errors.ts';
+import {boundOf, type SealingKey, seal, unseal} from '../../core/seal.ts';
 import {type HeldSeal, lockSeals, replaceSeal} from '../../warehouse/accounts/access/seals.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 

@@ -2,7 +2,7 @@
 
 import {connect, type LookupFunction, type Socket} from 'node:net';
 import {isRefusedAddress, refusingLookup, toRefusal} from '../../api/http/refused-addresses.ts';
-import {RetryableError} from '../../base/errors.ts';
+import {RetryableError} from '../../core/errors.ts';
 import {type AlertMessage, linesOf, titleOf} from './message.ts';
 import type {Way} from './request.ts';
 import type {SmtpServer} from './target.ts';

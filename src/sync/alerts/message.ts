@@ -1,8 +1,8 @@
 // The words of a message. Names and reasons in it come from elsewhere: each stays on its line, and each receiver escapes it as
 // it must.
 
+import {seeDocs} from '../../core/alert-causes.ts';
 import type {News} from '../../warehouse/alerts/alert-deliveries.ts';
-import {seeDocs} from '../../warehouse/alerts/causes.ts';
 
 /** A message as every receiver gets it. */
 export interface AlertMessage {

@@ -7,7 +7,7 @@ import {ExchangeError, exchange} from '../../api/http/exchange.ts';
 import {onlyThisMachine} from '../../api/http/local-lookup.ts';
 import {describeFailure} from '../../api/http/network-failure.ts';
 import {parseRetryAfter} from '../../api/pace/retry-after.ts';
-import {RetryableError} from '../../base/errors.ts';
+import {RetryableError} from '../../core/errors.ts';
 
 const limits = {timeoutMs: 10_000, maxBodyBytes: 1_000_000, maxHeaders: 200};
 

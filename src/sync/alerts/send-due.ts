@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import {RetryableError} from '../../base/errors.ts';
-import type {Logger} from '../../base/log.ts';
+import {RetryableError} from '../../core/errors.ts';
+import type {Logger} from '../../core/log.ts';
 import {
   claimDeliveries,
   type Delivery,

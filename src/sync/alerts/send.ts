@@ -1,6 +1,6 @@
-import {UsageError} from '../../base/errors.ts';
-import type {Sealed, SealingKey} from '../../base/seal.ts';
-import {Secret} from '../../base/secret.ts';
+import {UsageError} from '../../core/errors.ts';
+import type {Sealed, SealingKey} from '../../core/seal.ts';
+import {Secret} from '../../core/secret.ts';
 import type {Receiver} from '../../warehouse/alerts/alert-rules.ts';
 import {openAccess} from './access.ts';
 import {sendEmail} from './email.ts';

@@ -1,5 +1,5 @@
-import type {Secret} from '../../base/secret.ts';
-import {causeNumbers} from '../../warehouse/alerts/causes.ts';
+import {causeNumbers} from '../../core/alert-causes.ts';
+import type {Secret} from '../../core/secret.ts';
 import {sendSigned} from '../feed/deliver.ts';
 import {type AlertMessage, mostNews, titleOf} from './message.ts';
 import type {Way} from './request.ts';

@@ -2,7 +2,7 @@
 
 import {randomBytes} from 'node:crypto';
 import {Webhook} from 'standardwebhooks';
-import type {Secret} from '../../base/secret.ts';
+import type {Secret} from '../../core/secret.ts';
 import {sendRequest, type Way} from '../alerts/request.ts';
 
 const secretBytes = 32;

@@ -3,8 +3,8 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import type {Logger} from '../../base/log.ts';
-import {Pulse} from '../../base/pulse.ts';
+import type {Logger} from '../../core/log.ts';
+import {Pulse} from '../../core/pulse.ts';
 import {claimHooks} from '../../warehouse/history/feed/hooks/hook-claims.ts';
 import {feedChannel, sequenceFeed} from '../../warehouse/history/feed/read-feed.ts';
 import {listen} from '../../warehouse/postgres/sessions/listen.ts';

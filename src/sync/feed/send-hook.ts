@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import {FatalError, RetryableError, UsageError} from '../../base/errors.ts';
-import type {Logger} from '../../base/log.ts';
-import type {SealingKey} from '../../base/seal.ts';
-import {Secret} from '../../base/secret.ts';
+import {FatalError, RetryableError, UsageError} from '../../core/errors.ts';
+import type {Logger} from '../../core/log.ts';
+import type {SealingKey} from '../../core/seal.ts';
+import {Secret} from '../../core/secret.ts';
 import {
   beginBatch,
   type ClaimedHook,

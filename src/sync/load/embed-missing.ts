@@ -7,7 +7,7 @@ import type {ReadRequest} from '../../api/http/transport.ts';
 import {listRecords} from '../../api/resources/operations.ts';
 import {isGone} from '../../api/resources/verdict.ts';
 import type {Element, FieldRecord, Value} from '../../api/xml/record.ts';
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 import {numberOf, toNumber} from '../../records/number-of.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {readCustomerNumber} from '../../warehouse/rows/numbers/customer-numbers.ts';

@@ -1,7 +1,7 @@
 // A list that never ends brings new numbers on every page. Nothing in it says so: it is stopped at a multiple of what was
 // expected, and a person decides.
 
-import {FatalError} from '../../base/errors.ts';
+import {FatalError} from '../../core/errors.ts';
 import {countRows} from '../../warehouse/health/status.ts';
 import type {ListBounds} from '../sweep/sweep-deps.ts';
 import type {SweepRun} from '../sweep/sweep-run.ts';

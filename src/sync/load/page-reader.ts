@@ -4,8 +4,8 @@
 import {once} from 'node:events';
 import {extname} from 'node:path';
 import {type ResourceLimits, Worker} from 'node:worker_threads';
-import {FatalError, RecordError, RetryableError} from '../../base/errors.ts';
-import {freeBytes, takeBytes} from '../../base/memory/own-bytes.ts';
+import {FatalError, RecordError, RetryableError} from '../../core/errors.ts';
+import {freeBytes, takeBytes} from '../../core/own-bytes.ts';
 import {findStream} from '../../streams/all.ts';
 import {type PlacedRowSet, unpackRows} from './packed-rows.ts';
 import type {PackedPage, PageTask} from './read-page.ts';

@@ -1,4 +1,4 @@
-import {FatalError} from '../../base/errors.ts';
+import {FatalError} from '../../core/errors.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {readWindow, type Window} from '../../streams/windows.ts';
 import type {SweepTarget} from '../../warehouse/sweeps/sweep.ts';

@@ -2,7 +2,7 @@
 // docs/traps.md "The XML parser".
 
 import type pg from 'pg';
-import {freeBytes} from '../../base/memory/own-bytes.ts';
+import {freeBytes} from '../../core/own-bytes.ts';
 import {shapeOf} from '../../records/rows.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {probeKnown} from '../../warehouse/rows/known/known-records.ts';

@@ -3,9 +3,9 @@
 
 import type pg from 'pg';
 import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
-import {NumberSet} from '../../base/memory/number-set.ts';
-import {freeBytes} from '../../base/memory/own-bytes.ts';
-import {inSpan} from '../../base/span.ts';
+import {NumberSet} from '../../core/number-set.ts';
+import {freeBytes} from '../../core/own-bytes.ts';
+import {inSpan} from '../../core/span.ts';
 import {wholeList} from '../../streams/windows.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import type {ListEnd, Sample} from '../../warehouse/sweeps/evidence.ts';

@@ -1,7 +1,7 @@
 import type {FieldRecord} from '../../api/xml/record.ts';
 import {SeenElements} from '../../api/xml/seen-elements.ts';
 import {readListInto} from '../../api/xml/undecodable.ts';
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 import {readRows} from '../../records/rows.ts';
 import {redactXml} from '../../records/values/secrets.ts';
 import {findStream} from '../../streams/all.ts';

@@ -1,6 +1,6 @@
-import type {Secret} from '../../base/secret.ts';
+import type {Clocks} from '../../core/lease.ts';
+import type {Secret} from '../../core/secret.ts';
 import type {ClaimedChange} from '../../warehouse/changes/claim-changes.ts';
-import type {Clocks} from '../lease.ts';
 import type {SweepDeps} from '../sweep/sweep-deps.ts';
 import type {PushStep} from './push-step.ts';
 

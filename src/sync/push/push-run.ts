@@ -1,4 +1,4 @@
-import type {Lease} from '../lease.ts';
+import type {Lease} from '../../core/lease.ts';
 import type {Beginnings} from './batch/begin-batch.ts';
 import type {Ends} from './batch/end-batch.ts';
 import type {SharedReadings} from './batch/shared-readings.ts';

@@ -1,5 +1,5 @@
-import {AccessError} from '../../base/errors.ts';
-import {inSpan} from '../../base/span.ts';
+import {AccessError} from '../../core/errors.ts';
+import {inSpan} from '../../core/span.ts';
 import type {ClaimedChange} from '../../warehouse/changes/claim-changes.ts';
 import {readRules} from '../../warehouse/changes/rules/write-rules.ts';
 import {watchPause} from './batch/watch-pause.ts';

@@ -1,4 +1,4 @@
-import {nearest} from '../../base/spelling/nearest.ts';
+import {nearest} from '../../core/nearest.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {allSections} from './all-sections.ts';
 import type {Environment, Problem, Prospect, Section} from './section.ts';

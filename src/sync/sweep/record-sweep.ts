@@ -1,4 +1,4 @@
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 import {isLive} from '../../warehouse/rows/held-numbers.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {keepAnswers} from '../../warehouse/sweeps/tombstones.ts';

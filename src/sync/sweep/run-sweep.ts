@@ -1,6 +1,7 @@
-import {AccessError, NoRoomError, OlderReadingError, RetryableError} from '../../base/errors.ts';
-import {hideInError} from '../../base/hide-secrets.ts';
-import {inSpan} from '../../base/span.ts';
+import {AccessError, NoRoomError, OlderReadingError, RetryableError} from '../../core/errors.ts';
+import {hideInError} from '../../core/hide-secrets.ts';
+import {Leases, machineClocks} from '../../core/lease.ts';
+import {inSpan} from '../../core/span.ts';
 import {findStream} from '../../streams/all.ts';
 import {stopAccount} from '../../warehouse/accounts/accounts.ts';
 import {inTransaction} from '../../warehouse/postgres/database.ts';
@@ -8,7 +9,6 @@ import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts'
 import type {ClaimedSweep, Sweep, SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {claimSweep, endSweep, postponeSweep, renewLease} from '../../warehouse/sweeps/sweeps.ts';
 import {judgeAccess} from '../accounts/replaced-token.ts';
-import {Leases, machineClocks} from '../lease.ts';
 import {FieldSightings} from '../load/fields/field-sightings.ts';
 import {sweepApproved} from './approved-sweep.ts';
 import {sweepFull} from './full-sweep.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type {Logger} from '../../base/log.ts';
+import type {Logger} from '../../core/log.ts';
 import type {ClaimedSweep} from '../../warehouse/sweeps/sweep.ts';
 import type {AccountApi} from '../accounts/account-api.ts';
 import type {PageReader} from '../load/page-reader.ts';

@@ -6,7 +6,7 @@ import {isGone} from '../../api/resources/verdict.ts';
 import type {FieldRecord} from '../../api/xml/record.ts';
 import {SeenElements} from '../../api/xml/seen-elements.ts';
 import {readOneApart} from '../../api/xml/undecodable.ts';
-import {RecordError, RetryableError} from '../../base/errors.ts';
+import {RecordError, RetryableError} from '../../core/errors.ts';
 import {numberOf} from '../../records/number-of.ts';
 import {readRows} from '../../records/rows.ts';
 import {listUnembedded} from '../../records/unsaid.ts';

@@ -1,4 +1,4 @@
-import type {NumberSet} from '../../base/memory/number-set.ts';
+import type {NumberSet} from '../../core/number-set.ts';
 import type {FirstPass} from '../load/read-list.ts';
 import type {SweepRun} from '../sweep/sweep-run.ts';
 import {endsOf} from './open-numbers.ts';

@@ -1,4 +1,4 @@
-import {OlderReadingError} from '../../base/errors.ts';
+import {OlderReadingError} from '../../core/errors.ts';
 import {leaveOlder, readOlder} from '../../warehouse/sweeps/older-readings.ts';
 import type {SweepRun} from '../sweep/sweep-run.ts';
 import {askNumbers, type KeepGone} from './ask-numbers.ts';

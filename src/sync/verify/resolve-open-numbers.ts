@@ -1,6 +1,6 @@
 // The questions by number that both passes leave open, group by group.
 
-import {NumberSet} from '../../base/memory/number-set.ts';
+import {NumberSet} from '../../core/number-set.ts';
 import {tablesThatName} from '../../streams/all.ts';
 import {type HeldNumbers, readNamed} from '../../warehouse/rows/held-numbers.ts';
 import {readAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.ts';

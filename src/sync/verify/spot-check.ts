@@ -6,7 +6,7 @@
 // the same rows meanwhile.
 
 import {randomInt} from 'node:crypto';
-import {freeBytes} from '../../base/memory/own-bytes.ts';
+import {freeBytes} from '../../core/own-bytes.ts';
 import {parentColumnOf} from '../../streams/stream.ts';
 import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import {findAltered, findAlteredFamilies} from '../../warehouse/rows/altered-rows.ts';

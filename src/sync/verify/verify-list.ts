@@ -3,7 +3,7 @@
 
 import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
 import {readListApart} from '../../api/xml/undecodable.ts';
-import {NumberSet} from '../../base/memory/number-set.ts';
+import {NumberSet} from '../../core/number-set.ts';
 import {numberOf} from '../../records/number-of.ts';
 import {ListBound} from '../load/list-bound.ts';
 import {keyQueryOf} from '../load/query.ts';

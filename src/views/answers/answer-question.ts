@@ -1,8 +1,8 @@
 // A question and its answer, with all that belongs to it: what `ask` draws, and what an assistant is told.
 
 import type pg from 'pg';
-import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
+import {UsageError} from '../../core/errors.ts';
+import {nearest} from '../../core/nearest.ts';
 import {tieOuts} from '../../insight/check/tie-outs.ts';
 import {knowsHours, type Question} from '../../insight/questions/question.ts';
 import {questions} from '../../insight/questions/questions.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
+import {showSecond} from '../../core/format.ts';
 import type {Question} from '../../insight/questions/question.ts';
 import {maskedColumn} from '../../insight/star/member.ts';
-import {showSecond} from '../format.ts';
 
 /** A question, the account it is about, and the moment. */
 export interface Asked {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import {UsageError} from '../../base/errors.ts';
-import {showSecond} from '../format.ts';
+import {UsageError} from '../../core/errors.ts';
+import {showSecond} from '../../core/format.ts';
 
 /**
  * The moment that a person means: the end of a day of the account, or an instant.

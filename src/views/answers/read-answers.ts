@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import type {Question} from '../../insight/questions/question.ts';
 import {type Answered, answerQuestion, beginReading, prepareQuestion} from './answer-question.ts';
 

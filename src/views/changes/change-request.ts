@@ -1,4 +1,4 @@
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 import {allWrites, findWrites} from '../../streams/all.ts';
 import {composeRequest, parentInPath, type Subject} from '../../sync/push/send/request.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';

@@ -1,4 +1,4 @@
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';

@@ -1,6 +1,6 @@
+import {formatDuration, formatNumber} from '../../core/format.ts';
+import {tellRate, type UnderWay} from '../../core/pace.ts';
 import type {MovingChanges} from '../../warehouse/changes/reads/moving-changes.ts';
-import {formatDuration, formatNumber} from '../format.ts';
-import {tellRate, type UnderWay} from '../pace.ts';
 
 /** `acme: 1,200 changes to carry, 18 a second, 1 min 7 s to go` */
 export function describeChanges({

@@ -1,6 +1,6 @@
-import type {Cause} from '../../warehouse/alerts/causes.ts';
+import type {Cause} from '../../core/alert-causes.ts';
+import {formatDuration, formatNumber} from '../../core/format.ts';
 import type {AccountFacts, StreamFacts} from '../account-status.ts';
-import {formatDuration, formatNumber} from '../format.ts';
 import {brokenSince, tellFreshness} from '../sweeps/freshness.ts';
 import {describeLateChanges} from './change-concerns.ts';
 import {listWaysOn} from './idle-account.ts';

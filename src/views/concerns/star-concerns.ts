@@ -1,4 +1,4 @@
-import {formatDuration} from '../format.ts';
+import {formatDuration} from '../../core/format.ts';
 import type {Concern} from './concerns.ts';
 
 /** A refresh follows a change within seconds; a large one takes minutes. */

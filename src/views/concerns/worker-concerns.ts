@@ -1,9 +1,9 @@
 // Concerns from the rows of workers: whether one is alive, and which accounts none of them can serve.
 
+import {demoName} from '../../core/demo-name.ts';
+import {formatAgo, formatDuration, formatNumber} from '../../core/format.ts';
 import type {Worker} from '../../warehouse/health/workers.ts';
 import type {AccountFacts} from '../account-status.ts';
-import {demoName} from '../demo-name.ts';
-import {formatAgo, formatDuration, formatNumber} from '../format.ts';
 import type {Concern} from './concerns.ts';
 
 /** The workers, and the keys of the command that looks. */

@@ -1,3 +1,4 @@
+import {showValue} from '../../core/format.ts';
 import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
 import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {Proof} from '../../warehouse/history/proofs.ts';
@@ -10,7 +11,6 @@ import type {
 } from '../../warehouse/history/versions.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {nameState, showWanted} from '../changes/change-words.ts';
-import {showValue} from '../format.ts';
 import {describeLook, describeWriter, since} from './explain-words.ts';
 
 /** A time during which a field did not change, and the row was neither marked deleted nor came back. */

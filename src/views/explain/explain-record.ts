@@ -1,7 +1,7 @@
 // Finds what is to be explained, for the terminal, an assistant and the console alike.
 
-import {UsageError} from '../../base/errors.ts';
-import {nearest} from '../../base/spelling/nearest.ts';
+import {UsageError} from '../../core/errors.ts';
+import {nearest} from '../../core/nearest.ts';
 import type {Stream} from '../../streams/stream.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {listOpenWishes} from '../../warehouse/changes/reads/change-log.ts';

@@ -1,6 +1,6 @@
 // Every field that the service was ever seen to send, and what changed in them of late.
 
-import {nearest} from '../../base/spelling/nearest.ts';
+import {nearest} from '../../core/nearest.ts';
 import {allTables} from '../../streams/all-tables.ts';
 import {isPersonal} from '../../streams/personal/personal-fields.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';

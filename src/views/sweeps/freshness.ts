@@ -1,8 +1,8 @@
 // The freshness that was promised of a stream, and whether it is kept. A promise is a schedule that reads the whole list: its
 // interval is how old what is known may become, give or take the time that a pass needs.
 
+import {formatAgo, formatDuration} from '../../core/format.ts';
 import type {PromisedFreshness} from '../../warehouse/sweeps/schedules.ts';
-import {formatAgo, formatDuration} from '../format.ts';
 
 /** A pass may begin late and takes its time: a promise counts as broken once its interval and a half are over. */
 const leastGraceMs = 300_000;

@@ -1,10 +1,10 @@
 // What schedules cost in requests, by what the account's own sweeps took.
 
+import {formatDuration, formatElapsed, formatNumber} from '../../core/format.ts';
 import {wholeList} from '../../streams/windows.ts';
 import {estimatePass} from '../../sync/sweep/whole-list-cost.ts';
 import type {UsualCost} from '../../warehouse/health/past-sweeps.ts';
 import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
-import {formatDuration, formatElapsed, formatNumber} from '../format.ts';
 
 const dayMs = 86_400_000;
 const daySeconds = 86_400;

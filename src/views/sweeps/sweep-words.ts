@@ -1,10 +1,10 @@
 // A sweep in words, for the terminal and the console alike.
 
+import {formatNumber} from '../../core/format.ts';
 import {wideGap} from '../../sync/verify/open-numbers.ts';
 import type {Asked, ListEnd} from '../../warehouse/sweeps/evidence.ts';
 import type {Sweep, SweepState} from '../../warehouse/sweeps/sweep.ts';
 import type {Tombstone} from '../../warehouse/sweeps/tombstones.ts';
-import {formatNumber} from '../format.ts';
 
 /** What each state says. */
 export const sweepMeanings: Readonly<Record<SweepState, string>> = {

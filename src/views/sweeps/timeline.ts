@@ -1,7 +1,7 @@
 // One sweep as steps, from the moments that its rows keep. A step whose beginning or end is not kept has none here: nothing is guessed.
 
+import {formatElapsed, formatNumber} from '../../core/format.ts';
 import type {Tombstone} from '../../warehouse/sweeps/tombstones.ts';
-import {formatElapsed, formatNumber} from '../format.ts';
 import type {SweepStory} from './sweep-story.ts';
 
 /** One step of a sweep. Instants are ISO 8601. */

@@ -1,6 +1,6 @@
 // The weekly report as one file of HTML: no script, nothing from elsewhere.
 
-import {escapeXml} from '../../base/spelling/escape-xml.ts';
+import {escapeXml} from '../../core/escape-xml.ts';
 import {type Chart, drawChart} from '../../insight/charts/chart.ts';
 import type {List, Report} from '../../insight/report/report.ts';
 import {show, showMoney} from '../../insight/report/show.ts';

@@ -1,9 +1,9 @@
 // The sentences of the weekly report that the page and the text share.
 
+import {formatDuration, showSecond} from '../../core/format.ts';
 import type {Report} from '../../insight/report/report.ts';
 import type {Restated, RestatedJob} from '../../insight/report/restated.ts';
 import {show} from '../../insight/report/show.ts';
-import {formatDuration, showSecond} from '../format.ts';
 
 const tooOldMs = 86_400_000;
 

@@ -1,7 +1,8 @@
 // Forgetting a customer, before and after it is done, as the verb and the console tell it.
 
 import type pg from 'pg';
-import {FatalError, RetryableError} from '../../base/errors.ts';
+import {FatalError, RetryableError} from '../../core/errors.ts';
+import {formatNumber} from '../../core/format.ts';
 import type {ClearedFiles} from '../../sync/accounts/clear-up-forgotten.ts';
 import {
   type CustomerKey,
@@ -12,7 +13,6 @@ import {
   type Receipt,
   type Removed,
 } from '../../warehouse/accounts/forget/forget-customer.ts';
-import {formatNumber} from '../format.ts';
 
 /** A customer that is to be forgotten, or was. */
 export interface ForgettingStory extends Pick<HeldCustomer, 'name' | 'isLive'> {

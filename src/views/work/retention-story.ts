@@ -1,5 +1,6 @@
 // How long things are kept, and what was removed: the same for status, doctor, prune and whoever asks for what is gone.
 
+import {formatAgo, formatNumber} from '../../core/format.ts';
 import {
   type RetentionKind,
   type RetentionName,
@@ -7,7 +8,6 @@ import {
 } from '../../warehouse/history/retention/kinds.ts';
 import {type RetentionStory, readRetention} from '../../warehouse/history/retention/retention.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';
-import {formatAgo, formatNumber} from '../format.ts';
 
 /** `kept: quiet sweeps 7 days, …, audit for ever; pruned 12 min ago` @param now - ISO 8601, by the database's clock */
 export function tellRetention({kinds, prunedAt}: RetentionStory, now: string): string {

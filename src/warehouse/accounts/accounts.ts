@@ -1,4 +1,4 @@
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import type {accounts} from './accounts-table.ts';
@@ -21,7 +21,7 @@ const columns = [
 export type Account = ReadRow<Row, (typeof columns)[number]>;
 export type AccountState = Account['state'];
 
-/** A token as it is kept: `src/base/seal.ts` makes and opens it. */
+/** A token as it is kept: `src/core/seal.ts` makes and opens it. */
 export interface SealedToken {
   readonly keyId: string;
   readonly bytes: Buffer;

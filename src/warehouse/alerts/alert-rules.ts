@@ -1,10 +1,10 @@
 // Who is told: the rows of sync.alert_rules.
 
-import type {Sealed} from '../../base/seal.ts';
+import type {Cause} from '../../core/alert-causes.ts';
+import type {Sealed} from '../../core/seal.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import type {alertRules} from './alert-tables.ts';
-import type {Cause} from './causes.ts';
 
 type Row = typeof alertRules.$inferSelect;
 

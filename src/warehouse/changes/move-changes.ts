@@ -3,7 +3,7 @@
 // locked before its changes, here as in the triggers, so that there is no deadlock.
 
 import type pg from 'pg';
-import {RetryableError} from '../../base/errors.ts';
+import {RetryableError} from '../../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {ReadRow} from '../postgres/read-row.ts';
 import type {Change} from './change.ts';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 import type {MirrorTable} from '../rows/mirror-table.ts';
 import type {EncodedRow} from '../rows/row.ts';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /** A field of an account that is a column of mart. */

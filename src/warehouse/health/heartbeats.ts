@@ -1,6 +1,6 @@
 // The background parts of workers, and how each of them fares: rows of sync.heartbeats.
 
-import type {PulseReading} from '../../base/pulse.ts';
+import type {PulseReading} from '../../core/pulse.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import {listHolders, nameHolder} from '../postgres/sessions/lock-waits.ts';

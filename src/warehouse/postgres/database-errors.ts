@@ -6,7 +6,7 @@ import {
   RecordError,
   RetryableError,
   UsageError,
-} from '../../base/errors.ts';
+} from '../../core/errors.ts';
 import {describeMissingRight, type Login} from './missing-right.ts';
 import {endHolders, holdersOf, nameHolder} from './sessions/lock-waits.ts';
 

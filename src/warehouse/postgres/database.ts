@@ -1,5 +1,5 @@
 import pg from 'pg';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import {explainDatabaseError} from './database-errors.ts';
 import {watchLocks} from './sessions/lock-watch.ts';
 import {makeOwnSession} from './sessions/own-session.ts';

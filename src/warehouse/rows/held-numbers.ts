@@ -1,5 +1,5 @@
 import pg from 'pg';
-import {NumberSet} from '../../base/memory/number-set.ts';
+import {NumberSet} from '../../core/number-set.ts';
 import {toArrayText} from '../postgres/array-text.ts';
 import {readByCursor} from '../postgres/cursor.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';

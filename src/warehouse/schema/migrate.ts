@@ -3,7 +3,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {FatalError} from '../../base/errors.ts';
+import {FatalError} from '../../core/errors.ts';
 import {openPool} from '../postgres/database.ts';
 import {readProcessId, tellWaits, type WaitWords} from '../postgres/sessions/lock-waits.ts';
 import {isOutdated, readAppliedSource} from './apply-source.ts';

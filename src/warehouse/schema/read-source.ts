@@ -4,7 +4,7 @@
 import {createHash} from 'node:crypto';
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {packageRoot, readVersion} from '../../base/package.ts';
+import {packageRoot, readVersion} from '../../core/package.ts';
 import {transitions} from '../changes/rules/transitions.ts';
 import type {Definitions} from './definitions.ts';
 

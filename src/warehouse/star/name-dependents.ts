@@ -1,5 +1,5 @@
 import pg from 'pg';
-import {FatalError} from '../../base/errors.ts';
+import {FatalError} from '../../core/errors.ts';
 
 /**
  * Runs a statement that drops something, and names the things of others that stand on it.

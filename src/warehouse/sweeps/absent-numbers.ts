@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {NumberSet} from '../../base/memory/number-set.ts';
+import {NumberSet} from '../../core/number-set.ts';
 import {readByCursor} from '../postgres/cursor.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type GoneAnswers, toValues} from './tombstones.ts';

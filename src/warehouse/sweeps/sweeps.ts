@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import {RetryableError} from '../../base/errors.ts';
-import {nameThisProcess} from '../../base/process-name.ts';
+import {RetryableError} from '../../core/errors.ts';
+import {nameThisProcess} from '../../core/process-name.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Evidence, Sample} from './evidence.ts';
 import {

@@ -2,8 +2,8 @@
 
 import type {FastifyInstance, FastifyReply} from 'fastify';
 import type {z} from 'zod';
-import {errorNumbers} from '../../base/errors.ts';
-import type {Logger} from '../../base/log.ts';
+import {errorNumbers} from '../../core/errors.ts';
+import type {Logger} from '../../core/log.ts';
 import {FeedWatch} from '../../warehouse/history/feed/feed-watch.ts';
 import {NoticeWatch} from '../../warehouse/postgres/sessions/notice-watch.ts';
 import type {KnownNames} from '../known-names.ts';

@@ -1,5 +1,5 @@
 import {parseTime} from '../../api/times/times.ts';
-import {RecordError} from '../../base/errors.ts';
+import {RecordError} from '../../core/errors.ts';
 
 /**
  * Local text of the account's zone, or ISO with an offset. `readTime` tells whether there is such a moment.

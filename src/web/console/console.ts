@@ -5,7 +5,7 @@ import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
 import {html} from '@remix-run/html-template';
 import type {FastifyError, FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
-import {UsageError} from '../../base/errors.ts';
+import {UsageError} from '../../core/errors.ts';
 import {readSessions} from '../../warehouse/accounts/access/sessions.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {pageOfStatus} from '../answer-pages.ts';

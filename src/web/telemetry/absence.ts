@@ -1,5 +1,5 @@
-import {errorNumbers} from '../../base/errors.ts';
-import type {Logger} from '../../base/log.ts';
+import {errorNumbers} from '../../core/errors.ts';
+import type {Logger} from '../../core/log.ts';
 
 /** Logs that something went, once, and once that it is back: it is asked for many times a minute. */
 export class Absence {

@@ -1,5 +1,5 @@
 import {setTimeout as wait} from 'node:timers/promises';
-import {RetryableError} from '../../base/errors.ts';
+import {RetryableError} from '../../core/errors.ts';
 
 export interface ReadingOptions {
   /** For so long after its end a reading, or its failure, is told again. */

@@ -1,6 +1,6 @@
 import {Registry} from '@prometheus-io/client';
 import type pg from 'pg';
-import type {Logger} from '../../base/log.ts';
+import type {Logger} from '../../core/log.ts';
 import {type HealthFigures, readHealthFigures} from '../../views/concerns/health-figures.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {Absence} from './absence.ts';

@@ -1,5 +1,5 @@
 import {collectDefaultMetrics, Registry} from '@prometheus-io/client';
-import {readVersion} from '../../base/package.ts';
+import {readVersion} from '../../core/package.ts';
 import {CachedReading} from './cached-reading.ts';
 import {processCatalogue} from './catalogue.ts';
 import {makeGauge} from './make-metric.ts';

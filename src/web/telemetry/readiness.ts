@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type {Logger} from '../../base/log.ts';
+import type {Logger} from '../../core/log.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {readNow} from '../../warehouse/postgres/clock.ts';
 import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';

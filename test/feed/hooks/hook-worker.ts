@@ -1,7 +1,7 @@
 // A worker that keeps the feed and does nothing else, as a process of its own that a test can kill.
 
-import {createLogger} from '../../../src/base/log.ts';
-import {parseKeys} from '../../../src/base/seal.ts';
+import {createLogger} from '../../../src/core/log.ts';
+import {parseKeys} from '../../../src/core/seal.ts';
 import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';
 

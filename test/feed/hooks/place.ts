@@ -1,9 +1,9 @@
 // A warehouse whose feed is sent to a receiver. Time passes by moving the instants in the rows.
 
 import type pg from 'pg';
-import {createLogger} from '../../../src/base/log.ts';
-import {parseKeys} from '../../../src/base/seal.ts';
 import {type HookOptions, planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
+import {createLogger} from '../../../src/core/log.ts';
+import {parseKeys} from '../../../src/core/seal.ts';
 import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
 import {type FeedHook, insertHook, listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';

@@ -2,9 +2,9 @@
 // taken a message; sessions of the workers are killed. A receiver drops repeats by the ids of entries, as an ERP does.
 
 import type pg from 'pg';
-import {createLogger} from '../../../src/base/log.ts';
-import {parseKeys} from '../../../src/base/seal.ts';
 import {planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
+import {createLogger} from '../../../src/core/log.ts';
+import {parseKeys} from '../../../src/core/seal.ts';
 import type {Random} from '../../../src/service/business/random.ts';
 import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
 import {insertHook} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';

@@ -2,7 +2,7 @@
 // that lost against another is kept. Nothing fails here.
 
 import type pg from 'pg';
-import {createLogger} from '../../../src/base/log.ts';
+import {createLogger} from '../../../src/core/log.ts';
 import {Random} from '../../../src/service/business/random.ts';
 import {customers, jobs} from '../../../src/service/resources/resource.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';

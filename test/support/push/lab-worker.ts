@@ -4,8 +4,8 @@
 import type pg from 'pg';
 import {createTransport, type Transport} from '../../../src/api/http/transport.ts';
 import {createClient} from '../../../src/api/resources/client.ts';
-import type {Logger} from '../../../src/base/log.ts';
-import {Secret} from '../../../src/base/secret.ts';
+import type {Logger} from '../../../src/core/log.ts';
+import {Secret} from '../../../src/core/secret.ts';
 import type {Random} from '../../../src/service/business/random.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';

@@ -4,8 +4,8 @@
 import {setImmediate} from 'node:timers/promises';
 import {createTransport} from '../../../src/api/http/transport.ts';
 import {createClient} from '../../../src/api/resources/client.ts';
-import {createLogger} from '../../../src/base/log.ts';
-import {Secret} from '../../../src/base/secret.ts';
+import {createLogger} from '../../../src/core/log.ts';
+import {Secret} from '../../../src/core/secret.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';

@@ -2,7 +2,7 @@
 // runs, is healed, and is judged. The module does not know the test runner: the torture uses it too.
 
 import type pg from 'pg';
-import {createLogger} from '../../../src/base/log.ts';
+import {createLogger} from '../../../src/core/log.ts';
 import {Random} from '../../../src/service/business/random.ts';
 import {allStreams} from '../../../src/streams/all.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';

@@ -3,8 +3,8 @@
 import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {parseKeys} from '../../../src/base/seal.ts';
-import type {Secret} from '../../../src/base/secret.ts';
+import {parseKeys} from '../../../src/core/seal.ts';
+import type {Secret} from '../../../src/core/secret.ts';
 import {definitions} from '../../../src/insight/definitions.ts';
 import {Passwords} from '../../../src/sync/push/send/passwords.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';

@@ -3,9 +3,9 @@
 import {randomBytes} from 'node:crypto';
 import {createTransport, type Transport} from '../../../src/api/http/transport.ts';
 import {createClient} from '../../../src/api/resources/client.ts';
-import {createLogger} from '../../../src/base/log.ts';
-import {parseKeys} from '../../../src/base/seal.ts';
-import {Secret} from '../../../src/base/secret.ts';
+import {createLogger} from '../../../src/core/log.ts';
+import {parseKeys} from '../../../src/core/seal.ts';
+import {Secret} from '../../../src/core/secret.ts';
 import {isPassword} from '../../../src/service/store/secrets.ts';
 import type {AccountApi} from '../../../src/sync/accounts/account-api.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';

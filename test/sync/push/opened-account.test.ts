@@ -1,7 +1,7 @@
 import {beforeEach, describe, expect, test} from 'vitest';
 import {createTransport} from '../../../src/api/http/transport.ts';
 import {createClient} from '../../../src/api/resources/client.ts';
-import {Secret} from '../../../src/base/secret.ts';
+import {Secret} from '../../../src/core/secret.ts';
 import type {AccountApi} from '../../../src/sync/accounts/account-api.ts';
 import {OpenedAccount} from '../../../src/sync/push/batch/opened-account.ts';
 

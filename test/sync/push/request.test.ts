@@ -1,5 +1,5 @@
 import {describe, expect, expectTypeOf, test} from 'vitest';
-import {RecordError} from '../../../src/base/errors.ts';
+import {RecordError} from '../../../src/core/errors.ts';
 import {findWrites} from '../../../src/streams/all.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from '../../../src/sync/push/plan/subject.ts';
 import {

@@ -3,9 +3,9 @@
 
 import {createTransport, type Transport, type TransportOptions} from '../../../src/api/http/transport.ts';
 import {createClient} from '../../../src/api/resources/client.ts';
-import {createLogger} from '../../../src/base/log.ts';
-import {Secret} from '../../../src/base/secret.ts';
 import type {pushAll} from '../../../src/commands/changes/push.ts';
+import {createLogger} from '../../../src/core/log.ts';
+import {Secret} from '../../../src/core/secret.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushCounts, PushDeps} from '../../../src/sync/push/push-deps.ts';
 import {letTimePass, readNextDue} from '../../support/push/fake-time.ts';

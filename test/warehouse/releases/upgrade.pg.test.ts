@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {gunzipSync} from 'node:zlib';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {parseKeys, unseal} from '../../../src/base/seal.ts';
+import {parseKeys, unseal} from '../../../src/core/seal.ts';
 import {tieOuts} from '../../../src/insight/check/tie-outs.ts';
 import {definitions} from '../../../src/insight/definitions.ts';
 import type {RunningService} from '../../../src/service/server.ts';

@@ -1,8 +1,8 @@
 // One pruning at a time, whichever worker begins it; and no more is removed than the settings let go.
 
 import {expect, test} from 'vitest';
-import {createLogger} from '../../../src/base/log.ts';
-import {Pulse} from '../../../src/base/pulse.ts';
+import {createLogger} from '../../../src/core/log.ts';
+import {Pulse} from '../../../src/core/pulse.ts';
 import {prune} from '../../../src/sync/prune/prune.ts';
 import {makePruner} from '../../../src/sync/prune/pruner.ts';
 import {pruneBatch, takePruning} from '../../../src/warehouse/history/retention/prunings.ts';

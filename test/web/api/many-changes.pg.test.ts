@@ -1,7 +1,7 @@
 // Many changes at once over HTTP: listed, decided and taken back, by their numbers or by what they have in common.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {writeNumbers} from '../../../src/base/memory/number-ranges.ts';
+import {writeNumbers} from '../../../src/core/number-ranges.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;

@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {createLogger} from '../../../src/base/log.ts';
+import {createLogger} from '../../../src/core/log.ts';
 import {addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import type {Role} from '../../../src/warehouse/accounts/access/roles.ts';
 import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';

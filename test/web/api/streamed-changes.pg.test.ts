@@ -1,7 +1,7 @@
 // Decisions told line by line while they are made, to a reader that may go away.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {writeNumbers} from '../../../src/base/memory/number-ranges.ts';
+import {writeNumbers} from '../../../src/core/number-ranges.ts';
 import {revokeApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import type {AccountKey} from '../../../src/web/api/authentication.ts';
 import {decideInBatches} from '../../../src/web/api/changes/many/decide-in-batches.ts';

@@ -1,7 +1,7 @@
 // The Accounts page: accounts, keys and the audit, and who may change them.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {FatalError} from '../../../src/base/errors.ts';
+import {FatalError} from '../../../src/core/errors.ts';
 import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import type {GivenAccount} from '../../../src/web/console/serve/doings.ts';
 import {plainConsole} from '../../support/plain-console.ts';

@@ -3,9 +3,9 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {parseKeys} from '../../../src/base/seal.ts';
 import {testRule} from '../../../src/commands/health/alerts/alerts.ts';
 import {planFilledRule} from '../../../src/commands/health/alerts/filled-rule.ts';
+import {parseKeys} from '../../../src/core/seal.ts';
 import {openHttpReceiver, type TestReceiver} from '../../support/alert-receivers.ts';
 import {keyText} from '../../support/alerts-place.ts';
 import {plainConsole} from '../../support/plain-console.ts';

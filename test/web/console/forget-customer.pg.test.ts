@@ -5,7 +5,7 @@ import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {createLogger} from '../../../src/base/log.ts';
+import {createLogger} from '../../../src/core/log.ts';
 import {addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {inTransaction} from '../../../src/warehouse/postgres/database.ts';
 import {openPools} from '../../../src/web/pools.ts';

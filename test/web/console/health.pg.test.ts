@@ -1,8 +1,8 @@
 // The Health page: what is checked, and the settings in force with where each came from.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {loadConfig} from '../../../src/base/config.ts';
 import {listSettings} from '../../../src/commands/health/list-settings.ts';
+import {loadConfig} from '../../../src/core/config.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {openPlace, type Place} from './place.ts';

@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {createLogger} from '../../../src/base/log.ts';
+import {createLogger} from '../../../src/core/log.ts';
 import {type ApiKey, addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../../src/warehouse/postgres/database.ts';

@@ -5,7 +5,7 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {z} from 'zod';
-import {UsageError} from '../../../src/base/errors.ts';
+import {UsageError} from '../../../src/core/errors.ts';
 import {addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import {actions} from '../../../src/web/console/actions/actions.ts';
 import {plainConsole} from '../../support/plain-console.ts';

@@ -3,9 +3,9 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {loadConfig} from '../../../src/base/config.ts';
 import {planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
 import {sendDeadLetter} from '../../../src/commands/changes/feed/hooks.ts';
+import {loadConfig} from '../../../src/core/config.ts';
 import {giveAddress, insertHook, listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
 import {writeHookSetting} from '../../../src/warehouse/history/feed/hooks/hook-settings.ts';
 import {sequenceFeed} from '../../../src/warehouse/history/feed/read-feed.ts';

@@ -3,7 +3,7 @@
 import fastify from 'fastify';
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {createLogger} from '../../../src/base/log.ts';
+import {createLogger} from '../../../src/core/log.ts';
 import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {listKnownNames} from '../../../src/web/known-names.ts';

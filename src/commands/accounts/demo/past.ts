@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
 import {createTransport} from '../../../api/http/transport.ts';
 import {createClient} from '../../../api/resources/client.ts';
-import {Secret} from '../../../base/secret.ts';
+import {Secret} from '../../../core/secret.ts';
 import {readFigures} from '../../../insight/report/figures.ts';
 import {keepReported} from '../../../insight/report/restated.ts';
 import {openLife} from '../../../service/live/live.ts';

@@ -3,16 +3,16 @@
 import type pg from 'pg';
 import {createTransport} from '../../../api/http/transport.ts';
 import {createClient} from '../../../api/resources/client.ts';
-import type {Config} from '../../../base/config.ts';
-import {FatalError, UsageError} from '../../../base/errors.ts';
-import {seal} from '../../../base/seal.ts';
-import type {Secret} from '../../../base/secret.ts';
-import {tellAside} from '../../../base/terminal.ts';
+import type {Config} from '../../../core/config.ts';
+import {demoName} from '../../../core/demo-name.ts';
+import {FatalError, UsageError} from '../../../core/errors.ts';
+import {formatNumber} from '../../../core/format.ts';
+import {seal} from '../../../core/seal.ts';
+import type {Secret} from '../../../core/secret.ts';
+import {tellAside} from '../../../core/terminal.ts';
 import {type ComparedBusiness, compareBusiness} from '../../../sync/accounts/compare-business.ts';
 import {openToken} from '../../../sync/accounts/open-token.ts';
 import {countChanges} from '../../../views/changes/decisions/undo-words.ts';
-import {demoName} from '../../../views/demo-name.ts';
-import {formatNumber} from '../../../views/format.ts';
 import {writeAudit} from '../../../warehouse/accounts/access/audit.ts';
 import {
   type Account,

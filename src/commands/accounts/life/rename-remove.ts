@@ -1,10 +1,10 @@
 // An account gets another name, or goes with all that it holds.
 
-import type {Config} from '../../../base/config.ts';
-import {FatalError, UsageError} from '../../../base/errors.ts';
-import {tellAside} from '../../../base/terminal.ts';
-import {demoName} from '../../../views/demo-name.ts';
-import {formatNumber} from '../../../views/format.ts';
+import type {Config} from '../../../core/config.ts';
+import {demoName} from '../../../core/demo-name.ts';
+import {FatalError, UsageError} from '../../../core/errors.ts';
+import {formatNumber} from '../../../core/format.ts';
+import {tellAside} from '../../../core/terminal.ts';
 import {listAccounts, placeOf, renameAccount} from '../../../warehouse/accounts/accounts.ts';
 import {
   countHoldings,

@@ -1,4 +1,4 @@
-import {formatAgo, formatNumber} from '../../../views/format.ts';
+import {formatAgo, formatNumber} from '../../../core/format.ts';
 import type {DeadLetter} from '../../../warehouse/history/feed/hooks/dead-letters.ts';
 import type {FeedHook} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {drawTable} from '../../terminal/report.ts';

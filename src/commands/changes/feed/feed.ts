@@ -1,9 +1,9 @@
 // The verb `feed`: what changed in the warehouse, after a cursor.
 
-import type {Config} from '../../../base/config.ts';
-import {UsageError} from '../../../base/errors.ts';
-import {nearest} from '../../../base/spelling/nearest.ts';
-import {tell, tellAside} from '../../../base/terminal.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {nearest} from '../../../core/nearest.ts';
+import {tell, tellAside} from '../../../core/terminal.ts';
 import {allTables} from '../../../streams/all-tables.ts';
 import {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
 import {

@@ -1,13 +1,13 @@
 // A subscriber of the feed from the words of the command line: checked before anything is opened.
 
-import type {Config} from '../../../base/config.ts';
-import {UsageError} from '../../../base/errors.ts';
-import {nearest} from '../../../base/spelling/nearest.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {nearest} from '../../../core/nearest.ts';
+import {checkShortName} from '../../../core/person-short-name.ts';
 import {allTables} from '../../../streams/all-tables.ts';
 import {sealAccess} from '../../../sync/alerts/access.ts';
 import {parseTarget} from '../../../sync/alerts/target.ts';
 import {makeWebhookSecret} from '../../../sync/feed/deliver.ts';
-import {checkShortName} from '../../../views/short-name.ts';
 import {type HookPlan, spellWriter} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {mostEntries} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
 

@@ -1,9 +1,9 @@
 // The verb `hooks`: subscribers that are sent the feed over HTTP.
 
 import pg from 'pg';
-import type {Config} from '../../../base/config.ts';
-import {UsageError} from '../../../base/errors.ts';
-import {nearest} from '../../../base/spelling/nearest.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {nearest} from '../../../core/nearest.ts';
 import {readBatch} from '../../../sync/feed/read-batch.ts';
 import {sendBatch} from '../../../sync/feed/send-hook.ts';
 import {refuseCopy} from '../../../warehouse/health/installation/installation.ts';

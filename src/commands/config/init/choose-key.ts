@@ -1,7 +1,7 @@
 // The sealing key of an installation: made at its setting up, so that a second account, an alert or a subscriber needs no further step.
 
-import {makeKey, parseKeys, type SealingKey} from '../../../base/seal.ts';
-import type {Secret} from '../../../base/secret.ts';
+import {makeKey, parseKeys, type SealingKey} from '../../../core/seal.ts';
+import type {Secret} from '../../../core/secret.ts';
 import {wrap} from '../../terminal/wrap.ts';
 
 /** The key that seals from now on. */

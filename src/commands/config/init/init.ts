@@ -2,8 +2,8 @@
 // alone; it is never an argument, and never printed.
 
 import {existsSync} from 'node:fs';
-import type {Config} from '../../../base/config.ts';
-import {UsageError} from '../../../base/errors.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {callOf} from '../../terminal/next-steps.ts';
 import {print} from '../../terminal/report.ts';
 import {envFileOf, expectFile, readEnvFile, writeEnvFile} from '../env-file.ts';

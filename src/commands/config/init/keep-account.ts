@@ -1,7 +1,7 @@
 // The warehouse of an account that answers: tried, migrated, and given the account.
 
-import type {Config} from '../../../base/config.ts';
-import {FatalError, RetryableError, UsageError} from '../../../base/errors.ts';
+import type {Config} from '../../../core/config.ts';
+import {FatalError, RetryableError, UsageError} from '../../../core/errors.ts';
 import {allStreams} from '../../../streams/all.ts';
 import {beginAccount} from '../../../sync/accounts/begin-account.ts';
 import {applySettings} from '../../../sync/settings/apply-settings.ts';

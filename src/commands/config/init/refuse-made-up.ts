@@ -1,6 +1,6 @@
-import type {Config} from '../../../base/config.ts';
-import {FatalError} from '../../../base/errors.ts';
-import {demoName} from '../../../views/demo-name.ts';
+import type {Config} from '../../../core/config.ts';
+import {demoName} from '../../../core/demo-name.ts';
+import {FatalError} from '../../../core/errors.ts';
 import {hasEmbedded} from '../../../warehouse/embedded/remove-embedded.ts';
 import {readHeld} from '../../servers/postgres/held.ts';
 import {withWarehouse} from '../../warehouse.ts';

@@ -2,11 +2,11 @@
 // is sent. A receiver that hangs holds up no sweep and no look: nothing waits for it.
 
 import type pg from 'pg';
-import type {Config} from '../../../base/config.ts';
-import type {Logger} from '../../../base/log.ts';
-import type {Pulse} from '../../../base/pulse.ts';
-import {Rounds} from '../../../base/rounds.ts';
-import type {Secret} from '../../../base/secret.ts';
+import type {Config} from '../../../core/config.ts';
+import type {Logger} from '../../../core/log.ts';
+import type {Pulse} from '../../../core/pulse.ts';
+import {Rounds} from '../../../core/rounds.ts';
+import type {Secret} from '../../../core/secret.ts';
 import {sendDue} from '../../../sync/alerts/send-due.ts';
 import {findTroubles} from '../../../views/concerns/find-troubles.ts';
 import {endLook, giveBackLook, type Kept, type Look, takeLook} from '../../../warehouse/alerts/alerts.ts';

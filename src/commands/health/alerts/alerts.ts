@@ -1,9 +1,9 @@
 // The verb `alerts`: who is told what is wrong.
 
 import {randomUUID} from 'node:crypto';
-import type {Config} from '../../../base/config.ts';
-import {UsageError} from '../../../base/errors.ts';
-import {nearest} from '../../../base/spelling/nearest.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {nearest} from '../../../core/nearest.ts';
 import {send} from '../../../sync/alerts/send.ts';
 import {readAlertOverview} from '../../../views/concerns/alert-overview.ts';
 import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';

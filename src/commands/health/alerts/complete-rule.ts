@@ -1,7 +1,7 @@
 // The address of a rule that a file of settings has made, and nothing beside it.
 
-import {UsageError} from '../../../base/errors.ts';
-import type {Sealed} from '../../../base/seal.ts';
+import {UsageError} from '../../../core/errors.ts';
+import type {Sealed} from '../../../core/seal.ts';
 import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';
 import type {AlertRule} from '../../../warehouse/alerts/alert-rules.ts';
 import type {PlannedRule, RuleOptions} from './rule-plan.ts';

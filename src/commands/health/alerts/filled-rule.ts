@@ -1,7 +1,7 @@
 // A rule that was filled into a form of the console, as `alerts add` takes it.
 
-import type {Config} from '../../../base/config.ts';
-import {UsageError} from '../../../base/errors.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {interval, intervalMs} from '../../../sync/settings/interval.ts';
 import type {GivenRule} from '../../../web/console/serve/doings.ts';
 import {type PlannedRule, planRule} from './rule-plan.ts';

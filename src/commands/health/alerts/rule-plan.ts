@@ -1,15 +1,15 @@
 // A rule from the words of the command line: checked before anything is opened.
 
-import type {Config} from '../../../base/config.ts';
-import {UsageError} from '../../../base/errors.ts';
-import {isMailbox} from '../../../base/spelling/mailbox.ts';
-import {nearest} from '../../../base/spelling/nearest.ts';
+import {type Cause, causes} from '../../../core/alert-causes.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {isMailbox} from '../../../core/mailbox.ts';
+import {nearest} from '../../../core/nearest.ts';
+import {checkShortName} from '../../../core/person-short-name.ts';
 import {type Access, sealAccess} from '../../../sync/alerts/access.ts';
 import {parseSmtp, parseTarget} from '../../../sync/alerts/target.ts';
 import {makeWebhookSecret} from '../../../sync/feed/deliver.ts';
-import {checkShortName} from '../../../views/short-name.ts';
 import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
-import {type Cause, causes} from '../../../warehouse/alerts/causes.ts';
 import {receivers} from '../../../warehouse/alerts/receivers.ts';
 import {usualEveryMs, usualQuietMs} from '../../../warehouse/alerts/rule-settings.ts';
 

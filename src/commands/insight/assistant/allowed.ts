@@ -3,7 +3,7 @@
 // end (generate_series, recursion). Postgres would build them before anything is cut off, and looks at its time limit in between alone.
 
 import type pg from 'pg';
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 
 /** By name, in the schema `pg_catalog`. Operators and casts between the types below are allowed beside them. */
 const functions = [

@@ -1,9 +1,9 @@
 import {setImmediate} from 'node:timers/promises';
 import {McpServer} from '@modelcontextprotocol/sdk/server/mcp.js';
 import {StdioServerTransport} from '@modelcontextprotocol/sdk/server/stdio.js';
-import type {Config} from '../../../base/config.ts';
-import {FatalError} from '../../../base/errors.ts';
-import {readVersion} from '../../../base/package.ts';
+import type {Config} from '../../../core/config.ts';
+import {FatalError} from '../../../core/errors.ts';
+import {readVersion} from '../../../core/package.ts';
 import {checkMigrations} from '../../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {withWarehouse} from '../../warehouse.ts';

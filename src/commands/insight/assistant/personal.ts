@@ -1,4 +1,4 @@
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {findStream} from '../../../streams/all.ts';
 import type {Question} from '../../health/explain.ts';
 

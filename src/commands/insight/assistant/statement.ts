@@ -2,7 +2,7 @@
 // bound to (migrations/functions/access/assistant.sql), not here. Here and in allowed.ts it is decided what the statement may be made of.
 
 import pg from 'pg';
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {checkAllowed} from './allowed.ts';
 
 export interface Limits {

@@ -4,8 +4,8 @@ import type {McpServer} from '@modelcontextprotocol/sdk/server/mcp.js';
 import type {CallToolResult} from '@modelcontextprotocol/sdk/types.js';
 import type pg from 'pg';
 import {z} from 'zod';
-import {UsageError} from '../../../base/errors.ts';
-import {nearest} from '../../../base/spelling/nearest.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {nearest} from '../../../core/nearest.ts';
 import {questions} from '../../../insight/questions/questions.ts';
 import {members} from '../../../insight/star/star.ts';
 import {

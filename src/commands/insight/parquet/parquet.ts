@@ -3,7 +3,7 @@
 import type {SchemaElement} from 'hyparquet';
 import {ByteWriter, ParquetWriter} from 'hyparquet-writer';
 import pg from 'pg';
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {type HeldValues, holdSmall, holdTexts, holdWhole} from './held-values.ts';
 
 /** Takes bytes in their order, and is done with them when it has resolved: their memory is used again. */

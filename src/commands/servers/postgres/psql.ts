@@ -4,8 +4,8 @@
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {constants} from 'node:os';
-import type {Config} from '../../../base/config.ts';
-import {UsageError} from '../../../base/errors.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {withWarehouse} from '../../warehouse.ts';
 
 /** Parameters of an address that psql takes from its environment. */

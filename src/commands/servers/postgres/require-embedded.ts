@@ -1,5 +1,5 @@
 import {join} from 'node:path';
-import {FatalError} from '../../../base/errors.ts';
+import {FatalError} from '../../../core/errors.ts';
 import {hasEmbedded} from '../../../warehouse/embedded/remove-embedded.ts';
 
 /**

@@ -2,9 +2,9 @@
 
 import {join} from 'node:path';
 import type pg from 'pg';
-import type {Config} from '../../../base/config.ts';
-import {FatalError} from '../../../base/errors.ts';
-import {tellAside} from '../../../base/terminal.ts';
+import type {Config} from '../../../core/config.ts';
+import {FatalError} from '../../../core/errors.ts';
+import {tellAside} from '../../../core/terminal.ts';
 import {openEmbeddedPostgres} from '../../../warehouse/embedded/embedded.ts';
 import {hasEmbedded, removeEmbedded} from '../../../warehouse/embedded/remove-embedded.ts';
 import {dropOwnSchemas, listDependents} from '../../../warehouse/health/installation/own-schemas.ts';

@@ -1,9 +1,9 @@
 // The verb `url`: the address of the warehouse, for a tool that takes one.
 
 import {join} from 'node:path';
-import type {Config} from '../../../base/config.ts';
-import {FatalError} from '../../../base/errors.ts';
-import {tellAside} from '../../../base/terminal.ts';
+import type {Config} from '../../../core/config.ts';
+import {FatalError} from '../../../core/errors.ts';
+import {tellAside} from '../../../core/terminal.ts';
 import {findEmbedded} from '../../../warehouse/embedded/find-embedded.ts';
 import {callOf} from '../../terminal/next-steps.ts';
 import {print} from '../../terminal/report.ts';

@@ -1,4 +1,4 @@
-import {RetryableError} from '../../../base/errors.ts';
+import {RetryableError} from '../../../core/errors.ts';
 import type {PushDeps} from '../push-deps.ts';
 
 /** A pause is noticed within this time. */

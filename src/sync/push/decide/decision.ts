@@ -1,7 +1,7 @@
 // The result of a step: a request to send, or a decision on the change. Both are values; nothing has happened
 // yet.
 
-import type {AccessError} from '../../../base/errors.ts';
+import type {AccessError} from '../../../core/errors.ts';
 import type {ChangeResult, ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
 import type {AttemptEnd, Narrowed} from '../../../warehouse/changes/move-changes.ts';

@@ -1,7 +1,7 @@
 // A change that an error stopped is given back. The meaning of an answer is decided in
 // ../decide/postponements.ts.
 
-import {AccessError, RetryableError} from '../../../base/errors.ts';
+import {AccessError, RetryableError} from '../../../core/errors.ts';
 import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
 import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
 import {giveBackChange} from '../../../warehouse/changes/move-changes.ts';

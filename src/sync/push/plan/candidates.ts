@@ -2,7 +2,7 @@
 
 import type {List} from '../../../api/resources/operations.ts';
 import {isGone} from '../../../api/resources/verdict.ts';
-import {RecordError} from '../../../base/errors.ts';
+import {RecordError} from '../../../core/errors.ts';
 import {readRows} from '../../../records/rows.ts';
 import {listRivalCreates, placeInTime} from '../../../warehouse/rows/authored-rows.ts';
 import {isLastLook} from '../decide/decide-look.ts';

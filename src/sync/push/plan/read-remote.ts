@@ -1,6 +1,6 @@
 import {type Gone, isGone} from '../../../api/resources/verdict.ts';
 import {readRecord} from '../../../api/xml/quick/quick-record.ts';
-import {RecordError, RetryableError} from '../../../base/errors.ts';
+import {RecordError, RetryableError} from '../../../core/errors.ts';
 import {readRows} from '../../../records/rows.ts';
 import {listUnsaid} from '../../../records/unsaid.ts';
 import {embedCustomer, embedMissing} from '../../load/embed-missing.ts';

@@ -1,8 +1,8 @@
 // The second step of a change: its request is composed and noted, before its first byte.
 
 import type {WriteRequest} from '../../../api/http/transport.ts';
-import {RetryableError} from '../../../base/errors.ts';
-import type {Secret} from '../../../base/secret.ts';
+import {RetryableError} from '../../../core/errors.ts';
+import type {Secret} from '../../../core/secret.ts';
 import type {Begun} from '../../../warehouse/changes/move-changes.ts';
 import type {Beginning} from '../batch/begin-batch.ts';
 import {atStep} from '../change-context.ts';

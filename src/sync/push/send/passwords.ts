@@ -5,8 +5,8 @@
 
 import type {PrivateKey} from 'openpgp';
 import type pg from 'pg';
-import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../../../base/seal.ts';
-import {Secret} from '../../../base/secret.ts';
+import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../../../core/seal.ts';
+import {Secret} from '../../../core/secret.ts';
 import {
   forgetLoginKey,
   keepLoginKey,

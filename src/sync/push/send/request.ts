@@ -4,7 +4,7 @@ import type {WriteRequest} from '../../../api/http/transport.ts';
 import {toPathPart} from '../../../api/resources/operations.ts';
 import {formatTime} from '../../../api/times/times.ts';
 import {encodeDocument, type FieldKind, type Fields} from '../../../api/xml/encoder.ts';
-import {RecordError} from '../../../base/errors.ts';
+import {RecordError} from '../../../core/errors.ts';
 import type {Writes} from '../../../streams/writes.ts';
 import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import type {ChangeOperation, WriteKind} from '../../../warehouse/rows/mirror-table.ts';

@@ -1,6 +1,6 @@
 // A change that sets an employee's password bears a mask in its place: the sender opens the seal, for one request.
 
-import type {Secret} from '../../../base/secret.ts';
+import type {Secret} from '../../../core/secret.ts';
 import {isTokenOwner, readSealedLogin} from '../../../warehouse/accounts/access/login-keys.ts';
 import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
 import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';

@@ -1,7 +1,7 @@
 import {z} from 'zod';
 import {parseBaseUrl} from '../../../api/http/base-url.ts';
-import {UsageError} from '../../../base/errors.ts';
-import {expectTimeZone, isTimeZone} from '../../../base/spelling/time-zone.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {expectTimeZone, isTimeZone} from '../../../core/time-zone.ts';
 import {
   listAccounts,
   pauseAccount,

@@ -1,10 +1,10 @@
 import {z} from 'zod';
-import {isHost} from '../../../base/spelling/host.ts';
-import {isMailbox} from '../../../base/spelling/mailbox.ts';
-import {nearest} from '../../../base/spelling/nearest.ts';
-import {shortName, shortNameText} from '../../../base/spelling/short-name.ts';
+import {type Cause, causes} from '../../../core/alert-causes.ts';
+import {isHost} from '../../../core/host.ts';
+import {isMailbox} from '../../../core/mailbox.ts';
+import {nearest} from '../../../core/nearest.ts';
+import {shortName, shortNameText} from '../../../core/short-name.ts';
 import {deleteRule} from '../../../warehouse/alerts/alert-rules.ts';
-import {type Cause, causes} from '../../../warehouse/alerts/causes.ts';
 import {receivers} from '../../../warehouse/alerts/receivers.ts';
 import {
   listRuleSettings,

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {nearest} from '../../../base/spelling/nearest.ts';
+import {nearest} from '../../../core/nearest.ts';
 import {
   deleteCapacity,
   listCapacity,

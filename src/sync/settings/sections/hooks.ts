@@ -1,7 +1,7 @@
 import {z} from 'zod';
-import {isHost} from '../../../base/spelling/host.ts';
-import {nearest} from '../../../base/spelling/nearest.ts';
-import {shortName, shortNameText} from '../../../base/spelling/short-name.ts';
+import {isHost} from '../../../core/host.ts';
+import {nearest} from '../../../core/nearest.ts';
+import {shortName, shortNameText} from '../../../core/short-name.ts';
 import {allTables} from '../../../streams/all-tables.ts';
 import {deleteHook, listWriters, spellWriter} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {nearest} from '../../../base/spelling/nearest.ts';
+import {nearest} from '../../../core/nearest.ts';
 import {allStreams} from '../../../streams/all.ts';
 import {allTables} from '../../../streams/all-tables.ts';
 import {

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {allStreams, findStream} from '../../../streams/all.ts';
 import type {StreamName} from '../../../streams/stream.ts';
 import {readWindow} from '../../../streams/windows.ts';

@@ -1,8 +1,8 @@
 // What a decision about many changes came to, in words.
 
+import {formatNumber} from '../../../core/format.ts';
 import type {DecidedChange} from '../../../warehouse/changes/decisions/decide-changes.ts';
 import {listRefusals} from '../../../warehouse/changes/decisions/refusals.ts';
-import {formatNumber} from '../../format.ts';
 import {nameState} from '../change-words.ts';
 import {type ChangeGroup, groupChanges} from './preview-decision.ts';
 

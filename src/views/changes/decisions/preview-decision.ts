@@ -1,6 +1,6 @@
 // What a decision about many changes would do, before it is made: to how many, of which kinds, and why not to the others.
 
-import {writeNumbers} from '../../../base/memory/number-ranges.ts';
+import {writeNumbers} from '../../../core/number-ranges.ts';
 import type {Deciding} from '../../../warehouse/changes/decisions/decide-changes.ts';
 import {mostDecided} from '../../../warehouse/changes/decisions/decide-many.ts';
 import type {DecidableChange} from '../../../warehouse/changes/reads/decidable-changes.ts';

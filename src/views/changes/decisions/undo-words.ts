@@ -1,4 +1,4 @@
-import {formatNumber} from '../../format.ts';
+import {formatNumber} from '../../../core/format.ts';
 import {tellGroup} from './decided-words.ts';
 import type {Undo} from './undo-many.ts';
 

@@ -1,7 +1,7 @@
 // Keys of the HTTP API and the console: random bytes, shown once. Only their hash is kept, and looked up whole, so that no
 // comparison tells how much of a guess was right.
 
-import type {Secret} from '../../../base/secret.ts';
+import type {Secret} from '../../../core/secret.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {apiKeys} from './access-tables.ts';

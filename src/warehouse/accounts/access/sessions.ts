@@ -1,6 +1,6 @@
 // Sessions of the console. The cookie is random, and only its hash is kept: a signature would add nothing to it.
 
-import type {Secret} from '../../../base/secret.ts';
+import type {Secret} from '../../../core/secret.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {sessions} from './console-tables.ts';

@@ -1,5 +1,5 @@
 import {createHash, randomBytes} from 'node:crypto';
-import {Secret} from '../../../base/secret.ts';
+import {Secret} from '../../../core/secret.ts';
 
 const randomLength = 32;
 const ending = /^[A-Za-z0-9_-]{43}$/;

@@ -1,7 +1,7 @@
 // What a customer leaves in the warehouse, counted and removed: migrations/functions/forget does both.
 
 import pg from 'pg';
-import {FatalError, RetryableError} from '../../../base/errors.ts';
+import {FatalError, RetryableError} from '../../../core/errors.ts';
 import type {Queryable} from '../../postgres/database.ts';
 
 /** A customer of an account, by number. */

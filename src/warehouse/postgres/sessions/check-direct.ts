@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {FatalError} from '../../../base/errors.ts';
+import {FatalError} from '../../../core/errors.ts';
 import {describeDatabase, explainDatabaseError} from '../database-errors.ts';
 
 /**

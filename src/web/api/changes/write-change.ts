@@ -2,7 +2,7 @@
 // looked up.
 
 import type pg from 'pg';
-import {RecordError} from '../../../base/errors.ts';
+import {RecordError} from '../../../core/errors.ts';
 import {findWrites} from '../../../streams/all.ts';
 import type {Writes} from '../../../streams/writes.ts';
 import type {ApiResult} from '../../../warehouse/accounts/access/api-requests.ts';

@@ -1,8 +1,8 @@
 // Whatever stops a request, as a problem: its status, and words that quote nothing of the request.
 
 import type {FastifyRequest} from 'fastify';
-import {FatalError, RetryableError} from '../../../base/errors.ts';
-import type {Logger} from '../../../base/log.ts';
+import {FatalError, RetryableError} from '../../../core/errors.ts';
+import type {Logger} from '../../../core/log.ts';
 import {explainDatabaseError} from '../../../warehouse/postgres/database-errors.ts';
 import {type ProblemKind, pageOfProblem} from '../../answer-pages.ts';
 import {Problem} from './problem.ts';

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {pauseAccount, resumeAccount} from '../../../warehouse/accounts/accounts.ts';
 import {defineAction} from '../action.ts';
 import {findSeen} from './find-seen.ts';

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {deleteRule, insertRule} from '../../../warehouse/alerts/alert-rules.ts';
 import {receivers} from '../../../warehouse/alerts/receivers.ts';
 import {defineAction} from '../action.ts';

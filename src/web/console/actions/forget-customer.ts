@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import {z} from 'zod';
-import {FatalError, RetryableError, UsageError} from '../../../base/errors.ts';
+import {FatalError, RetryableError, UsageError} from '../../../core/errors.ts';
 import {sumRemoved} from '../../../views/work/forgetting.ts';
 import {
   type CustomerKey,

@@ -1,7 +1,7 @@
 // Subscribers of the feed that take nothing, as a person decides on them: `hooks retry` and `hooks skip` of the terminal.
 
 import {z} from 'zod';
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {
   deleteDeadLetter,
   readDeadLetter,

@@ -1,6 +1,6 @@
 import {z} from 'zod';
-import {UsageError} from '../../../base/errors.ts';
-import {checkShortName} from '../../../views/short-name.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {checkShortName} from '../../../core/person-short-name.ts';
 import {addApiKey, revokeApiKey} from '../../../warehouse/accounts/access/api-keys.ts';
 import {roles} from '../../../warehouse/accounts/access/roles.ts';
 import {defineAction} from '../action.ts';

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {UsageError} from '../../../base/errors.ts';
+import {UsageError} from '../../../core/errors.ts';
 import {requestSweep} from '../../../warehouse/sweeps/sweeps.ts';
 import {defineAction} from '../action.ts';
 import {findEntry} from '../pages/quarantine/find-entry.ts';

@@ -4,7 +4,7 @@ import {posix} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
 import {Marked, type Token} from 'marked';
-import {findPage, isPageNumber, listDocuments, readDocument} from '../../../views/documents.ts';
+import {findPage, isPageNumber, listDocuments, readDocument} from '../../../core/documents.ts';
 import {drawPlain} from '../draw/layout.ts';
 import {Refused} from '../refused.ts';
 import {makeAnchors} from './anchors.ts';

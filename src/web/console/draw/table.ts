@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatNumber} from '../../../views/format.ts';
+import {formatNumber} from '../../../core/format.ts';
 
 /** A cell: a number is set to the right, with its thousands. */
 export type Cell = SafeHtml | string | number | null;

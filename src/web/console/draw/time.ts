@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatAgo, formatAhead} from '../../../views/format.ts';
+import {formatAgo, formatAhead} from '../../../core/format.ts';
 import type {Look} from '../look.ts';
 
 const formats = new Map<string, Intl.DateTimeFormat>();

@@ -1,4 +1,4 @@
-import type {Logger} from '../../../base/log.ts';
+import type {Logger} from '../../../core/log.ts';
 import type {KnownNames} from '../../known-names.ts';
 import type {ApiPools} from '../../pools.ts';
 import type {Doings} from './doings.ts';

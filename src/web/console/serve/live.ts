@@ -3,8 +3,8 @@
 
 import {once} from 'node:events';
 import type {FastifyReply} from 'fastify';
-import {errorNumbers} from '../../../base/errors.ts';
-import type {Logger} from '../../../base/log.ts';
+import {errorNumbers} from '../../../core/errors.ts';
+import type {Logger} from '../../../core/log.ts';
 import {listen} from '../../../warehouse/postgres/sessions/listen.ts';
 
 const channel = 'fieldmirror_pages';

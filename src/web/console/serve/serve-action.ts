@@ -1,7 +1,7 @@
 import {html} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import pg from 'pg';
-import {FatalError, RetryableError, UsageError} from '../../../base/errors.ts';
+import {FatalError, RetryableError, UsageError} from '../../../core/errors.ts';
 import {writeAudit} from '../../../warehouse/accounts/access/audit.ts';
 import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {checkRole} from '../access/check-role.ts';

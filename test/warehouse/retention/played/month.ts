@@ -4,8 +4,8 @@
 import type pg from 'pg';
 import {inject} from 'vitest';
 import {createTransport} from '../../../../src/api/http/transport.ts';
-import {createLogger} from '../../../../src/base/log.ts';
-import {Secret} from '../../../../src/base/secret.ts';
+import {createLogger} from '../../../../src/core/log.ts';
+import {Secret} from '../../../../src/core/secret.ts';
 import {allStreams} from '../../../../src/streams/all.ts';
 import {planSchedules} from '../../../../src/sync/accounts/default-schedules.ts';
 import {PageReader} from '../../../../src/sync/load/page-reader.ts';

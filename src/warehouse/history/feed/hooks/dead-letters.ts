@@ -1,7 +1,7 @@
 // A batch that a subscriber does not take, as a person decides on it: sent again, skipped, and of the skipped ones sent again late
 // or dropped.
 
-import {UsageError} from '../../../../base/errors.ts';
+import {UsageError} from '../../../../core/errors.ts';
 import type {Queryable} from '../../../postgres/database.ts';
 import type {FeedHook} from './feed-hooks.ts';
 import type {ClaimedHook} from './hook-claims.ts';

@@ -1,6 +1,6 @@
 import {z} from 'zod';
-import {UsageError} from '../../../../base/errors.ts';
-import {readNumbers} from '../../../../base/memory/number-ranges.ts';
+import {UsageError} from '../../../../core/errors.ts';
+import {readNumbers} from '../../../../core/number-ranges.ts';
 import {tellMany} from '../../../../views/changes/decisions/decided-words.ts';
 import {decideMany as decide, mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
 import {noteDecision} from '../../../../warehouse/changes/decisions/note-decision.ts';

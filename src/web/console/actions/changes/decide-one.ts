@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
-import {UsageError} from '../../../../base/errors.ts';
+import {UsageError} from '../../../../core/errors.ts';
 import {tellDecided} from '../../../../views/changes/change-words.ts';
 import type {ChangeState} from '../../../../warehouse/changes/change-states.ts';
 import {

@@ -1,8 +1,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {causeNumbers} from '../../../../core/alert-causes.ts';
+import {formatNumber} from '../../../../core/format.ts';
 import {type AlertOverview, readAlertOverview} from '../../../../views/concerns/alert-overview.ts';
-import {formatNumber} from '../../../../views/format.ts';
 import type {Alert} from '../../../../warehouse/alerts/alerts.ts';
-import {causeNumbers} from '../../../../warehouse/alerts/causes.ts';
 import {listPastDeliveries, type PastDelivery} from '../../../../warehouse/alerts/past-deliveries.ts';
 import {type DeadLetter, listDeadLetters} from '../../../../warehouse/history/feed/hooks/dead-letters.ts';
 import {type FeedHook, listHooks} from '../../../../warehouse/history/feed/hooks/feed-hooks.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatNumber} from '../../../../views/format.ts';
+import {formatNumber} from '../../../../core/format.ts';
 import type {DeadLetter} from '../../../../warehouse/history/feed/hooks/dead-letters.ts';
 import type {FeedHook} from '../../../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {drawForm} from '../../draw/form.ts';

@@ -1,5 +1,5 @@
 import {html} from '@remix-run/html-template';
-import {nearestOf} from '../../../../base/spelling/nearest.ts';
+import {nearestOf} from '../../../../core/nearest.ts';
 import {questions} from '../../../../insight/questions/questions.ts';
 import {sqlOf} from '../../../../views/answers/answer.ts';
 import {wordOf} from '../../../../views/answers/answer-question.ts';

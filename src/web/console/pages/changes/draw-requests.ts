@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {formatNumber} from '../../../../core/format.ts';
 import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
-import {formatNumber} from '../../../../views/format.ts';
 import type {Attempt} from '../../../../warehouse/changes/reads/change-log.ts';
 import {drawMark, type Tone} from '../../draw/mark.ts';
 import {drawTime} from '../../draw/time.ts';

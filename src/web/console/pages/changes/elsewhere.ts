@@ -1,7 +1,7 @@
 // How the same is asked in a terminal and in SQL.
 
 import pg from 'pg';
-import {quoteWord} from '../../../../base/spelling/quote-word.ts';
+import {quoteWord} from '../../../../core/quote-word.ts';
 import type {Wanted} from '../../../../warehouse/changes/reads/wanted-changes.ts';
 import type {Asked, Elsewhere} from '../../page.ts';
 import {readWanted} from './filter.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {nearest} from '../../../../base/spelling/nearest.ts';
+import {nearest} from '../../../../core/nearest.ts';
 import {allWrites} from '../../../../streams/all.ts';
 import {changeStates} from '../../../../warehouse/changes/change-states.ts';
 import type {Wanted} from '../../../../warehouse/changes/reads/wanted-changes.ts';

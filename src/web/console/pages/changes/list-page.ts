@@ -1,11 +1,11 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {formatNumber} from '../../../../core/format.ts';
 import {
   type ChangeCounts,
   type ChangeLine,
   type ChangeList,
   readChangeList,
 } from '../../../../views/changes/change-list.ts';
-import {formatNumber} from '../../../../views/format.ts';
 import {isPlace} from '../../../../warehouse/changes/reads/browse-changes.ts';
 import {choices} from '../../actions/changes/choices.ts';
 import {drawState} from '../../draw/mark.ts';

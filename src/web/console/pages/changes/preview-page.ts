@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {formatNumber} from '../../../../core/format.ts';
 import {type DecisionPreview, previewDecision} from '../../../../views/changes/decisions/preview-decision.ts';
-import {formatNumber} from '../../../../views/format.ts';
 import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
 import {listDecidable, readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {type Choice, choices, findChoice} from '../../actions/changes/choices.ts';

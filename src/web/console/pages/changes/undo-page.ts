@@ -1,11 +1,11 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {writeNumbers} from '../../../../base/memory/number-ranges.ts';
+import {formatNumber} from '../../../../core/format.ts';
+import {writeNumbers} from '../../../../core/number-ranges.ts';
 import type {PlannedRequest, Unplannable} from '../../../../views/changes/change-request.ts';
 import {maskChange, nameChange, showWanted} from '../../../../views/changes/change-words.ts';
 import type {ChangeGroup} from '../../../../views/changes/decisions/preview-decision.ts';
 import {previewUndo, type UndoPreview} from '../../../../views/changes/decisions/undo-many.ts';
 import {countChanges} from '../../../../views/changes/decisions/undo-words.ts';
-import {formatNumber} from '../../../../views/format.ts';
 import type {Change} from '../../../../warehouse/changes/change.ts';
 import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
 import {nameUndo} from '../../../../warehouse/changes/decisions/undo-changes.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatNumber} from '../../../../views/format.ts';
+import {formatNumber} from '../../../../core/format.ts';
 import {drawTable} from '../../draw/table.ts';
 import type {SettingTold} from '../../serve/doings.ts';
 

@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatDuration} from '../../../../views/format.ts';
+import {causeNumbers} from '../../../../core/alert-causes.ts';
+import {formatDuration} from '../../../../core/format.ts';
 import {type Freshness, type OverviewStory, readOverview} from '../../../../views/overview.ts';
-import {causeNumbers} from '../../../../warehouse/alerts/causes.ts';
 import {drawPageLink} from '../../documents/serve-documents.ts';
 import {drawMark, drawState} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';

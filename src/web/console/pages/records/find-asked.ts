@@ -1,6 +1,6 @@
 // From the address of a record's page to the record and its moment. The account need not be named where one alone has it.
 
-import {RecordError} from '../../../../base/errors.ts';
+import {RecordError} from '../../../../core/errors.ts';
 import {allStreams} from '../../../../streams/all.ts';
 import type {Stream} from '../../../../streams/stream.ts';
 import {type FoundRecord, findRecord, tellAbsence} from '../../../../views/explain/explain-record.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatElapsed} from '../../../../views/format.ts';
+import {formatElapsed} from '../../../../core/format.ts';
 import type {SweepStory} from '../../../../views/sweeps/sweep-story.ts';
 import {lengthOf, listSteps, type Step} from '../../../../views/sweeps/timeline.ts';
 import {drawMark} from '../../draw/mark.ts';

@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {formatDuration} from '../../../../core/format.ts';
 import {allStreams} from '../../../../streams/all.ts';
-import {formatDuration} from '../../../../views/format.ts';
 import {tookMs} from '../../../../views/sweeps/sweep-story.ts';
 import {describeTarget, sweepMeanings} from '../../../../views/sweeps/sweep-words.ts';
 import {listSweeps} from '../../../../warehouse/health/past-sweeps.ts';

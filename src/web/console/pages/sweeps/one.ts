@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatDuration, formatNumber} from '../../../../views/format.ts';
+import {formatDuration, formatNumber} from '../../../../core/format.ts';
 import {readSweepStory, type SweepStory, tookMs} from '../../../../views/sweeps/sweep-story.ts';
 import {
   describeTarget,

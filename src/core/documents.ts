@@ -2,7 +2,7 @@
 
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {packageRoot} from '../base/package.ts';
+import {packageRoot} from './package.ts';
 
 const folder = join(packageRoot, 'docs');
 /** Of an error or an alert: `E07`, `A16`. */

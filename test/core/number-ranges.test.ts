@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {readNumbers, writeNumbers} from '../src/base/memory/number-ranges.ts';
+import {readNumbers, writeNumbers} from '../../src/core/number-ranges.ts';
 
 test.each([
   [[], ''],

@@ -3,8 +3,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {inspect} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {loadConfig} from '../src/base/config.ts';
-import {UsageError} from '../src/base/errors.ts';
+import {loadConfig} from '../../src/core/config.ts';
+import {UsageError} from '../../src/core/errors.ts';
 
 const account = {
   FIELDMIRROR_API_URL: 'https://app.example.com/acme',

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {hideInError, hiderOf, hideSecrets} from '../../src/base/hide-secrets.ts';
-import {eventPages} from '../../src/base/log.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {hideInError, hiderOf, hideSecrets} from '../../src/core/hide-secrets.ts';
+import {eventPages} from '../../src/core/log.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {all, disguises, shows} from './disguises.ts';
 
 const hide = (text: string, ...secrets: string[]) =>

@@ -1,7 +1,6 @@
 // A service, a proxy or a database can answer with what was sent to it, in any spelling. This is the one place that
 // knows how a secret is found in a text, for the log, for errors and for what is kept of them.
 
-import type {Secret} from './secret.ts';
 import {
   dropBlanks,
   fold,
@@ -12,7 +11,8 @@ import {
   readPercents,
   toView,
   type View,
-} from './spelling/disguises.ts';
+} from './disguises.ts';
+import type {Secret} from './secret.ts';
 
 /** A shorter secret would be found in every sentence: no text is kept clean of it. */
 export const fewestHidden = 4;

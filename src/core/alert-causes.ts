@@ -1,4 +1,4 @@
-import {seeNumber} from '../../base/errors.ts';
+import {seeNumber} from './errors.ts';
 
 /** Everything that an alert can be about. The concerns of `src/views/concerns` bear these names. */
 export const causes = [

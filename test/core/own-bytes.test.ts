@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {freeBytes, moveBytes, takeBytes} from '../src/base/memory/own-bytes.ts';
+import {freeBytes, moveBytes, takeBytes} from '../../src/core/own-bytes.ts';
 
 test('bytes that have their memory for themselves are empty afterwards, and so are their views', () => {
   const bytes = Buffer.allocUnsafeSlow(100);

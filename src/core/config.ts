@@ -2,12 +2,12 @@
 
 import {isIP} from 'node:net';
 import {UsageError} from './errors.ts';
+import {nearest} from './nearest.ts';
 import {readPrivateFile} from './private-file.ts';
 import {parseRedisAddress} from './redis-address.ts';
 import {parseKeys, type SealingKey} from './seal.ts';
 import {Secret} from './secret.ts';
-import {nearest} from './spelling/nearest.ts';
-import {expectTimeZone, isTimeZone} from './spelling/time-zone.ts';
+import {expectTimeZone, isTimeZone} from './time-zone.ts';
 
 /** One setting in force and where it came from, for `doctor`. */
 export interface Setting {

@@ -1,9 +1,9 @@
 import {inspect} from 'node:util';
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {FatalError} from '../src/base/errors.ts';
-import {parseKeys, type Sealed, type SealingKey, seal, unseal} from '../src/base/seal.ts';
-import {Secret} from '../src/base/secret.ts';
+import {FatalError} from '../../src/core/errors.ts';
+import {parseKeys, type Sealed, type SealingKey, seal, unseal} from '../../src/core/seal.ts';
+import {Secret} from '../../src/core/secret.ts';
 
 const [first, second] = [keyOf(1), keyOf(2)];
 const token = new Secret('canary-token');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {formatNumber} from '../src/views/format.ts';
+import {formatNumber} from '../../src/core/format.ts';
 
 test.each([
   [0, '0'],

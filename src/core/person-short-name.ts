@@ -1,5 +1,5 @@
-import {UsageError} from '../base/errors.ts';
-import {shortName, shortNameText} from '../base/spelling/short-name.ts';
+import {UsageError} from './errors.ts';
+import {shortName, shortNameText} from './short-name.ts';
 
 /** @throws {UsageError} nothing can be called so. @param place - where the name was given: `keys add` */
 export function checkShortName(name: string, place: string): void {

@@ -1,5 +1,5 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {type Every, Lease, Leases} from '../../src/sync/lease.ts';
+import {type Every, Lease, Leases} from '../../src/core/lease.ts';
 
 const leaseMs = 30_000;
 

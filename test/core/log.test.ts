@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
-import {createLogger} from '../src/base/log.ts';
-import {Secret} from '../src/base/secret.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {Secret} from '../../src/core/secret.ts';
 
 const secret = 'canary token/1';
 

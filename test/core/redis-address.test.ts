@@ -1,7 +1,7 @@
 import {inspect} from 'node:util';
 import {expect, test} from 'vitest';
-import {loadConfig} from '../src/base/config.ts';
-import {parseRedisAddress} from '../src/base/redis-address.ts';
+import {loadConfig} from '../../src/core/config.ts';
+import {parseRedisAddress} from '../../src/core/redis-address.ts';
 
 test('an address of one Redis is left to the client', () => {
   expect(parseRedisAddress('redis://h/3')).toEqual({kind: 'single', url: 'redis://h/3'});

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {expectTimeZone, isTimeZone, suggestTimeZone} from '../src/base/spelling/time-zone.ts';
+import {expectTimeZone, isTimeZone, suggestTimeZone} from '../../src/core/time-zone.ts';
 
 describe('a zone', () => {
   test.each(['America/New_York', 'UTC', 'Asia/Kathmandu', 'US/Eastern', 'America/Argentina/Buenos_Aires'])(

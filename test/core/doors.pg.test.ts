@@ -2,8 +2,8 @@
 
 import type {ServerResponse} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {createLogger} from '../../src/base/log.ts';
-import {Secret} from '../../src/base/secret.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {Secret} from '../../src/core/secret.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
 import {addApiKey} from '../../src/warehouse/accounts/access/api-keys.ts';
 import {openPools} from '../../src/web/pools.ts';
