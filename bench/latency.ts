@@ -2,7 +2,7 @@
 // allows with as many requests at once as an account may have. It reports; it asserts nothing.
 
 import {parseArgs} from 'node:util';
-import {DEFAULT_CONCURRENCY} from '../src/api/pace/learned-concurrency.ts';
+import {DEFAULT_CONCURRENCY} from '../src/api/learned-concurrency.ts';
 import {drawTable} from '../src/commands/terminal/report.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';

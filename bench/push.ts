@@ -4,9 +4,9 @@
 
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
-import {createTransport, type Transport} from '../src/api/http/transport.ts';
-import {createClient} from '../src/api/resources/client.ts';
-import {sendWrite} from '../src/api/resources/operations.ts';
+import {createClient} from '../src/api/client.ts';
+import {sendWrite} from '../src/api/operations.ts';
+import {createTransport, type Transport} from '../src/api/transport.ts';
 import {drawTable} from '../src/commands/terminal/report.ts';
 import {createLogger} from '../src/core/log.ts';
 import {Secret} from '../src/core/secret.ts';

@@ -1,8 +1,8 @@
 // One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured: with the star that
 // is brought in line beside it, or without; and, where asked for, one more by the same process.
 
-import {createTransport} from '../../src/api/http/transport.ts';
-import {createClient} from '../../src/api/resources/client.ts';
+import {createClient} from '../../src/api/client.ts';
+import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {allTables} from '../../src/streams/all-tables.ts';

@@ -1,7 +1,7 @@
 // The ground of verbs that move data, beside the warehouse: the accounts, and the service behind them.
 
 import type pg from 'pg';
-import type {RawPage} from '../api/resources/client.ts';
+import type {RawPage} from '../api/client.ts';
 import type {AccountConfig, Config} from '../core/config.ts';
 import {demoName} from '../core/demo-name.ts';
 import {AccessError, UsageError} from '../core/errors.ts';

@@ -1,4 +1,4 @@
-import {daysInMonth} from '../api/times/iso-instant.ts';
+import {daysInMonth} from '../api/iso-instant.ts';
 
 // A hundred instants come with every job and its children, and each is looked at twice: as a value to take and as a
 // meaning to hash. Date.parse costs 0.3 µs and takes 30 February; this costs a tenth and does not.

@@ -1,4 +1,4 @@
-import type {Element, Value} from '../api/xml/record.ts';
+import type {Element, Value} from '../api/xml-record.ts';
 import {compareNames} from './nested.ts';
 import type {Layout, Part} from './plan.ts';
 import {type Reading, refusal} from './refusal.ts';

@@ -1,4 +1,4 @@
-import type {Element, Value} from '../api/xml/record.ts';
+import type {Element, Value} from '../api/xml-record.ts';
 import {describe, type Reading, refusal} from './refusal.ts';
 import {isSecret} from './values/secrets.ts';
 import {expectedOf, isStorable} from './values/values.ts';

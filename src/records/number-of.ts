@@ -1,4 +1,4 @@
-import type {FieldRecord, Value} from '../api/xml/record.ts';
+import type {FieldRecord, Value} from '../api/xml-record.ts';
 import type {Stream} from '../streams/stream.ts';
 import {isNumber} from './table-row.ts';
 import {readValue} from './values/values.ts';

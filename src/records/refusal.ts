@@ -1,4 +1,4 @@
-import type {Element, Value} from '../api/xml/record.ts';
+import type {Element, Value} from '../api/xml-record.ts';
 import {RecordError} from '../core/errors.ts';
 
 const MAX_GOT = 40;

@@ -1,5 +1,5 @@
 import {crc32} from 'node:zlib';
-import type {Element, FieldRecord, Value} from '../api/xml/record.ts';
+import type {Element, FieldRecord, Value} from '../api/xml-record.ts';
 import {RecordError} from '../core/errors.ts';
 import type {Stream} from '../streams/stream.ts';
 import type {Row} from '../warehouse/rows/row.ts';

@@ -1,4 +1,4 @@
-import type {Element, Value} from '../api/xml/record.ts';
+import type {Element, Value} from '../api/xml-record.ts';
 import type {Column} from '../warehouse/rows/mirror-table.ts';
 import type {Row} from '../warehouse/rows/row.ts';
 import {elementAt} from './layout.ts';

@@ -3,7 +3,7 @@
 // nothing is cleared because it is absent. A list that was asked for with `include` is the whole of its
 // records: only there a missing element means that there is nothing.
 
-import type {FieldRecord} from '../api/xml/record.ts';
+import type {FieldRecord} from '../api/xml-record.ts';
 import type {Stream} from '../streams/stream.ts';
 import type {HeldValues, Row} from '../warehouse/rows/row.ts';
 import {compareNames} from './nested.ts';

@@ -1,4 +1,4 @@
-import {TIME_SHAPES} from '../api/times/time-shapes.ts';
+import {TIME_SHAPES} from '../api/time-shapes.ts';
 import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
 import {jobCharges} from './embedded/job-charges.ts';
 import {jobEmployees} from './embedded/job-employees.ts';

@@ -1,5 +1,5 @@
-import type {TimeShape} from '../api/times/time-shapes.ts';
-import type {Resource} from '../api/xml/encoder.ts';
+import type {TimeShape} from '../api/time-shapes.ts';
+import type {Resource} from '../api/xml-encode.ts';
 import type {ChangeOperation, MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import type {StreamName} from './stream.ts';
 

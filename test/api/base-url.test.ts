@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {joinPath, parseBaseUrl} from '../../src/api/http/base-url.ts';
-import {createTransport} from '../../src/api/http/transport.ts';
+import {joinPath, parseBaseUrl} from '../../src/api/base-url.ts';
+import {createTransport} from '../../src/api/transport.ts';
 import {UsageError} from '../../src/core/errors.ts';
 import {Secret} from '../../src/core/secret.ts';
 

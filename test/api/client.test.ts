@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {isGone} from '../../src/api/resources/verdict.ts';
+import {isGone} from '../../src/api/verdict.ts';
 import {FatalError, RecordError, RetryableError} from '../../src/core/errors.ts';
 import {createWritingClient, type WritingClient} from '../support/writing-client.ts';
 import {makeJobPage} from './job-page.ts';

@@ -1,12 +1,12 @@
 // The strict reader decides what is taken: the quick one may step aside, and must never read another thing.
 
 import {isDeepStrictEqual} from 'node:util';
-import {DEFAULT_LIMITS} from '../../src/api/xml/limits.ts';
-import {readQuickly} from '../../src/api/xml/quick/quick-list.ts';
-import {readRecordQuickly} from '../../src/api/xml/quick/quick-record.ts';
-import {readList, readOne} from '../../src/api/xml/reader.ts';
-import type {FieldRecord} from '../../src/api/xml/record.ts';
-import {SeenElements} from '../../src/api/xml/seen-elements.ts';
+import {readQuickly} from '../../src/api/quick-list.ts';
+import {readRecordQuickly} from '../../src/api/quick-record.ts';
+import {SeenElements} from '../../src/api/seen-elements.ts';
+import {DEFAULT_LIMITS} from '../../src/api/xml-limits.ts';
+import {readList, readOne} from '../../src/api/xml-read.ts';
+import type {FieldRecord} from '../../src/api/xml-record.ts';
 import {makeFixture, mutate} from './mutated-page.ts';
 
 const pieces = [

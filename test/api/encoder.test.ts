@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import {XMLParser} from 'fast-xml-parser';
 import {describe, expect, test} from 'vitest';
-import {encodeDocument, type Fields, type Resource} from '../../src/api/xml/encoder.ts';
-import {readOne} from '../../src/api/xml/reader.ts';
+import {encodeDocument, type Fields, type Resource} from '../../src/api/xml-encode.ts';
+import {readOne} from '../../src/api/xml-read.ts';
 import {RecordError} from '../../src/core/errors.ts';
 import {writableOf} from '../support/writing-client.ts';
 

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {kindOf, Latency} from '../../src/api/pace/latency.ts';
+import {kindOf, Latency} from '../../src/api/latency.ts';
 
 /** Takes in one answer after another; true when the last one is slow. */
 function takeIn(latency: Latency, running: number, answers: readonly number[], kind = 'list'): boolean {

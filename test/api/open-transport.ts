@@ -1,5 +1,5 @@
 import {onTestFinished} from 'vitest';
-import {createTransport, type Transport, type TransportOptions} from '../../src/api/http/transport.ts';
+import {createTransport, type Transport, type TransportOptions} from '../../src/api/transport.ts';
 import {Secret} from '../../src/core/secret.ts';
 
 /** The token of every test: no message may show it, whatever goes wrong. */

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import type {Call, RawPage} from '../../src/api/resources/client.ts';
-import {fetchPages, type PagesOptions} from '../../src/api/resources/pages-ahead.ts';
+import type {Call, RawPage} from '../../src/api/client.ts';
+import {fetchPages, type PagesOptions} from '../../src/api/pages-ahead.ts';
 import {RetryableError} from '../../src/core/errors.ts';
 
 type Ask = (page: number, signal: AbortSignal | undefined) => Promise<string>;

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
-import {DEFAULT_LIMITS, type Limits} from '../../src/api/xml/limits.ts';
-import {readQuickly} from '../../src/api/xml/quick/quick-list.ts';
-import {readList} from '../../src/api/xml/reader.ts';
+import {readQuickly} from '../../src/api/quick-list.ts';
+import {DEFAULT_LIMITS, type Limits} from '../../src/api/xml-limits.ts';
+import {readList} from '../../src/api/xml-read.ts';
 import {compareReaders, names} from './compare-readers.ts';
 import {makeJobPage} from './job-page.ts';
 

@@ -1,6 +1,6 @@
 import {inspect} from 'node:util';
 import {expect} from 'vitest';
-import {type Answer, type Gone, isGone} from '../../src/api/resources/verdict.ts';
+import {type Answer, type Gone, isGone} from '../../src/api/verdict.ts';
 import {CANARY, openTransport} from './open-transport.ts';
 import {startServer} from './scripted-server.ts';
 

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {readList} from '../../src/api/xml/reader.ts';
-import {replaceForbidden} from '../../src/api/xml/xml-character.ts';
+import {replaceForbidden} from '../../src/api/xml-character.ts';
+import {readList} from '../../src/api/xml-read.ts';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {failureOf, fieldsOf, JOBS, readJobs} from './read-jobs.ts';

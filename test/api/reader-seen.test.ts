@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {readList, readOne} from '../../src/api/xml/reader.ts';
-import {listTypes, namesTypes, SeenElements} from '../../src/api/xml/seen-elements.ts';
+import {listTypes, namesTypes, SeenElements} from '../../src/api/seen-elements.ts';
+import {readList, readOne} from '../../src/api/xml-read.ts';
 import {makeJobPage} from './job-page.ts';
 import {JOBS} from './read-jobs.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {readList, readOne} from '../../src/api/xml/reader.ts';
-import type {Element, Value} from '../../src/api/xml/record.ts';
-import {findForbidden} from '../../src/api/xml/xml-character.ts';
+import {findForbidden} from '../../src/api/xml-character.ts';
+import {readList, readOne} from '../../src/api/xml-read.ts';
+import type {Element, Value} from '../../src/api/xml-record.ts';
 import {RecordError, RetryableError} from '../../src/core/errors.ts';
 import {makeJobPage} from './job-page.ts';
 import {fieldsOf, JOBS, readJobs} from './read-jobs.ts';

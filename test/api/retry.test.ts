@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {DEFAULT_RETRY, retry} from '../../src/api/pace/retry.ts';
+import {DEFAULT_RETRY, retry} from '../../src/api/retry.ts';
 import {AccessError, RetryableError} from '../../src/core/errors.ts';
 
 describe('a pause before the next try', () => {

@@ -2,8 +2,8 @@
 // the next step, on a list, on a record and on a write.
 
 import {expect, test} from 'vitest';
-import {createClient} from '../../src/api/resources/client.ts';
-import {isGone} from '../../src/api/resources/verdict.ts';
+import {createClient} from '../../src/api/client.ts';
+import {isGone} from '../../src/api/verdict.ts';
 import {exitCodeOf} from '../../src/commands/process/exit.ts';
 import {openTransport} from './open-transport.ts';
 import {EMPTY_LIST, failureOf} from './read-outcome.ts';

@@ -68,14 +68,14 @@ export const survivors: readonly Survivor[] = [
     reason: 'test/sync/false-deletes.pg.test.ts notices it',
   },
   {
-    source: 'src/api/pace/limiter.ts',
+    source: 'src/api/limiter.ts',
     line: "const PRIORITIES: Readonly<Record<Urgency, number>> = {'write-back': 2, fresh: 1, full: 0};",
     before: '2',
     after: '3',
     reason: 'the order is the same',
   },
   {
-    source: 'src/api/pace/limiter.ts',
+    source: 'src/api/limiter.ts',
     line: '#heldUntil = 0;',
     before: '0',
     after: '1',

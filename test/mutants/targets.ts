@@ -20,7 +20,7 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   decide('recognize', 'decide-look'),
   decide('remote', 'decide', 'decide-look'),
   decide('same-value', 'merge', 'older', 'recognize'),
-  ['src/api/pace/limiter.ts', ['test/api/limiter.test.ts']],
+  ['src/api/limiter.ts', ['test/api/limiter.test.ts']],
   ['src/core/lease.ts', ['test/core/lease.test.ts']],
   ['src/sync/sweep/breaker.ts', ['test/sync/breaker.test.ts']],
   ...['attempts', 'check-role', 'guard', 'viewer'].map(

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {Temporal} from 'temporal-polyfill';
 import {describe, expect, test} from 'vitest';
-import type {Element, Value} from '../../src/api/xml/record.ts';
+import type {Element, Value} from '../../src/api/xml-record.ts';
 import {epochSeconds} from '../../src/records/epoch.ts';
 import {readRows} from '../../src/records/rows.ts';
 import {meaningOf} from '../../src/records/values/meaning.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import type {Element, Value} from '../../src/api/xml/record.ts';
+import type {Element, Value} from '../../src/api/xml-record.ts';
 import {RecordError} from '../../src/core/errors.ts';
 import {toJson} from '../../src/records/nested.ts';
 import type {Reading} from '../../src/records/refusal.ts';

@@ -2,8 +2,8 @@
 // runner: the torture uses it too.
 
 import type pg from 'pg';
-import {createTransport} from '../../src/api/http/transport.ts';
-import {createClient} from '../../src/api/resources/client.ts';
+import {createClient} from '../../src/api/client.ts';
+import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {findStream} from '../../src/streams/all.ts';

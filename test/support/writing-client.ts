@@ -1,16 +1,16 @@
 // Another client that works at the service: every operation of the specification, where the product has a
 // client for reads and composes a write from its change.
 
-import type {Transport} from '../../src/api/http/transport.ts';
-import {type Client, createClient} from '../../src/api/resources/client.ts';
-import {sendWrite, toPathPart, type WriteResult} from '../../src/api/resources/operations.ts';
+import {type Client, createClient} from '../../src/api/client.ts';
+import {sendWrite, toPathPart, type WriteResult} from '../../src/api/operations.ts';
+import type {Transport} from '../../src/api/transport.ts';
 import {
   encodeDocument,
   type FieldKind,
   type Fields,
   type Resource,
   type WritableFields,
-} from '../../src/api/xml/encoder.ts';
+} from '../../src/api/xml-encode.ts';
 import type {FieldType} from '../../src/service/resources/field.ts';
 import * as resources from '../../src/service/resources/resource.ts';
 

@@ -2,7 +2,7 @@
 
 import {createSecretKey} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {Page} from '../../src/api/resources/pages-ahead.ts';
+import type {Page} from '../../src/api/pages-ahead.ts';
 import {findStream} from '../../src/streams/all.ts';
 import type {CutPage} from '../../src/sync/load/known/cut-page.ts';
 import {KnownPages} from '../../src/sync/load/known/known-pages.ts';

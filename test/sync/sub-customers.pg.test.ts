@@ -1,7 +1,7 @@
 // Customers embedded in their parent, as the service sends them without a request.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {readOne} from '../../src/api/xml/reader.ts';
+import {readOne} from '../../src/api/xml-read.ts';
 import {readRows} from '../../src/records/rows.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {encodeShown} from '../../src/sync/load/encoded-row-set.ts';

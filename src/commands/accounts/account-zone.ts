@@ -3,7 +3,7 @@
 // hours off.
 
 import {Temporal} from 'temporal-polyfill';
-import {isIsoInstant} from '../../api/times/iso-instant.ts';
+import {isIsoInstant} from '../../api/iso-instant.ts';
 import {UsageError} from '../../core/errors.ts';
 
 const createdAt = /<created[-_]at\b[^>]*>\s*(\d{4}-\d\d-\d\dT[^<\s]{6,30})\s*</g;

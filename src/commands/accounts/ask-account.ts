@@ -1,7 +1,7 @@
-import {createTransport} from '../../api/http/transport.ts';
-import type {Client, RawPage} from '../../api/resources/client.ts';
-import {createClient} from '../../api/resources/client.ts';
-import {readList} from '../../api/xml/reader.ts';
+import type {Client, RawPage} from '../../api/client.ts';
+import {createClient} from '../../api/client.ts';
+import {createTransport} from '../../api/transport.ts';
+import {readList} from '../../api/xml-read.ts';
 import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../../core/errors.ts';
 import type {Secret} from '../../core/secret.ts';
 import {findZoneMismatch} from './account-zone.ts';

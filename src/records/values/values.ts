@@ -1,4 +1,4 @@
-import {isIsoInstant} from '../../api/times/iso-instant.ts';
+import {isIsoInstant} from '../../api/iso-instant.ts';
 import type {ColumnType} from '../../warehouse/rows/mirror-table.ts';
 import {epochSeconds} from '../epoch.ts';
 import {readTextualInstant} from './textual-instant.ts';

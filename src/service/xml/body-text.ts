@@ -1,4 +1,4 @@
-// The text of a request body. The client has a decoder of its own (src/api/xml/document-text.ts), on purpose another one.
+// The text of a request body. The client has a decoder of its own (src/api/document-text.ts), on purpose another one.
 
 /**
  * Decodes by RFC 7303: by byte order mark, else by the charset of the `Content-Type`, else by the XML declaration,

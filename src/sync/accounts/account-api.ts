@@ -1,4 +1,4 @@
-import type {Client} from '../../api/resources/client.ts';
+import type {Client} from '../../api/client.ts';
 
 /** The way to one account at the service. */
 export interface AccountApi {

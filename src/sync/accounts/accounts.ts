@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import {createTransport, type Transport, type TransportOptions} from '../../api/http/transport.ts';
-import type {AccountObserver, RequestObserver} from '../../api/pace/request-observer.ts';
-import {createClient} from '../../api/resources/client.ts';
+import {createClient} from '../../api/client.ts';
+import type {AccountObserver, RequestObserver} from '../../api/request-observer.ts';
+import {createTransport, type Transport, type TransportOptions} from '../../api/transport.ts';
 import {FatalError} from '../../core/errors.ts';
 import {markToken, type SealingKey} from '../../core/seal.ts';
 import type {Secret} from '../../core/secret.ts';

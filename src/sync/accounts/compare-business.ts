@@ -1,9 +1,9 @@
 // Whether the business at an address is the one that the warehouse holds: by what its records keep for as long as they live.
 
-import type {Client} from '../../api/resources/client.ts';
-import {isGone} from '../../api/resources/verdict.ts';
-import {parseTime} from '../../api/times/times.ts';
-import type {FieldRecord} from '../../api/xml/record.ts';
+import type {Client} from '../../api/client.ts';
+import {parseTime} from '../../api/times.ts';
+import {isGone} from '../../api/verdict.ts';
+import type {FieldRecord} from '../../api/xml-record.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {type Identity, type NumberedStream, sampleIdentities} from '../../warehouse/accounts/move-account.ts';
 import type {Queryable} from '../../warehouse/postgres/database.ts';

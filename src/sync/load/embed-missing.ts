@@ -3,10 +3,10 @@
 // put into the record, as if it had been embedded; an element found nowhere stays unknown.
 
 import type pg from 'pg';
-import type {ReadRequest} from '../../api/http/transport.ts';
-import {listRecords} from '../../api/resources/operations.ts';
-import {isGone} from '../../api/resources/verdict.ts';
-import type {Element, FieldRecord, Value} from '../../api/xml/record.ts';
+import {listRecords} from '../../api/operations.ts';
+import type {ReadRequest} from '../../api/transport.ts';
+import {isGone} from '../../api/verdict.ts';
+import type {Element, FieldRecord, Value} from '../../api/xml-record.ts';
 import {RecordError} from '../../core/errors.ts';
 import {numberOf, toNumber} from '../../records/number-of.ts';
 import type {Stream} from '../../streams/stream.ts';

@@ -1,4 +1,4 @@
-import type {FieldRecord} from '../../api/xml/record.ts';
+import type {FieldRecord} from '../../api/xml-record.ts';
 import type {RowSet} from '../../records/rows.ts';
 import {recallRow} from '../../records/unsaid.ts';
 import type {Child, Stream} from '../../streams/stream.ts';

@@ -2,7 +2,7 @@
 // parsed.
 
 import type pg from 'pg';
-import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
+import {fetchPages, type Page} from '../../api/pages-ahead.ts';
 import {NumberSet} from '../../core/number-set.ts';
 import {freeBytes} from '../../core/own-bytes.ts';
 import {inSpan} from '../../core/span.ts';

@@ -1,6 +1,6 @@
-import type {FieldRecord} from '../../api/xml/record.ts';
-import {SeenElements} from '../../api/xml/seen-elements.ts';
-import {readListInto} from '../../api/xml/undecodable.ts';
+import {SeenElements} from '../../api/seen-elements.ts';
+import type {FieldRecord} from '../../api/xml-record.ts';
+import {readListInto} from '../../api/xml-undecodable.ts';
 import {RecordError} from '../../core/errors.ts';
 import {readRows} from '../../records/rows.ts';
 import {redactXml} from '../../records/values/secrets.ts';

@@ -2,10 +2,10 @@
 // counts.
 
 import type pg from 'pg';
-import {isGone} from '../../api/resources/verdict.ts';
-import type {FieldRecord} from '../../api/xml/record.ts';
-import {SeenElements} from '../../api/xml/seen-elements.ts';
-import {readOneApart} from '../../api/xml/undecodable.ts';
+import {SeenElements} from '../../api/seen-elements.ts';
+import {isGone} from '../../api/verdict.ts';
+import type {FieldRecord} from '../../api/xml-record.ts';
+import {readOneApart} from '../../api/xml-undecodable.ts';
 import {RecordError, RetryableError} from '../../core/errors.ts';
 import {numberOf} from '../../records/number-of.ts';
 import {readRows} from '../../records/rows.ts';

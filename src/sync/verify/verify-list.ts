@@ -1,8 +1,8 @@
 // The second pass over a list, and the third where the list moved: numbers and nothing else. They find
 // records that moved between pages while another pass was reading.
 
-import {fetchPages, type Page} from '../../api/resources/pages-ahead.ts';
-import {readListApart} from '../../api/xml/undecodable.ts';
+import {fetchPages, type Page} from '../../api/pages-ahead.ts';
+import {readListApart} from '../../api/xml-undecodable.ts';
 import {NumberSet} from '../../core/number-set.ts';
 import {numberOf} from '../../records/number-of.ts';
 import {ListBound} from '../load/list-bound.ts';

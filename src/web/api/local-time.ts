@@ -1,4 +1,4 @@
-import {parseTime} from '../../api/times/times.ts';
+import {parseTime} from '../../api/times.ts';
 import {RecordError} from '../../core/errors.ts';
 
 /**

@@ -1,5 +1,5 @@
 import {Registry} from '@prometheus-io/client';
-import type {AccountObserver, EndedRequest} from '../../api/pace/request-observer.ts';
+import type {AccountObserver, EndedRequest} from '../../api/request-observer.ts';
 import {attemptOutcomes} from '../../warehouse/changes/change-states.ts';
 import {requestCatalogue} from './catalogue.ts';
 import {makeCounter, makeGauge, makeHistogram} from './make-metric.ts';

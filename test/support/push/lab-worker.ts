@@ -2,8 +2,8 @@
 // connections to the database and to the service, as a killed process does.
 
 import type pg from 'pg';
-import {createTransport, type Transport} from '../../../src/api/http/transport.ts';
-import {createClient} from '../../../src/api/resources/client.ts';
+import {createClient} from '../../../src/api/client.ts';
+import {createTransport, type Transport} from '../../../src/api/transport.ts';
 import type {Logger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import type {Random} from '../../../src/service/business/random.ts';

@@ -2,8 +2,8 @@
 // change reaches a named step. Its orders stand in the environment variable WORK, as JSON.
 
 import {setImmediate} from 'node:timers/promises';
-import {createTransport} from '../../../src/api/http/transport.ts';
-import {createClient} from '../../../src/api/resources/client.ts';
+import {createClient} from '../../../src/api/client.ts';
+import {createTransport} from '../../../src/api/transport.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';

@@ -1,8 +1,8 @@
 // A service behind a door that can be shut, a warehouse with its employees, and the keys to their passwords.
 
 import {randomBytes} from 'node:crypto';
-import {createTransport, type Transport} from '../../../src/api/http/transport.ts';
-import {createClient} from '../../../src/api/resources/client.ts';
+import {createClient} from '../../../src/api/client.ts';
+import {createTransport, type Transport} from '../../../src/api/transport.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {parseKeys} from '../../../src/core/seal.ts';
 import {Secret} from '../../../src/core/secret.ts';

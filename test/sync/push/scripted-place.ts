@@ -1,8 +1,8 @@
 // A service with the test's clock and line, an empty warehouse, workers one after the other, and time that
 // passes when the test says so.
 
-import {createTransport, type Transport, type TransportOptions} from '../../../src/api/http/transport.ts';
-import {createClient} from '../../../src/api/resources/client.ts';
+import {createClient} from '../../../src/api/client.ts';
+import {createTransport, type Transport, type TransportOptions} from '../../../src/api/transport.ts';
 import type {pushAll} from '../../../src/commands/changes/push.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';

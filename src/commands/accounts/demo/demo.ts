@@ -3,8 +3,8 @@
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
-import {createTransport} from '../../../api/http/transport.ts';
-import {createClient} from '../../../api/resources/client.ts';
+import {createClient} from '../../../api/client.ts';
+import {createTransport} from '../../../api/transport.ts';
 import {demoName} from '../../../core/demo-name.ts';
 import {formatNumber} from '../../../core/format.ts';
 import {Secret} from '../../../core/secret.ts';

@@ -4,8 +4,8 @@
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
-import {createTransport} from '../../../api/http/transport.ts';
-import {createClient} from '../../../api/resources/client.ts';
+import {createClient} from '../../../api/client.ts';
+import {createTransport} from '../../../api/transport.ts';
 import {Secret} from '../../../core/secret.ts';
 import {readFigures} from '../../../insight/report/figures.ts';
 import {keepReported} from '../../../insight/report/restated.ts';

@@ -1,8 +1,8 @@
 // An account gets a new address, where the same business is: its records say so, and its token is tried there before anything is stored.
 
 import type pg from 'pg';
-import {createTransport} from '../../../api/http/transport.ts';
-import {createClient} from '../../../api/resources/client.ts';
+import {createClient} from '../../../api/client.ts';
+import {createTransport} from '../../../api/transport.ts';
 import type {Config} from '../../../core/config.ts';
 import {demoName} from '../../../core/demo-name.ts';
 import {FatalError, UsageError} from '../../../core/errors.ts';

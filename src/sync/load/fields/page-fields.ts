@@ -1,7 +1,7 @@
 // From the elements that the parser saw to the fields of warehouse tables. Runs once a page; the cost is per
 // shape of record.
 
-import {listTypes, namesTypes, type SeenElements, type SentType} from '../../../api/xml/seen-elements.ts';
+import {listTypes, namesTypes, type SeenElements, type SentType} from '../../../api/seen-elements.ts';
 import {type Part, planOf} from '../../../records/plan.ts';
 import {isSecret} from '../../../records/values/secrets.ts';
 import type {Stream} from '../../../streams/stream.ts';

@@ -1,8 +1,8 @@
-import {decodeBody, tellSize} from '../../../api/http/decompress.ts';
-import {DEFAULT_TRANSPORT_LIMITS} from '../../../api/http/transport.ts';
-import type {Page} from '../../../api/resources/pages-ahead.ts';
-import {saysUtf8} from '../../../api/xml/document-text.ts';
-import {cutList, hashSlice} from '../../../api/xml/quick/cut.ts';
+import {decodeBody, tellSize} from '../../../api/decompress.ts';
+import {saysUtf8} from '../../../api/document-text.ts';
+import type {Page} from '../../../api/pages-ahead.ts';
+import {cutList, hashSlice} from '../../../api/quick-cut.ts';
+import {DEFAULT_TRANSPORT_LIMITS} from '../../../api/transport.ts';
 import type {Stream} from '../../../streams/stream.ts';
 import {hashBytes} from '../../../warehouse/rows/table-sql.ts';
 

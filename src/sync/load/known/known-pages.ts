@@ -4,8 +4,8 @@
 
 import {createSecretKey, type KeyObject} from 'node:crypto';
 import type pg from 'pg';
-import type {Recognise} from '../../../api/http/decompress.ts';
-import type {Page} from '../../../api/resources/pages-ahead.ts';
+import type {Recognise} from '../../../api/decompress.ts';
+import type {Page} from '../../../api/pages-ahead.ts';
 import type {Stream} from '../../../streams/stream.ts';
 import {
   type KnownPage,

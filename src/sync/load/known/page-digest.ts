@@ -1,5 +1,5 @@
 import {createCipheriv, type KeyObject} from 'node:crypto';
-import type {CodedBody} from '../../../api/http/decompress.ts';
+import type {CodedBody} from '../../../api/decompress.ts';
 
 const noNonce = Buffer.alloc(12);
 /** The bytes of a gzip file that hold the time at which it was made (RFC 1952). */

@@ -1,7 +1,7 @@
 // The next step of a change in doubt, decided by the records that a look found. Nothing is sent again
 // blindly. Pure.
 
-import {type Gone, isGone} from '../../../api/resources/verdict.ts';
+import {type Gone, isGone} from '../../../api/verdict.ts';
 import type {KnownSubject} from '../send/request.ts';
 import {findRow, sendUpdate} from './decide-update.ts';
 import {conflict, type Decision, type LeftToPerson, leaveGone, type Plan, sendUnread} from './decision.ts';

@@ -1,7 +1,7 @@
 // The next step of an update, decided by the service's record just before it is sent. Pure.
 
-import {readDate} from '../../../api/http/http-date.ts';
-import {type Gone, isGone} from '../../../api/resources/verdict.ts';
+import {readDate} from '../../../api/http-date.ts';
+import {type Gone, isGone} from '../../../api/verdict.ts';
 import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import type {Narrowed} from '../../../warehouse/changes/move-changes.ts';
 import type {KnownSubject} from '../send/request.ts';

@@ -1,7 +1,7 @@
 // The next step of a change, decided by the answer to its request. A certain answer ends the change, or lets
 // it be sent later. Otherwise the change is in doubt, and is not sent again before a look. Pure.
 
-import type {WriteResult} from '../../../api/resources/operations.ts';
+import type {WriteResult} from '../../../api/operations.ts';
 import {AccessError, RetryableError} from '../../../core/errors.ts';
 import type {AttemptEnd, Begun} from '../../../warehouse/changes/move-changes.ts';
 import {type Decision, type EndedAttempt, leaveGone, type SendPlan} from './decision.ts';

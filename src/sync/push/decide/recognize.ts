@@ -1,7 +1,7 @@
 // Whether a create made a record: the record bears everything that was sent, and is not another's. Pure.
 
-import {readDate} from '../../../api/http/http-date.ts';
-import type {CustomerFilters} from '../../../api/resources/client.ts';
+import type {CustomerFilters} from '../../../api/client.ts';
+import {readDate} from '../../../api/http-date.ts';
 import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import type {Appearance} from '../../../warehouse/rows/authored-rows.ts';
 import type {ChangeFacts} from './facts.ts';

@@ -1,7 +1,7 @@
 // The place of a record that a create may have made: read, and matched on all that was sent.
 
-import type {List} from '../../../api/resources/operations.ts';
-import {isGone} from '../../../api/resources/verdict.ts';
+import type {List} from '../../../api/operations.ts';
+import {isGone} from '../../../api/verdict.ts';
 import {RecordError} from '../../../core/errors.ts';
 import {readRows} from '../../../records/rows.ts';
 import {listRivalCreates, placeInTime} from '../../../warehouse/rows/authored-rows.ts';

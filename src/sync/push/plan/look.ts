@@ -1,6 +1,6 @@
 // A request whose fate is unknown is looked for, again and again, and never sent again blindly.
 
-import {isGone} from '../../../api/resources/verdict.ts';
+import {isGone} from '../../../api/verdict.ts';
 import {atStep} from '../change-context.ts';
 import {decideCreated, decideDeleted, decideUnseen, decideUpdated, lookAgain} from '../decide/decide-look.ts';
 import type {Decision, Plan} from '../decide/decision.ts';

@@ -1,6 +1,6 @@
 // The first step of a change: the request to send for it, or a decision that needs no request.
 
-import {isGone} from '../../../api/resources/verdict.ts';
+import {isGone} from '../../../api/verdict.ts';
 import {atStep} from '../change-context.ts';
 import {decideUpdate} from '../decide/decide-update.ts';
 import {type Plan, sendUnread} from '../decide/decision.ts';

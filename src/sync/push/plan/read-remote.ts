@@ -1,5 +1,5 @@
-import {type Gone, isGone} from '../../../api/resources/verdict.ts';
-import {readRecord} from '../../../api/xml/quick/quick-record.ts';
+import {readRecord} from '../../../api/quick-record.ts';
+import {type Gone, isGone} from '../../../api/verdict.ts';
 import {RecordError, RetryableError} from '../../../core/errors.ts';
 import {readRows} from '../../../records/rows.ts';
 import {listUnsaid} from '../../../records/unsaid.ts';

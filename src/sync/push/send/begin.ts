@@ -1,6 +1,6 @@
 // The second step of a change: its request is composed and noted, before its first byte.
 
-import type {WriteRequest} from '../../../api/http/transport.ts';
+import type {WriteRequest} from '../../../api/transport.ts';
 import {RetryableError} from '../../../core/errors.ts';
 import type {Secret} from '../../../core/secret.ts';
 import type {Begun} from '../../../warehouse/changes/move-changes.ts';

@@ -1,9 +1,9 @@
 // The one request that carries a change, exactly as the specification has it.
 
-import type {WriteRequest} from '../../../api/http/transport.ts';
-import {toPathPart} from '../../../api/resources/operations.ts';
-import {formatTime} from '../../../api/times/times.ts';
-import {encodeDocument, type FieldKind, type Fields} from '../../../api/xml/encoder.ts';
+import {toPathPart} from '../../../api/operations.ts';
+import {formatTime} from '../../../api/times.ts';
+import type {WriteRequest} from '../../../api/transport.ts';
+import {encodeDocument, type FieldKind, type Fields} from '../../../api/xml-encode.ts';
 import {RecordError} from '../../../core/errors.ts';
 import type {Writes} from '../../../streams/writes.ts';
 import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change-values.ts';

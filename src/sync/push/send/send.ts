@@ -1,7 +1,7 @@
 // The third and the fourth step of a change: its request is sent, once, and the record is read for what the
 // answer leaves open.
 
-import {sendWrite, type WriteResult} from '../../../api/resources/operations.ts';
+import {sendWrite, type WriteResult} from '../../../api/operations.ts';
 import {numberOf} from '../../../records/number-of.ts';
 import {atStep} from '../change-context.ts';
 import type {Outcome} from '../decide/decide.ts';

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {parseBaseUrl} from '../../../api/http/base-url.ts';
+import {parseBaseUrl} from '../../../api/base-url.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {expectTimeZone, isTimeZone} from '../../../core/time-zone.ts';
 import {

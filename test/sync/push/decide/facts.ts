@@ -1,6 +1,6 @@
 // Changes in hand, and the service's view of their records, as plain values for decisions.
 
-import {readOne} from '../../../../src/api/xml/reader.ts';
+import {readOne} from '../../../../src/api/xml-read.ts';
 import {readRows} from '../../../../src/records/rows.ts';
 import {listUnsaid} from '../../../../src/records/unsaid.ts';
 import {findStream, findWrites} from '../../../../src/streams/all.ts';

@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
-import {createTransport} from '../../../../src/api/http/transport.ts';
+import {createTransport} from '../../../../src/api/transport.ts';
 import {createLogger} from '../../../../src/core/log.ts';
 import {Secret} from '../../../../src/core/secret.ts';
 import {allStreams} from '../../../../src/streams/all.ts';

@@ -1,0 +1,200 @@
+// One request and its answer, without retries and without judgement of the status. Undici's `request()` is not used: it
+// hears an abort only once it is connected, and cannot tell whether a byte was sent. Writes hang on exactly that.
+
+import type {Agent, Dispatcher} from 'undici';
+import {freeBytes, takeBytes} from '../core/own-bytes.ts';
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+export interface Exchange {
+  readonly status: number;
+  readonly headers: Headers;
+  /** As it came over the wire, still coded. */
+  readonly body: Buffer;
+}
+
+/** Why there is no whole answer. */
+export interface ExchangeFailure {
+  /**
+   * `aborted`: by the caller. `withheld`: the caller said at the last moment that it may not start. `deadline`, `too-large`,
+   * `too-many-headers`: by us. `network`: by anything below HTTP.
+   */
+  readonly kind: 'aborted' | 'withheld' | 'deadline' | 'too-large' | 'too-many-headers' | 'network';
+  /** The code of Node or undici: `ECONNREFUSED`, `UND_ERR_SOCKET`; empty when there is none. */
+  readonly code: string;
+  /** False only when it is certain that no byte of the request left this machine. */
+  readonly isSent: boolean;
+}
+
+export class ExchangeError extends Error implements ExchangeFailure {
+  override readonly name = 'ExchangeError';
+  readonly kind: ExchangeFailure['kind'];
+  readonly code: string;
+  readonly isSent: boolean;
+
+  constructor({kind, code, isSent}: ExchangeFailure) {
+    super(code === '' ? kind : `${kind}: ${code}`);
+    this.kind = kind;
+    this.code = code;
+    this.isSent = isSent;
+  }
+}
+
+export interface ExchangeLimits {
+  /** For all of it: name look-up, connection, request, answer. */
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+  readonly maxHeaders: number;
+}
+
+/** The caller's say before the first byte, and until the last. */
+interface Begin {
+  readonly signal?: AbortSignal | undefined;
+  /** Asked right before the first byte: false leaves the request unsent. */
+  readonly mayStart?: (() => boolean) | undefined;
+}
+
+/**
+ * Sends one request and gathers its answer.
+ * @throws {ExchangeError} never with undici's own error inside: that can hold pieces of the answer
+ * @see docs/traps.md "The HTTP client": a deadline for the whole, and caps
+ */
+export async function exchange(
+  agent: Agent,
+  request: Dispatcher.DispatchOptions,
+  limits: ExchangeLimits & Begin,
+): Promise<Exchange> {
+  const collector = new Collector(limits);
+  if (limits.signal?.aborted === true) throw collector.fail('aborted');
+  const deadline = AbortSignal.timeout(limits.timeoutMs);
+  const expire = () => collector.stop('deadline');
+  const abort = () => collector.stop('aborted');
+  deadline.addEventListener('abort', expire);
+  limits.signal?.addEventListener('abort', abort);
+  try {
+    agent.dispatch(request, collector);
+    return await collector.answer;
+  } catch (error) {
+    throw error instanceof ExchangeError ? error : collector.fail('network', codeOf(error));
+  } finally {
+    deadline.removeEventListener('abort', expire);
+    limits.signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** More than any page takes: a longer answer is believed only as it comes. */
+const mostExpected = 16_777_216;
+
+/**
+ * The bytes of an answer. Each chunk is copied as it comes, and its memory freed when the next one comes: by then undici
+ * is done with it, and a collection would come much later.
+ */
+class Body {
+  #chunk: Buffer | null = null;
+  #buffer: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** @param contentLength - the header, if it came */
+  expect(contentLength: string | string[] | undefined): void {
+    const length = Number(contentLength ?? 0);
+    if (length > 0 && length <= mostExpected) this.#buffer = takeBytes(length);
+  }
+
+  add(chunk: Buffer): void {
+    // Pieces of one chunk of the connection are views of the same memory.
+    if (this.#chunk !== null && this.#chunk.buffer !== chunk.buffer) freeBytes(this.#chunk);
+    this.#chunk = chunk;
+    const needed = this.#length + chunk.length;
+    if (needed > this.#buffer.length) {
+      const larger = takeBytes(Math.max(needed, 2 * this.#buffer.length));
+      this.#buffer.copy(larger, 0, 0, this.#length);
+      freeBytes(this.#buffer);
+      this.#buffer = larger;
+    }
+    chunk.copy(this.#buffer, this.#length);
+    this.#length = needed;
+  }
+
+  whole(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+}
+
+class Collector implements Dispatcher.DispatchHandler {
+  readonly #limits: ExchangeLimits;
+  readonly #mayStart: () => boolean;
+  readonly #done = Promise.withResolvers<Exchange>();
+  readonly #body = new Body();
+  #controller: Dispatcher.DispatchController | null = null;
+  #stopped: ExchangeError | null = null;
+  #isSent = false;
+  #status = 0;
+  #headers: Headers = {};
+
+  constructor(limits: ExchangeLimits & Begin) {
+    this.#limits = limits;
+    this.#mayStart = limits.mayStart ?? (() => true);
+    this.#done.promise.catch(() => {});
+  }
+
+  get answer(): Promise<Exchange> {
+    return this.#done.promise;
+  }
+
+  fail(kind: ExchangeFailure['kind'], code = ''): ExchangeError {
+    return new ExchangeError({kind, code, isSent: this.#isSent});
+  }
+
+  /** Gives up: a connected request is cut, a request not yet connected is not sent once it is. */
+  stop(kind: ExchangeFailure['kind']): void {
+    this.#stopped ??= this.fail(kind);
+    this.#done.reject(this.#stopped);
+    this.#controller?.abort(this.#stopped);
+  }
+
+  // Undici calls this on the live connection, right before it writes; an abort here writes nothing.
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#stopped === null && !this.#mayStart()) this.stop('withheld');
+    if (this.#stopped !== null) {
+      controller.abort(this.#stopped);
+      return;
+    }
+    this.#controller = controller;
+    this.#isSent = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+    this.#body.expect(headers['content-length']);
+    const count = Array.isArray(controller.rawHeaders)
+      ? controller.rawHeaders.length / 2
+      : Object.keys(headers).length;
+    if (count > this.#limits.maxHeaders) this.stop('too-many-headers');
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#body.length + chunk.length > this.#limits.maxBodyBytes) this.stop('too-large');
+    else this.#body.add(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#done.resolve({status: this.#status, headers: this.#headers, body: this.#body.whole()});
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#done.reject(this.#stopped ?? this.fail('network', codeOf(error)));
+  }
+}
+
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : '';
+  if (typeof code === 'string') return code;
+  // What does not even begin as HTTP has no code.
+  return error instanceof Error && error.name === 'HTTPParserError' ? 'HPE_INVALID' : '';
+}

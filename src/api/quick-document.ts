@@ -1,0 +1,275 @@
+// A document that is read without a tokeniser where it looks as others of its kind looked before: a tag is known by its bytes, and a
+// value is all up to the closing tag that must follow. At anything else the reading steps aside, and the strict reader
+// reads the whole document: what is taken is decided there alone.
+
+import {isUtf8} from 'node:buffer';
+import {KnownTags, type Place, type Tag} from './known-tags.ts';
+import {maxSeenDepth, SeenElements} from './seen-elements.ts';
+import {ARRAY, isOfType, TEXT} from './value-type.ts';
+import {findForbidden} from './xml-character.ts';
+import type {Limits} from './xml-limits.ts';
+import type {Element, Value} from './xml-record.ts';
+import {namesOf, toUnderscored} from './xml-shape.ts';
+
+/** The terms of a quick reading. */
+export interface Terms {
+  readonly limits: Limits;
+  /** Gets the fields of every record; nothing where the reading steps aside. */
+  readonly seen: SeenElements | undefined;
+}
+
+const knownKinds = new Map<string, KnownTags>();
+
+/**
+ * Reads a document as far as it is known.
+ * @param kind - documents of one kind have the same tags in the same order
+ * @returns the result of the reading; null where it stepped aside: nothing is said of the document then
+ */
+export function readUnlessAside<T>(
+  body: Buffer,
+  kind: string,
+  {limits, seen, read}: Terms & {readonly read: (document: QuickDocument) => T},
+): T | null {
+  if (body.length > limits.bytes || !isUtf8(body)) return null;
+  const known = knownKinds.get(kind) ?? new KnownTags();
+  knownKinds.set(kind, known);
+  const found = seen === undefined ? undefined : new SeenElements();
+  try {
+    const result = read(new QuickDocument(body, {known, limits, seen: found}));
+    if (found !== undefined) seen?.addAll(found);
+    return result;
+  } catch (error) {
+    if (error === aside) return null;
+    throw error;
+  }
+}
+
+/** Thrown where the strict reader must read the document. */
+const aside = new Error('the strict reader must read this');
+
+/** Ends a reading: the strict reader must read the document. */
+export function stepAside(): never {
+  throw aside;
+}
+
+const LESS = 0x3c;
+const SLASH = 0x2f;
+
+// The meanings that a byte has for the value it stands in, a bit for each.
+const NO_DIGIT = 1;
+const NO_BLANK = 2;
+/** A reference, a line break to be normalised, or a piece of `]]>`. */
+const SPECIAL = 4;
+const HIGH = 8;
+const FORBIDDEN = 16;
+
+const meanings = Uint8Array.from({length: 256}, (_, byte) => {
+  if (byte === 0x20 || byte === 0x09 || byte === 0x0a) return NO_DIGIT;
+  if (byte === 0x0d) return NO_DIGIT | SPECIAL;
+  if (byte < 0x20) return FORBIDDEN;
+  if (byte >= 0x30 && byte <= 0x39) return NO_BLANK;
+  if (byte >= 0x80) return NO_DIGIT | NO_BLANK | HIGH;
+  return NO_DIGIT | NO_BLANK | (byte === 0x26 || byte === 0x5d ? SPECIAL : 0);
+});
+
+/** A document, and how far it is read. */
+export class QuickDocument {
+  readonly #body: Buffer;
+  readonly #known: KnownTags;
+  readonly #limits: Limits;
+  readonly #seen: SeenElements | undefined;
+  /** A piece of the body with a character for each byte: to cut a value from it is cheap. */
+  #window = '';
+  #windowStart = 0;
+  #windowEnd = 0;
+  #at = 0;
+  #elements = 1;
+  #references = 0;
+
+  constructor(body: Buffer, {known, limits, seen}: Terms & {readonly known: KnownTags}) {
+    this.#body = body;
+    this.#known = known;
+    this.#limits = limits;
+    this.#seen = seen;
+  }
+
+  /** The records that stand one behind the other from a place of the body on. */
+  *readRecords(start: number): Generator<{name: string; record: Element}, undefined> {
+    const place = this.#known.start;
+    this.#at = start;
+    for (let tag = this.#findTag(place); tag !== null; tag = this.#findTag(place)) {
+      if (tag.type !== TEXT || tag.isNil) stepAside();
+      const record = this.#readElement(tag);
+      if (record === null || typeof record === 'string') stepAside();
+      yield {name: toUnderscored(tag.name), record};
+    }
+  }
+
+  /** The document must end here, behind a closing tag or behind nothing more. */
+  end(closing: string): void {
+    const bytes = Buffer.from(closing);
+    this.#skipBlanks();
+    if (!this.#isNext(bytes)) stepAside();
+    this.#at += bytes.length;
+    this.#skipBlanks();
+    if (this.#at !== this.#body.length) stepAside();
+  }
+
+  /** The opening tag that stands here; null where none does. */
+  #findTag(place: Place): Tag | null {
+    const {tags} = place;
+    for (let n = 0; n < tags.length; n++) {
+      const tag = tags[n];
+      if (tag === undefined || !this.#isNext(tag.bytes)) continue;
+      if (n > 0) moveToFront(tags, n, tag);
+      return this.#open(tag);
+    }
+    return this.#isClosing()
+      ? null
+      : this.#open(this.#known.learn(place, this.#peek(mostTagBytes)) ?? stepAside());
+  }
+
+  #open(tag: Tag): Tag {
+    this.#at += tag.bytes.length;
+    this.#elements++;
+    if (this.#elements > this.#limits.elements || tag.depth > this.#limits.depth) stepAside();
+    return tag;
+  }
+
+  /** Reads an element whose opening tag was just read. */
+  #readElement(tag: Tag): Value {
+    if (tag.isEmpty) return this.#readLeaf(tag, this.#at, this.#at, 0);
+    const body = this.#body;
+    const start = this.#at;
+    let at = start;
+    let meaning = 0;
+    for (let byte = body[at]; byte !== LESS; byte = body[++at]) {
+      if (byte === undefined) stepAside();
+      meaning |= meanings[byte] ?? 0;
+    }
+    this.#at = at;
+    if (this.#isNext(tag.end)) {
+      this.#at = at + tag.end.length;
+      return this.#readLeaf(tag, start, at, meaning);
+    }
+    if ((meaning & (NO_BLANK | FORBIDDEN)) !== 0) stepAside();
+    this.#at = start;
+    return this.#readChildren(tag);
+  }
+
+  #readChildren({name, type, isNil, inside, end, depth}: Tag): Element {
+    if (isNil || (type !== TEXT && type !== ARRAY)) stepAside();
+    const values: Value[] = [];
+    const types: number[] = [];
+    let place = inside;
+    for (let tag = this.#findTag(place); tag !== null; tag = this.#findTag(place)) {
+      const value = this.#readElement(tag);
+      values.push(value);
+      types.push(bitOf(tag, value));
+      place = tag.after;
+    }
+    this.#skipBlanks();
+    if (values.length === 0 || !this.#isNext(end)) stepAside();
+    this.#at += end.length;
+    const names = namesOf(place.shape);
+    const isArray = type === ARRAY;
+    const below = depth - recordDepth;
+    if (below <= maxSeenDepth) this.#seen?.note(isArray ? null : names, types, {depth: below, name});
+    return {names, values, isArray};
+  }
+
+  #readLeaf(tag: Tag, start: number, end: number, meaning: number): Value {
+    const {type, isNil} = tag;
+    if (isNil) return start === end ? null : stepAside();
+    if (type === ARRAY)
+      return (meaning & (NO_BLANK | FORBIDDEN)) === 0 ? {names: [], values: [], isArray: true} : stepAside();
+    const text = meaning < SPECIAL ? this.#cut(start, end) : this.#decode(start, end, meaning);
+    if (text.length > this.#limits.valueLength) stepAside();
+    const isNumber = type.name === 'integer' && (meaning & NO_DIGIT) === 0 && start !== end;
+    return type === TEXT || isNumber || isOfType(type, text) ? text : stepAside();
+  }
+
+  /** The window moves with the values: a text of the whole page would be a large object, and dear. */
+  #cut(start: number, end: number): string {
+    if (start < this.#windowStart || end > this.#windowEnd) {
+      this.#windowStart = start;
+      this.#windowEnd = Math.min(Math.max(end, start + windowBytes), this.#body.length);
+      this.#window = this.#body.toString('latin1', this.#windowStart, this.#windowEnd);
+    }
+    return this.#window.slice(start - this.#windowStart, end - this.#windowStart);
+  }
+
+  #peek(length: number): string {
+    return this.#body.toString('latin1', this.#at, this.#at + length);
+  }
+
+  #decode(start: number, end: number, meaning: number): string {
+    if ((meaning & FORBIDDEN) !== 0) stepAside();
+    const text = (meaning & HIGH) === 0 ? this.#cut(start, end) : this.#body.toString('utf8', start, end);
+    if ((meaning & HIGH) !== 0 && findForbidden(text) !== null) stepAside();
+    return (meaning & SPECIAL) === 0 ? text : this.#resolve(text);
+  }
+
+  /** The text with its line breaks normalised and its references resolved. */
+  #resolve(text: string): string {
+    if (text.includes(']]>')) stepAside();
+    const lines = text.replace(/\r\n?/g, '\n');
+    return lines.replace(REFERENCE, (whole, hex?: string, decimal?: string) => {
+      if (++this.#references > this.#limits.references) stepAside();
+      const digits = hex ?? decimal;
+      if (digits === undefined) return entities[whole] ?? stepAside();
+      const code = Number.parseInt(digits, hex === undefined ? 10 : 16);
+      if (code > 0x10ffff) stepAside();
+      const character = String.fromCodePoint(code);
+      return findForbidden(character) === null ? character : stepAside();
+    });
+  }
+
+  /** Whether a closing tag stands here, behind white space. */
+  #isClosing(): boolean {
+    const body = this.#body;
+    let at = this.#at;
+    while (isBlank(body[at])) at++;
+    return body[at] === LESS && body[at + 1] === SLASH;
+  }
+
+  #skipBlanks(): void {
+    while (isBlank(this.#body[this.#at])) this.#at++;
+  }
+
+  #isNext(bytes: Buffer): boolean {
+    const body = this.#body;
+    const at = this.#at;
+    for (let n = 0; n < bytes.length; n++) if (body[at + n] !== bytes[n]) return false;
+    return true;
+  }
+}
+
+const recordDepth = 2;
+/** Longer ones, white space before them included, are not learned. */
+const mostTagBytes = 2_048;
+const windowBytes = 16_384;
+const REFERENCE = /&(?:#x([0-9a-fA-F]{1,6});|#([0-9]{1,7});|(?:amp|lt|gt|quot|apos);)?/g;
+const entities: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&apos;': "'",
+};
+
+// Nil without a type may be anything.
+function bitOf({type}: Tag, value: Value): number {
+  if (value === null) return type === TEXT ? 0 : type.bit;
+  return typeof value === 'string' ? type.bit : ARRAY.bit;
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** The tag met last stands first. */
+function moveToFront(tags: Tag[], from: number, tag: Tag): void {
+  for (let n = from; n > 0; n--) tags[n] = tags[n - 1] ?? tag;
+  tags[0] = tag;
+}

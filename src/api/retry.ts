@@ -1,0 +1,56 @@
+import {setTimeout as delay} from 'node:timers/promises';
+import {RetryableError} from '../core/errors.ts';
+
+/** Sleeps, and wakes with the signal's reason when it is aborted. */
+export type Sleep = (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+
+export interface RetryPolicy {
+  /** Tries in all. */
+  readonly attempts: number;
+  /** The first pause is up to this long, each next up to twice as long. */
+  readonly baseMs: number;
+  /** No pause here is longer; a server that asks for more gets its error handed on, to be tried again much later. */
+  readonly maxPauseMs: number;
+  readonly sleep: Sleep;
+  /** 0 ≤ x < 1 */
+  readonly random: () => number;
+}
+
+export const DEFAULT_RETRY: RetryPolicy = {
+  attempts: 4,
+  baseMs: 500,
+  maxPauseMs: 30_000,
+  sleep: async (ms, signal) => {
+    // Node's own error would only carry the reason as its cause.
+    await delay(ms, undefined, {signal}).catch(() => signal?.throwIfAborted());
+  },
+  random: Math.random,
+};
+
+/**
+ * Runs a read again, whole, while it fails with a `RetryableError`: exponential pauses with full jitter, or what
+ * `Retry-After` asks when that is longer. Never used for writes.
+ * @param run - gets the attempt's number, from 1
+ * @throws the last attempt's error; at once any error of another kind, and one that asks for more than `maxPauseMs`
+ */
+export async function retry<T>(
+  run: (attempt: number) => Promise<T>,
+  policy: RetryPolicy,
+  signal?: AbortSignal,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run(attempt);
+    } catch (error) {
+      if (!(error instanceof RetryableError) || attempt >= policy.attempts) throw error;
+      const pauseMs = choosePause(attempt, error, policy);
+      if (pauseMs > policy.maxPauseMs) throw error;
+      await policy.sleep(pauseMs, signal);
+    }
+  }
+}
+
+function choosePause(attempt: number, error: RetryableError, policy: RetryPolicy): number {
+  const ceiling = Math.min(policy.baseMs * 2 ** (attempt - 1), policy.maxPauseMs);
+  return Math.max(policy.random() * ceiling, error.retryAfterMs ?? 0);
+}

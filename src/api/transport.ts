@@ -1,0 +1,317 @@
+import type {Agent, Dispatcher} from 'undici';
+import {AccessError, RetryableError} from '../core/errors.ts';
+import {type Hide, hideInError, hiderOf, hideSecrets} from '../core/hide-secrets.ts';
+import type {Secret} from '../core/secret.ts';
+import {type AgentOptions, createAgents} from './agents.ts';
+import {toAuthorization} from './authorization.ts';
+import {joinPath, parseBaseUrl} from './base-url.ts';
+import {BadCoding, type Recognise} from './decompress.ts';
+import {type ErrorWords, readErrorWords} from './error-words.ts';
+import {ExchangeError} from './exchange.ts';
+import {readDate} from './http-date.ts';
+import {kindOf} from './latency.ts';
+import {type ConcurrencyBounds, DEFAULT_CONCURRENCY, LearnedConcurrency} from './learned-concurrency.ts';
+import {Limiter, type Urgency} from './limiter.ts';
+import {onlyThisMachine} from './local-lookup.ts';
+import {toCodingError, toFailureError} from './network-failure.ts';
+import type {RequestObserver} from './request-observer.ts';
+import {DEFAULT_RETRY, type RetryPolicy, retry, type Sleep} from './retry.ts';
+import {parseRetryAfter} from './retry-after.ts';
+import {type RawAnswer, type Shared, sendOnce} from './send-once.ts';
+import {type Answer, type Gone, isUnknownRecord, type Refusal, toReadError} from './verdict.ts';
+import {judgeFailure, judgeRefusal, type Refused, type WriteOutcome} from './write-outcome.ts';
+
+export interface TransportOptions extends AgentOptions {
+  /** The account's base address; may hold a path. */
+  readonly baseUrl: string;
+  readonly token: Secret;
+  readonly allowHttp?: boolean;
+  /** False for an address that may never have been right: what tells of a wrong one is then final. */
+  readonly isProven?: boolean;
+  /** Requests at once, between which the account's own measure is learned. */
+  readonly concurrency?: Partial<ConcurrencyBounds>;
+  readonly limits?: Partial<TransportLimits>;
+  readonly retry?: Partial<RetryPolicy>;
+  /** Milliseconds since 1970, to measure the date of a `Retry-After` by where the answer has no date of its own. */
+  readonly now?: () => number;
+  /** Milliseconds on a clock that never goes back, to measure answers and holds by. */
+  readonly clock?: () => number;
+  readonly observer?: RequestObserver;
+}
+
+export interface TransportLimits {
+  /** For one whole request, from the name look-up to the last byte. */
+  readonly timeoutMs: number;
+  /** Bytes of a body on the wire, and after unpacking. */
+  readonly maxBodyBytes: number;
+  readonly maxTextBytes: number;
+  /** Unpacked bytes for each packed one; asked beyond 1 MB only. */
+  readonly maxRatio: number;
+  readonly maxHeaders: number;
+}
+
+export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
+  timeoutMs: 60_000,
+  maxBodyBytes: 20_000_000,
+  maxTextBytes: 100_000_000,
+  maxRatio: 100,
+  maxHeaders: 200,
+};
+
+/** How a read is asked, whatever it asks for. */
+export interface Asking {
+  readonly signal?: AbortSignal | undefined;
+  /** Its place among the requests that wait; `fresh` when absent. */
+  readonly urgency?: Urgency | undefined;
+  /** Called once for every attempt that was really sent, when it is over. */
+  readonly onAttempt?: (() => void) | undefined;
+}
+
+export interface ReadRequest extends Asking {
+  /** Relative to the base address: `/jobs.xml`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Asked of a body of 200 as it came: one that it recognises is not unpacked. */
+  readonly recognise?: Recognise | undefined;
+}
+
+export interface WriteRequest {
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  /** A document of the encoder; absent for DELETE. */
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Secrets in the body that no error may hold, should the answer repeat them. */
+  readonly hidden?: readonly Secret[] | undefined;
+  /** Ends the wait for its turn, in the place of `signal`; a request that runs goes on. */
+  readonly leave?: AbortSignal | undefined;
+  /** Called when its turn has come, before it is connected. */
+  readonly onTurn?: () => Promise<void>;
+  /** Asked right before its first byte, for it may have waited long by then: false leaves it unsent. */
+  readonly mayStart?: () => boolean;
+}
+
+export interface Transport {
+  /** Host, port and base path, as errors name them. */
+  readonly place: string;
+  readonly limiter: Limiter;
+  /**
+   * Reads, in as many attempts as the policy allows.
+   * @throws {RetryableError} 429, 5xx, a failing network, a deadline, a body that does not unpack
+   * @throws {AccessError} 401; from then on at once, by every read of this transport, and nothing more is sent
+   * @throws {FatalError} 403, a redirect, a certificate not trusted, a body beyond the caps
+   * @throws {RecordError} any other 4xx; and the signal's own reason when it is aborted
+   */
+  read(request: ReadRequest): Promise<Answer | Gone>;
+  /**
+   * Writes, once, before any read that waits. Its fate at the network and the service is returned, not
+   * thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
+   */
+  write(request: WriteRequest): Promise<WriteOutcome>;
+  /** The words of an answer, without the token and other secrets that were sent. */
+  readWords(answer: Pick<Answer, 'body' | 'contentType'>, hidden?: readonly Secret[]): ErrorWords;
+  /** A text made of an answer, without the token and other secrets that were sent. */
+  hide(text: string, hidden?: readonly Secret[]): string;
+  /** Cuts the requests under way and closes the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the way to one account. No redirects, no HTTP/2, no cookies; errors carry neither bodies nor the token.
+ * @throws {UsageError} a base address or a token that cannot be right
+ * @see docs/traps.md "The HTTP client"; docs/traps.md "Answers that were lost"
+ */
+export function createTransport(options: TransportOptions): Transport {
+  return new HttpTransport(options);
+}
+
+class HttpTransport implements Transport {
+  readonly place: string;
+  readonly limiter: Limiter;
+  readonly #base: URL;
+  readonly #hideToken: Hide;
+  readonly #authorization: Secret;
+  readonly #retry: RetryPolicy;
+  readonly #now: () => number;
+  readonly #agents: {readonly reads: Agent; readonly writes: Agent};
+  readonly #shared: Shared;
+  /** Whether the address has given a good answer, now or before. */
+  #isProven: boolean;
+  /** The outcome of the first request that was answered with 401. */
+  #refused: Refused | null = null;
+
+  constructor(options: TransportOptions) {
+    this.#base = parseBaseUrl(options.baseUrl, {allowHttp: options.allowHttp ?? false});
+    this.#hideToken = hiderOf([options.token]);
+    this.#authorization = toAuthorization(options.token);
+    this.#isProven = options.isProven ?? true;
+    this.#retry = {...DEFAULT_RETRY, ...options.retry};
+    this.#now = options.now ?? Date.now;
+    const isLocal = this.#base.protocol === 'http:' && options.allowHttp !== true;
+    this.#agents = createAgents(isLocal ? {...options, lookup: onlyThisMachine(options.lookup)} : options);
+    this.place = `${this.#base.host}${joinPath(this.#base, '')}`;
+    const limits = {...DEFAULT_TRANSPORT_LIMITS, ...options.limits};
+    const learned = new LearnedConcurrency({...DEFAULT_CONCURRENCY, ...options.concurrency});
+    const {concurrency} = learned;
+    const now = options.clock ?? (() => performance.now());
+    this.limiter = new Limiter({concurrency, now, sleep: this.#retry.sleep});
+    const {observer} = options;
+    this.#shared = {host: this.#base.hostname, limits, learned, limiter: this.limiter, now, observer};
+  }
+
+  async read(request: ReadRequest): Promise<Answer | Gone> {
+    const page = request.query?.page;
+    const name = `GET ${request.path}${page === undefined ? '' : `?page=${page}`} at ${this.place}`;
+    const run = (attempt: number) => {
+      const thing = `${name}, attempt ${attempt} of ${this.#retry.attempts}`;
+      return this.limiter.run(() => this.#readOnce(request, thing), request);
+    };
+    try {
+      return await retry(run, {...this.#retry, sleep: this.#pause}, request.signal);
+    } catch (error) {
+      throw hideInError(error, this.#hideToken);
+    }
+  }
+
+  async write({leave, ...request}: WriteRequest): Promise<WriteOutcome> {
+    const thing = `${request.method} ${request.path} at ${this.place}`;
+    let isStarted = false;
+    const run = async () => {
+      isStarted = true;
+      await request.onTurn?.();
+      return await this.#writeOnce(request, thing);
+    };
+    try {
+      const outcome = await this.limiter.run(run, {urgency: 'write-back', signal: leave ?? request.signal});
+      this.#shared.observer?.written(outcome.outcome);
+      return outcome;
+    } catch (error) {
+      if (isStarted) throw error;
+      const refused = this.#refused;
+      if (refused !== null && error === refused.error) return refused;
+      return {outcome: 'not-sent', reason: `${thing}: aborted by us while it waited`};
+    }
+  }
+
+  readWords(
+    {body, contentType}: Pick<Answer, 'body' | 'contentType'>,
+    hidden: readonly Secret[] = [],
+  ): ErrorWords {
+    return readErrorWords(body, contentType, (text) => this.hide(text, hidden));
+  }
+
+  hide(text: string, hidden: readonly Secret[] = []): string {
+    return hideSecrets(this.#hideToken(text), hidden);
+  }
+
+  async close(): Promise<void> {
+    this.limiter.stop(new RetryableError(`${this.place}: the way to it was closed by us; open it again`));
+    await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
+  }
+
+  // A read that pauses before its next try waits, too: a stop reaches it at once.
+  readonly #pause: Sleep = async (ms, signal) => {
+    const {stopped} = this.limiter;
+    await this.#retry.sleep(ms, signal === undefined ? stopped : AbortSignal.any([signal, stopped]));
+  };
+
+  async #readOnce(request: ReadRequest, thing: string): Promise<Answer | Gone> {
+    const options = this.#compose('GET', request.path, {query: request.query ?? {}});
+    const kind = kindOf('GET', request.path, request.query);
+    try {
+      const answer = await sendOnce(this.#shared, options, {...request, agent: this.#agents.reads, kind});
+      if (answer.status === 200 && !isHtml(answer, this.#isProven)) {
+        this.#isProven = true;
+        return answer;
+      }
+      return this.#judge(this.#toRefusal(answer, thing));
+    } catch (error) {
+      if (error instanceof BadCoding) throw toCodingError(thing, error);
+      if (!(error instanceof ExchangeError)) throw error;
+      if (error.kind === 'aborted') request.signal?.throwIfAborted();
+      throw toFailureError(thing, error, this.#isProven);
+    }
+  }
+
+  #judge(refusal: Refusal): Gone {
+    this.#heed(refusal);
+    if (isUnknownRecord(refusal)) return {gone: true, status: refusal.status, words: refusal.words.text};
+    throw this.#latch(toReadError(refusal, this.#isProven), refusal);
+  }
+
+  async #writeOnce(request: WriteRequest, thing: string): Promise<WriteOutcome> {
+    const options = this.#compose(request.method, request.path, {body: request.body});
+    try {
+      const kind = kindOf(request.method, request.path);
+      const attempt = {...request, agent: this.#agents.writes, kind};
+      const answer = await sendOnce(this.#shared, options, attempt);
+      if (answer.status >= 200 && answer.status < 300 && !isHtml(answer, false))
+        return {outcome: 'done', answer};
+      const refusal = this.#toRefusal(answer, thing, request.hidden);
+      this.#heed(refusal);
+      const outcome = judgeRefusal(refusal);
+      if (outcome.outcome !== 'refused') return outcome;
+      return {...outcome, error: this.#latch(outcome.error, refusal)};
+    } catch (error) {
+      if (error instanceof ExchangeError) return judgeFailure(thing, error);
+      if (!(error instanceof BadCoding)) throw error;
+      return {
+        outcome: 'in-doubt',
+        reason: this.hide(`${thing}: expected an answer, got ${error.message}`, request.hidden),
+        status: null,
+        retryAfterMs: null,
+      };
+    }
+  }
+
+  #heed({retryAfterMs}: Refusal): void {
+    if (retryAfterMs !== null) this.limiter.hold(retryAfterMs);
+  }
+
+  /** Stops the account at its first 401; every later request gets the error of that one. */
+  #latch(error: Error, {status, words}: Refusal): Error {
+    if (!(error instanceof AccessError)) return error;
+    this.#refused ??= {outcome: 'refused', status, words: words.text, isGone: false, error};
+    this.limiter.stop(this.#refused.error);
+    return this.#refused.error;
+  }
+
+  #compose(
+    method: 'GET' | WriteRequest['method'],
+    path: string,
+    {query, body}: {readonly query?: Readonly<Record<string, string>>; readonly body?: string | undefined},
+  ): Dispatcher.DispatchOptions {
+    const headers = {
+      authorization: this.#authorization.reveal(),
+      accept: 'application/xml',
+      'accept-encoding': 'gzip',
+      ...(body === undefined ? {} : {'content-type': 'application/xml; charset=utf-8'}),
+    };
+    return {
+      origin: this.#base.origin,
+      path: joinPath(this.#base, path, query),
+      method,
+      headers,
+      body: body ?? null,
+    };
+  }
+
+  #toRefusal(answer: RawAnswer, thing: string, hidden?: readonly Secret[]): Refusal {
+    const words = this.readWords(answer, hidden);
+    return {
+      thing,
+      status: answer.status,
+      words,
+      retryAfterMs: parseRetryAfter(answer.retryAfter, readDate(answer.dateHeader) ?? this.#now()),
+    };
+  }
+}
+
+// A captive portal answers everything with 200 and its own page, and may call that anything. Where the address is right, the reader
+// of the page finds it, in its turn: what was read before it is kept.
+function isHtml({contentType, body, coding}: Answer, isProven: boolean): boolean {
+  if (/^text\/html/i.test(contentType ?? '')) return true;
+  return (
+    !isProven && coding === '' && /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(body.toString('latin1', 0, 64))
+  );
+}

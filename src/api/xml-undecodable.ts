@@ -1,0 +1,120 @@
+// Bytes that are not UTF-8 spoil the record that holds them, and no other. A page is cut at its record tags,
+// which are ASCII: no byte of a character beyond ASCII is one of theirs, whole or broken. A page that the cut
+// does not understand, or whose own frame is broken, is an error as before.
+
+import {isUtf8} from 'node:buffer';
+import {RecordError, RetryableError} from '../core/errors.ts';
+import {saysUtf8} from './document-text.ts';
+import {cutList} from './quick-cut.ts';
+import {takeQuickly} from './quick-list.ts';
+import {readRecord} from './quick-record.ts';
+import {replaceForbidden} from './xml-character.ts';
+import {DEFAULT_LIMITS} from './xml-limits.ts';
+import {type BadRecord, type ReadMeta, readList, readOne} from './xml-read.ts';
+import type {ElementNames, FieldRecord} from './xml-record.ts';
+
+const reason = 'bytes that are not UTF-8';
+
+/** Where records go as soon as they are read. */
+export interface RecordSink {
+  take(record: FieldRecord): void;
+  /** Forgets all that was taken: the list is read once more from its start. */
+  restart(): void;
+}
+
+/**
+ * Reads a list as `readList` does; records with bytes that are not UTF-8 are among the bad ones, their fields not noted.
+ * @throws {RetryableError | FatalError} as `readList` does
+ */
+export function readListApart(
+  body: Buffer,
+  names: ElementNames,
+  meta: ReadMeta = {},
+): {records: FieldRecord[]; bad: BadRecord[]} {
+  const records: FieldRecord[] = [];
+  const take = (record: FieldRecord) => records.push(record);
+  const restart = () => {
+    records.length = 0;
+  };
+  const bad = readListInto(body, names, {take, restart}, meta);
+  return {records, bad};
+}
+
+/**
+ * The same, record by record: none has to live until the last is read.
+ * @returns the bad records
+ * @throws {RetryableError | FatalError} as `readList` does
+ */
+export function readListInto(
+  body: Buffer,
+  names: ElementNames,
+  sink: RecordSink,
+  meta: ReadMeta,
+): BadRecord[] {
+  const {limits, seen} = meta;
+  const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
+  if (saysUtf8(meta.contentType ?? null) && takeQuickly(body, names, (record) => sink.take(record), terms))
+    return [];
+  sink.restart();
+  const {records, bad} = readStrictly(body, names, meta);
+  for (const record of records) sink.take(record);
+  return bad;
+}
+
+function readStrictly(body: Buffer, names: ElementNames, meta: ReadMeta): ReturnType<typeof readList> {
+  try {
+    return readList(body, names, meta);
+  } catch (error) {
+    const apart =
+      error instanceof RetryableError && saysUtf8(meta.contentType ?? null) ? setApart(body, names) : null;
+    if (apart === null) throw error;
+    const {records, bad} = readList(apart.rest, names, meta);
+    // The parser must have seen the very records that the cut did.
+    if (records.length + bad.length !== apart.places.length) throw error;
+    const others = bad.map((record) => ({...record, index: apart.places[record.index] ?? record.index}));
+    return {records, bad: [...others, ...apart.broken].sort((one, other) => one.index - other.index)};
+  }
+}
+
+/**
+ * Reads one record as `readOne` does.
+ * @throws {RecordError} also when it is one whole record, but for bytes that are not UTF-8
+ */
+export function readOneApart(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
+  try {
+    return readRecord(body, names, meta);
+  } catch (error) {
+    if (!(error instanceof RetryableError) || isUtf8(body) || !saysUtf8(meta.contentType ?? null))
+      throw error;
+    readOne(Buffer.from(body.toString('utf8')), names, meta);
+    throw new RecordError(`${meta.thing ?? 'the answer'}: <${names.item}>: ${reason}`);
+  }
+}
+
+interface Apart {
+  /** The page without the broken records. */
+  readonly rest: Buffer;
+  /** The places of its records on the page. */
+  readonly places: readonly number[];
+  readonly broken: readonly BadRecord[];
+}
+
+function setApart(body: Buffer, names: ElementNames): Apart | null {
+  const slices = isUtf8(body) ? null : cutList(body, names);
+  if (slices === null) return null;
+  const kept: Buffer[] = [];
+  const places: number[] = [];
+  const broken: BadRecord[] = [];
+  let from = 0;
+  for (const [index, slice] of slices.entries()) {
+    if (isUtf8(slice)) {
+      places.push(index);
+      continue;
+    }
+    broken.push({index, reason, xml: replaceForbidden(slice.toString('utf8'))});
+    const at = slice.byteOffset - body.byteOffset;
+    kept.push(body.subarray(from, at));
+    from = at + slice.length;
+  }
+  return {rest: Buffer.concat([...kept, body.subarray(from)]), places, broken};
+}
