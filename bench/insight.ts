@@ -11,7 +11,7 @@ import {drawTable} from '../src/commands/terminal/report.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {questions} from '../src/insight/questions/questions.ts';
 import {members} from '../src/insight/star/star.ts';
-import {inSweepTransaction, openPool} from '../src/warehouse/postgres/database.ts';
+import {inSweepTransaction, openPool} from '../src/postgres/database.ts';
 import {refreshStar} from '../src/warehouse/star/refresh-star.ts';
 import {nodeFlags, startProgram} from '../test/support/command.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';

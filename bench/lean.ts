@@ -4,7 +4,7 @@
 import {parseArgs} from 'node:util';
 import {drawTable} from '../src/commands/terminal/report.ts';
 import {formatNumber} from '../src/core/format.ts';
-import type {EmbeddedPostgres} from '../src/warehouse/embedded/embedded.ts';
+import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {migratedDatabase, serve, sweepTwice} from './load/sweeps.ts';

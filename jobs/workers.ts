@@ -1,5 +1,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {AccessError, FatalError} from '../src/core/errors.ts';
+import {explainDatabaseError} from '../src/postgres/database-errors.ts';
+import {listen} from '../src/postgres/listen.ts';
 import {FeedKeeper} from '../src/sync/feed/feed-keeper.ts';
 import type {HookMeans} from '../src/sync/feed/send-hook.ts';
 import {makePruner} from '../src/sync/prune/pruner.ts';
@@ -8,8 +10,6 @@ import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {dropExpiredLogins} from '../src/warehouse/accounts/access/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
-import {explainDatabaseError} from '../src/warehouse/postgres/database-errors.ts';
-import {listen} from '../src/warehouse/postgres/sessions/listen.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
 import {

@@ -2,7 +2,7 @@
 
 import {once} from 'node:events';
 import {from} from 'pg-copy-streams';
-import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
+import {inTransaction, openPool} from '../../src/postgres/database.ts';
 
 const [databaseUrl = ''] = process.argv.slice(2);
 const pool = openPool(databaseUrl, {max: 1, applicationName: 'bench copies'});

@@ -1,7 +1,7 @@
 // A large warehouse, filled by SQL: made-up customers and jobs, sweeps, and changes in every state. It is for reading alone.
 
 import type pg from 'pg';
-import {inSweepTransaction, inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction, inTransaction} from '../../src/postgres/database.ts';
 
 interface Size {
   readonly accountId: string;

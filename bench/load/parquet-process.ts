@@ -2,7 +2,7 @@
 
 import {createWriteStream} from 'node:fs';
 import {writeParquet} from '../../src/commands/insight/parquet/parquet.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 
 const [databaseUrl = '', rows = ''] = process.argv.slice(2);
 const pool = openPool(databaseUrl, {max: 1, applicationName: 'bench', statementTimeoutMs: 0});

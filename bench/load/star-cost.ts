@@ -1,6 +1,6 @@
 // The cost of the star for a sweep: the same jobs loaded by turns, with its triggers and its refresh, and without.
 
-import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import type {EmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {percentile} from '../../test/support/percentile.ts';
 import {withClient} from '../../test/support/with-client.ts';
 import {preparePages} from './pages.ts';

@@ -5,11 +5,11 @@ import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runSweep} from '../../src/sync/sweep/run-sweep.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 
 const [databaseUrl = '', apiUrl = '', ...how] = process.argv.slice(2);

@@ -5,7 +5,7 @@ import {once} from 'node:events';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {allocatorLimits} from '../../src/commands/process/allocator.ts';
-import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import type {EmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {nodeFlags} from '../../test/support/command.ts';
 import {migrateWarehouse} from '../../test/support/own-postgres.ts';
 import {withClient} from '../../test/support/with-client.ts';

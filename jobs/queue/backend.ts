@@ -16,7 +16,7 @@ import {
 import pg from 'pg';
 import type {Logger} from '../../src/core/log.ts';
 import {parseRedisAddress} from '../../src/core/redis-address.ts';
-import {explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
+import {explainDatabaseError} from '../../src/postgres/database-errors.ts';
 import {Outage} from './outage.ts';
 import {migrateQueue, schema} from './queue-schema.ts';
 import {pathOf} from './queue-turns.ts';

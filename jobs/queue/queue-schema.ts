@@ -3,8 +3,8 @@
 import {LATEST_SCHEMA_VERSION, runMigrations} from 'bullmq';
 import pg from 'pg';
 import {FatalError} from '../../src/core/errors.ts';
-import {readProcessId, tellWaits, type WaitWords} from '../../src/warehouse/postgres/sessions/lock-waits.ts';
-import {takeTurn} from '../../src/warehouse/schema/migration-turn.ts';
+import {readProcessId, tellWaits, type WaitWords} from '../../src/postgres/lock-waits.ts';
+import {takeTurn} from '../../src/postgres/migration-turn.ts';
 import {makeTurns, pathOf, standIns, useTurns} from './queue-turns.ts';
 import {queueNames} from './wake-queue.ts';
 

@@ -5,10 +5,10 @@ import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {tellAside} from '../core/terminal.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../warehouse/embedded/embedded.ts';
-import {openPool} from '../warehouse/postgres/database.ts';
-import {explainDatabaseError} from '../warehouse/postgres/database-errors.ts';
-import {checkDirect} from '../warehouse/postgres/sessions/check-direct.ts';
+import {checkDirect} from '../postgres/check-direct.ts';
+import {openPool} from '../postgres/database.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../postgres/embedded.ts';
 import {requireEmbedded} from './servers/postgres/require-embedded.ts';
 import {tellStep} from './terminal/tell-step.ts';
 

@@ -7,6 +7,7 @@ import {demoName} from '../core/demo-name.ts';
 import {AccessError, UsageError} from '../core/errors.ts';
 import {createLogger, type Logger} from '../core/log.ts';
 import type {Secret} from '../core/secret.ts';
+import {refuseWrongClock} from '../postgres/clock.ts';
 import {Accounts, type GivenAccess} from '../sync/accounts/accounts.ts';
 import type {HookMeans} from '../sync/feed/send-hook.ts';
 import {PageReader} from '../sync/load/page-reader.ts';
@@ -24,7 +25,6 @@ import {
 import {findCopy, refuseCopy} from '../warehouse/health/installation/installation.ts';
 import {namePlace} from '../warehouse/health/installation/place-name.ts';
 import {listWorkers} from '../warehouse/health/workers.ts';
-import {refuseWrongClock} from '../warehouse/postgres/clock.ts';
 import {refuseWrongZone} from './accounts/account-zone.ts';
 import {askAccount} from './accounts/ask-account.ts';
 import {openDemo} from './accounts/demo/demo.ts';

@@ -1,3 +1,4 @@
+import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {wholeList} from '../streams/windows.ts';
 import type {Account} from '../warehouse/accounts/accounts.ts';
@@ -11,7 +12,6 @@ import {
 } from '../warehouse/changes/reads/change-health.ts';
 import {type FieldEvent, readHealth, type WaitingSweep} from '../warehouse/health/health.ts';
 import {readStatus, readStreamNotes, type StreamNotes} from '../warehouse/health/status.ts';
-import type {Queryable} from '../warehouse/postgres/database.ts';
 import {
   listOverdueSchedules,
   listPromisedFreshness,

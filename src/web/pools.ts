@@ -2,7 +2,7 @@
 // their own, and a write gives its connection back soon.
 
 import type pg from 'pg';
-import {openPool, type PoolOptions} from '../warehouse/postgres/database.ts';
+import {openPool, type PoolOptions} from '../postgres/database.ts';
 
 export interface ApiPools {
   /** For keys, rows, changes and health. */

@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {questions} from '../../src/insight/questions/questions.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 

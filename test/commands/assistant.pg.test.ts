@@ -8,7 +8,7 @@ import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runStatement} from '../../src/commands/insight/assistant/statement.ts';
 import {questions} from '../../src/insight/questions/questions.ts';
 import {members} from '../../src/insight/star/star.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {main, runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';

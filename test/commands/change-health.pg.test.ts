@@ -2,12 +2,12 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
+import {openPool} from '../../src/postgres/database.ts';
 import {
   countChanges,
   listLateChanges,
   listLateChangesSingly,
 } from '../../src/warehouse/changes/reads/change-health.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 

@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject} from 'vitest';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 

@@ -5,9 +5,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {openPool} from '../../src/postgres/database.ts';
+import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {startService} from '../../src/service/server.ts';
-import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 
 const nights = 3;

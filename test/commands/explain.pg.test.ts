@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 

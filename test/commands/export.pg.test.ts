@@ -7,7 +7,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {writeFile} from '../../src/commands/insight/files.ts';
 import {members} from '../../src/insight/star/star.ts';
-import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {runCommand} from '../support/command.ts';
 import {type FilesPlace, openFilesPlace} from '../support/files-place.ts';

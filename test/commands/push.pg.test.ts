@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 

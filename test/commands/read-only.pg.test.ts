@@ -2,7 +2,7 @@
 // leaves nothing half done.
 
 import {afterEach, expect, test} from 'vitest';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 

@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {XMLParser} from 'fast-xml-parser';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {runCommand} from '../support/command.ts';
 import {type FilesPlace, openFilesPlace} from '../support/files-place.ts';

@@ -2,7 +2,7 @@
 // beside the newer one, and does not restart on a schema that it does not know.
 
 import {afterEach, expect, test} from 'vitest';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 import {openRecordingProxy, type RecordingProxy} from '../support/recording-proxy.ts';

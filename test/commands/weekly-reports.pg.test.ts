@@ -7,7 +7,7 @@ import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, expect, inject, test} from 'vitest';
 import {writeDueReports} from '../../src/commands/insight/weekly-reports.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
 

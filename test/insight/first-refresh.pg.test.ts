@@ -3,8 +3,8 @@
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {isTimeZone} from '../../src/core/time-zone.ts';
+import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
-import {inSweepTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 

@@ -8,6 +8,7 @@ import {livePast} from '../../src/commands/accounts/demo/past.ts';
 import {drawAnswer} from '../../src/commands/insight/draw-answer.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {questions} from '../../src/insight/questions/questions.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {
@@ -17,7 +18,6 @@ import {
   wordOf,
 } from '../../src/views/answers/answer-question.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
 

@@ -5,7 +5,7 @@ import {definitions} from '../../src/insight/definitions.ts';
 import type {Member} from '../../src/insight/star/member.ts';
 import {renderMember} from '../../src/insight/star/render.ts';
 import {members} from '../../src/insight/star/star.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {applyStar} from '../../src/warehouse/star/apply-star.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {type Businesses, openBusinesses} from './businesses.ts';

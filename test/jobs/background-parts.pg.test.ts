@@ -13,6 +13,7 @@ import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {makesParts} from '../../src/commands/process/background-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {listLateParts} from '../../src/views/concerns/part-concerns.ts';
 import {
@@ -22,7 +23,6 @@ import {
   type PartName,
   partNames,
 } from '../../src/warehouse/health/heartbeats.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {keyText} from '../support/alerts-place.ts';
 import {runCommand} from '../support/command.ts';
 import {addWorker, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
@@ -330,10 +330,9 @@ describe('work that goes on by itself', () => {
     'src/sync/prune/prune.ts': 'part retention',
     'src/sync/push/batch/watch-pause.ts': 'change-untaken, by the row of the change',
     'src/sync/push/claims.ts': 'change-untaken, by the row of the change',
-    'src/warehouse/embedded/embedded-keeper.ts':
-      'keeps the embedded Postgres, without which no command works',
-    'src/warehouse/postgres/sessions/listen.ts': 'listens for whoever called it',
-    'src/warehouse/postgres/sessions/notice-watch.ts': 'pages of the console',
+    'src/postgres/embedded-keeper.ts': 'keeps the embedded Postgres, without which no command works',
+    'src/postgres/listen.ts': 'listens for whoever called it',
+    'src/postgres/notice-watch.ts': 'pages of the console',
   };
   const goesOn =
     /setInterval\(|new Rounds\(|void listen\(|while \([^)]*aborted\)|for \([^;]*; ; \) \{|class Rounds/;

@@ -4,7 +4,7 @@
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {afterEach, expect, inject, test} from 'vitest';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {startCommand} from '../support/command.ts';
 import {openPlace} from '../support/place.ts';
 import {emptyRedis} from '../support/redis.ts';

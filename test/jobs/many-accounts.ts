@@ -4,6 +4,7 @@ import {inject, vi} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, seal} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {Accounts} from '../../src/sync/accounts/accounts.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
@@ -13,7 +14,6 @@ import {
   listKnownAccounts,
   upsertAccount,
 } from '../../src/warehouse/accounts/accounts.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
 import {readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {createDatabase} from '../support/postgres.ts';

@@ -4,7 +4,7 @@
 import {afterEach, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {type FaultyLine, openFaultyLine} from '../support/faulty-line.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {openRecordingProxy} from '../support/recording-proxy.ts';

@@ -3,8 +3,8 @@
 import {join} from 'node:path';
 import {Redis} from 'ioredis';
 import {afterEach, inject, test} from 'vitest';
-import {findPrograms, programRunner} from '../../src/warehouse/embedded/embedded-process.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {findPrograms, programRunner} from '../../src/postgres/embedded-process.ts';
 import {holdSweep} from '../support/held-sweep.ts';
 import {migrateWarehouse, startPostgres} from '../support/own-postgres.ts';
 import * as pgbouncer from '../support/pgbouncer.ts';

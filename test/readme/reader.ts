@@ -7,7 +7,7 @@ import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {freePorts} from '../support/free-ports.ts';
 import {SetUp} from '../support/set-up.ts';
 import type {Block} from './blocks.ts';

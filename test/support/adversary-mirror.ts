@@ -6,12 +6,12 @@ import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {findStream} from '../../src/streams/all.ts';
 import type {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {writeDeletionLimit} from '../../src/warehouse/accounts/settings/deletion-limits.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {HeldRow} from './sweep-checker.ts';
 

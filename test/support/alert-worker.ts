@@ -4,7 +4,7 @@ import {lookForTroubles, sendAlerts} from '../../src/commands/health/alerts/aler
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 
 const {DATABASE_URL: databaseUrl = '', KEY: key = '', SMTP_URL: smtpUrl = ''} = process.env;
 const pool = openPool(databaseUrl, {max: 2, applicationName: 'worker'});

@@ -7,8 +7,8 @@ import {planRule, type RuleOptions} from '../../src/commands/health/alerts/rule-
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {insertRule} from '../../src/warehouse/alerts/alert-rules.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {createDatabase} from './postgres.ts';
 
 export const keyText = Buffer.alloc(32, 9).toString('base64');

@@ -1,4 +1,4 @@
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 
 /**
  * No test is about a power cut, and tests make and drop a thousand databases: none waits for the disk.

@@ -7,7 +7,7 @@ import {chownSync, mkdirSync, mkdtempSync, rmSync, statfsSync, statSync, writeFi
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
-import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import type {EmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {forgoDurability} from './forgo-durability.ts';
 import {migrateWarehouse, startPostgres} from './own-postgres.ts';
 import type {TestDatabase} from './postgres.ts';

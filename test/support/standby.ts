@@ -4,11 +4,7 @@ import {execFileSync} from 'node:child_process';
 import {appendFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
-import {
-  findPrograms,
-  type ProgramRunner,
-  programRunner,
-} from '../../src/warehouse/embedded/embedded-process.ts';
+import {findPrograms, type ProgramRunner, programRunner} from '../../src/postgres/embedded-process.ts';
 import {freePorts} from './free-ports.ts';
 import type {OwnPostgres} from './own-postgres.ts';
 import type {SetUp} from './set-up.ts';

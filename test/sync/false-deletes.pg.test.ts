@@ -2,6 +2,7 @@
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {FatalError} from '../../src/core/errors.ts';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {ownedTablesOf} from '../../src/streams/stream.ts';
 import {edgeWidth} from '../../src/sync/verify/open-numbers.ts';
@@ -9,7 +10,6 @@ import {
   deleteDeletionLimit,
   writeDeletionLimit,
 } from '../../src/warehouse/accounts/settings/deletion-limits.ts';
-import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
 import {writeTombstones} from '../../src/warehouse/sweeps/tombstones.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
 import {refuse, words} from '../support/adversary-script.ts';

@@ -2,9 +2,9 @@
 // sweep is struck once, by a line between the engine and its Postgres.
 
 import {afterEach, expect, inject, test} from 'vitest';
+import {openPool} from '../../src/postgres/database.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {findDifferences} from '../support/compare.ts';
 import {type FaultyLine, openFaultyLine} from '../support/faulty-line.ts';
 import {createDatabase} from '../support/postgres.ts';

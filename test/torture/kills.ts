@@ -4,10 +4,10 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
 import pg from 'pg';
+import type {EmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import type {EmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
 import {startCommand} from '../support/command.ts';
 import {findDifferences} from '../support/compare.ts';
 import {startPostgres} from '../support/own-postgres.ts';

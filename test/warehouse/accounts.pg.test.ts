@@ -1,5 +1,6 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {UsageError} from '../../src/core/errors.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {
   type Account,
   keepSealedToken,
@@ -13,7 +14,6 @@ import {
   stopAccount,
   upsertAccount,
 } from '../../src/warehouse/accounts/accounts.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {claimSweep, readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {openWorld, type World} from './sample.ts';
 

@@ -1,8 +1,8 @@
 // Rows of job_employees are the employee_ids of their job.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
 import {giveNumber, lockRows, settleAssignments} from '../../src/warehouse/rows/authored-rows.ts';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';
 

@@ -2,8 +2,8 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
 import {settleAssignments, stampUnassigned} from '../../src/warehouse/rows/authored-rows.ts';
 import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
 import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';

@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {claimChanges} from '../../src/warehouse/changes/claim-changes.ts';
 import {beginSending} from '../../src/warehouse/changes/move-changes.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -2,9 +2,9 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
+import {inTransaction, openPool} from '../../src/postgres/database.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {rememberFields, type SeenField, settleFields} from '../../src/warehouse/fields/fields.ts';
-import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

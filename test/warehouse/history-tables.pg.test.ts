@@ -2,9 +2,9 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {openPool} from '../../src/postgres/database.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {inSweepTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {machines, openWorld, rowOf, type World} from './sample.ts';
 

@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {probeKnown, rememberKnown} from '../../src/warehouse/rows/known/known-records.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {hashOf, machines, openWorld, parts, rowOf, type World} from './sample.ts';

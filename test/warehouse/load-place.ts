@@ -1,7 +1,7 @@
 // Two tables of a warehouse, empty at the start of each test of the file that imports this, and batches loaded into them.
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {type LoadCounts, loadRows} from '../../src/warehouse/rows/load.ts';
 import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
 import type {EncodedRow} from '../../src/warehouse/rows/row.ts';

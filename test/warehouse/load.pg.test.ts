@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import {describe, expect, test} from 'vitest';
 import {RecordError} from '../../src/core/errors.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
 import type {EncodedRow} from '../../src/warehouse/rows/row.ts';
 import {load, machine, readAll, world} from './load-place.ts';

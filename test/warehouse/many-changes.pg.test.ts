@@ -2,8 +2,8 @@
 // and keeps every old version alive.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {openPool, type Queryable} from '../../src/postgres/database.ts';
 import {claimChanges, listAccountsWithDueChanges} from '../../src/warehouse/changes/claim-changes.ts';
-import {openPool, type Queryable} from '../../src/warehouse/postgres/database.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 const waitingCount = 100_000;

@@ -6,13 +6,13 @@ import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {FatalError} from '../../src/core/errors.ts';
 import {definitions} from '../../src/insight/definitions.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {listHolders, readProcessId} from '../../src/postgres/lock-waits.ts';
+import {findTurn, prepareTurn} from '../../src/postgres/migration-turn.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
-import {listHolders, readProcessId} from '../../src/warehouse/postgres/sessions/lock-waits.ts';
 import {toDrizzle} from '../../src/warehouse/schema/drizzle-table.ts';
 import {findServerProblem, migrate} from '../../src/warehouse/schema/migrate.ts';
 import {checkMigrations, migrationsFolder} from '../../src/warehouse/schema/migration-check.ts';
-import {findTurn, prepareTurn} from '../../src/warehouse/schema/migration-turn.ts';
 import {syncTables} from '../../src/warehouse/schema/sync-tables.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {rememberFields} from '../../src/warehouse/fields/fields.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {
   accountId,
   addAccount,

@@ -1,8 +1,8 @@
 // The limits of a promotion: the things that it leaves alone, and the cases in which it is refused.
 
 import {beforeEach, describe, expect, test} from 'vitest';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {rememberFields} from '../../src/warehouse/fields/fields.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {accountId, addField, addJob, columns, database, failure, pool, promote} from './promoted-place.ts';
 

@@ -5,7 +5,7 @@ import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {definitions} from '../../src/insight/definitions.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {
   checkPublic,

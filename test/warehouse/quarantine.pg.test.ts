@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {countQuarantined} from '../../src/warehouse/health/status.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {
   type QuarantinedRecord,
   quarantineRecords,

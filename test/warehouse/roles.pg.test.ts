@@ -2,8 +2,8 @@
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {definitions} from '../../src/insight/definitions.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {startPostgres} from '../support/own-postgres.ts';

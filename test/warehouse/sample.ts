@@ -1,8 +1,8 @@
 import {createHash} from 'node:crypto';
 import pg from 'pg';
 import {definitions} from '../../src/insight/definitions.ts';
+import {openPool} from '../../src/postgres/database.ts';
 import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
 import {encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
 import {type MirrorTable, mirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
 import type {EncodedRow} from '../../src/warehouse/rows/row.ts';

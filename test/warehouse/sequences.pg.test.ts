@@ -1,8 +1,8 @@
 // A sequence that is behind its table gives numbers that are taken.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {checkSequences, findSpentSequences} from '../../src/postgres/sequences.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {checkSequences, findSpentSequences} from '../../src/warehouse/postgres/sequences.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

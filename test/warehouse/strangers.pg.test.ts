@@ -7,9 +7,9 @@ import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
 import {definitions} from '../../src/insight/definitions.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {prepareTurn, takeTurn} from '../../src/postgres/migration-turn.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
-import {prepareTurn, takeTurn} from '../../src/warehouse/schema/migration-turn.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {withClient} from '../support/with-client.ts';
@@ -145,8 +145,8 @@ const known = {
     'jobs/workers.ts',
     'src/service/queries/lists.ts',
     'src/sync/feed/feed-keeper.ts',
-    'src/warehouse/postgres/sessions/listen.ts',
-    'src/warehouse/postgres/sessions/notice-watch.ts',
+    'src/postgres/listen.ts',
+    'src/postgres/notice-watch.ts',
     'src/web/console/serve/live.ts',
   ],
   settings: {

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {RetryableError} from '../../src/core/errors.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {listLatestSweeps, readStatus} from '../../src/warehouse/health/status.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {approveSweep, endSweep, postponeSweep, readSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {machines, rowOf} from './sample.ts';

@@ -2,7 +2,7 @@
 // work with them.
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import type {Claim, Sweep, SweepCounts} from '../../src/warehouse/sweeps/sweep.ts';
 import {
   claimSweep,

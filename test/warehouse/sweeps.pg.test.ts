@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {RetryableError} from '../../src/core/errors.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {
   claimSweep,

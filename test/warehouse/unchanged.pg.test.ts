@@ -1,7 +1,7 @@
 // The rows that a batch leaves as they are, and the ones that it reports as gone.
 
 import {beforeEach, describe, expect, test} from 'vitest';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
 import type {EncodedRow} from '../../src/warehouse/rows/row.ts';
 import {load, machine, world} from './load-place.ts';

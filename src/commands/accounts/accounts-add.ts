@@ -5,6 +5,7 @@ import {UsageError} from '../../core/errors.ts';
 import {type SealingKey, seal} from '../../core/seal.ts';
 import type {Secret} from '../../core/secret.ts';
 import {expectTimeZone, isTimeZone} from '../../core/time-zone.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
 import {allStreams} from '../../streams/all.ts';
 import {beginAccount} from '../../sync/accounts/begin-account.ts';
 import {
@@ -17,7 +18,6 @@ import {
   resumeAccount,
   upsertAccount,
 } from '../../warehouse/accounts/accounts.ts';
-import {inTransaction, type Queryable} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {refuseWrongZone} from './account-zone.ts';

@@ -4,6 +4,7 @@ import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
 import {formatNumber} from '../../core/format.ts';
 import {tellAside} from '../../core/terminal.ts';
+import {inTransaction, openPool} from '../../postgres/database.ts';
 import {clearUpForgotten} from '../../sync/accounts/clear-up-forgotten.ts';
 import {describeEnd, describeFiles, sumRemoved} from '../../views/work/forgetting.ts';
 import {
@@ -13,7 +14,6 @@ import {
   listNames,
   type Removed,
 } from '../../warehouse/accounts/forget/forget-customer.ts';
-import {inTransaction, openPool} from '../../warehouse/postgres/database.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {typeBack} from '../terminal/type-back.ts';
 import {tellWait, withWarehouse} from '../warehouse.ts';

@@ -2,12 +2,12 @@
 
 import {formatNumber} from '../../core/format.ts';
 import {tell} from '../../core/terminal.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../../views/changes/change-request.ts';
 import {nameChange, nameState} from '../../views/changes/change-words.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {listUnsent} from '../../warehouse/changes/reads/change-log.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
 import {drawPlan} from './draw-change.ts';
 

@@ -3,6 +3,7 @@
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
 import {formatNumber} from '../../core/format.ts';
+import {inTransaction} from '../../postgres/database.ts';
 import {maskChange, nameChange} from '../../views/changes/change-words.ts';
 import {tellGroup} from '../../views/changes/decisions/decided-words.ts';
 import {previewUndo, type Undo, type UndoPreview, undoMany} from '../../views/changes/decisions/undo-many.ts';
@@ -10,7 +11,6 @@ import {countChanges} from '../../views/changes/decisions/undo-words.ts';
 import {mostDecided} from '../../warehouse/changes/decisions/decide-many.ts';
 import {nameUndo} from '../../warehouse/changes/decisions/undo-changes.ts';
 import {listUndoable} from '../../warehouse/changes/reads/decidable-changes.ts';
-import {inTransaction} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';

@@ -4,6 +4,14 @@ import {inspectRedis} from '../../../jobs/queue/redis/inspect-redis.ts';
 import type {Config} from '../../core/config.ts';
 import {demoName} from '../../core/demo-name.ts';
 import {FatalError} from '../../core/errors.ts';
+import {checkDirect} from '../../postgres/check-direct.ts';
+import {describeAhead, readClockAheadMs, readNow} from '../../postgres/clock.ts';
+import {openPool} from '../../postgres/database.ts';
+import {explainDatabaseError} from '../../postgres/database-errors.ts';
+import {openEmbeddedPostgres} from '../../postgres/embedded.ts';
+import {listHeldUp} from '../../postgres/lock-waits.ts';
+import {hasEmbedded} from '../../postgres/remove-embedded.ts';
+import {describeSpent, findSpentSequences} from '../../postgres/sequences.ts';
 import {allTables} from '../../streams/all-tables.ts';
 import {openToken} from '../../sync/accounts/open-token.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
@@ -19,8 +27,6 @@ import {tellRetention} from '../../views/work/retention-story.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
 import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
-import {openEmbeddedPostgres} from '../../warehouse/embedded/embedded.ts';
-import {hasEmbedded} from '../../warehouse/embedded/remove-embedded.ts';
 import {
   describeCopy,
   mendOfCopy,
@@ -30,12 +36,6 @@ import {namePlace} from '../../warehouse/health/installation/place-name.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
-import {describeAhead, readClockAheadMs, readNow} from '../../warehouse/postgres/clock.ts';
-import {openPool} from '../../warehouse/postgres/database.ts';
-import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
-import {describeSpent, findSpentSequences} from '../../warehouse/postgres/sequences.ts';
-import {checkDirect} from '../../warehouse/postgres/sessions/check-direct.ts';
-import {listHeldUp} from '../../warehouse/postgres/sessions/lock-waits.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findMigrationLack} from '../../warehouse/schema/migration-lack.ts';
 import {checkPublic, describeLargeObjects, describeTemporary} from '../../warehouse/schema/public-rights.ts';

@@ -1,6 +1,7 @@
 import type {Config} from '../../core/config.ts';
 import {FatalError, UsageError} from '../../core/errors.ts';
 import {nearest} from '../../core/nearest.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {drawField} from '../../views/explain/explain-field.ts';
@@ -9,7 +10,6 @@ import {drawRow, drawWish, tellRow} from '../../views/explain/explain-row.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listOpenWishes} from '../../warehouse/changes/reads/change-log.ts';
 import {readDeletions} from '../../warehouse/history/proofs.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';

@@ -1,8 +1,8 @@
 import type {Config} from '../../core/config.ts';
 import {FatalError} from '../../core/errors.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
 import {resealAll} from '../../sync/accounts/reseal.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
-import {inTransaction, type Queryable} from '../../warehouse/postgres/database.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 

@@ -1,7 +1,7 @@
 // What a verb that tells how things stand could not read, because somebody else has it locked: it says so, and tells the rest.
 
-import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
-import {isLockTimeout} from '../../warehouse/postgres/sessions/lock-waits.ts';
+import {explainDatabaseError} from '../../postgres/database-errors.ts';
+import {isLockTimeout} from '../../postgres/lock-waits.ts';
 
 /** A part of the answer that is missing. */
 export interface Unread {

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import type {Logger} from '../../core/log.ts';
 import {readReport} from '../../insight/report/report.ts';
 import {keepReported} from '../../insight/report/restated.ts';
-import {inTransaction} from '../../warehouse/postgres/database.ts';
+import {inTransaction} from '../../postgres/database.ts';
 
 interface Due {
   readonly accountId: string;

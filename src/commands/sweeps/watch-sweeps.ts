@@ -7,9 +7,9 @@ import {setTimeout as wait} from 'node:timers/promises';
 import {RetryableError} from '../../core/errors.ts';
 import {formatDuration} from '../../core/format.ts';
 import {isGone, nameThisProcess} from '../../core/process-name.ts';
+import {explainDatabaseError} from '../../postgres/database-errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {countRows} from '../../warehouse/health/status.ts';
-import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {
   failIdleSweeps,

@@ -1,6 +1,6 @@
+import type {Queryable} from '../../postgres/database.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {listLatestSweeps} from '../../warehouse/health/status.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {insertSchedules, listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {requestSweep} from '../../warehouse/sweeps/sweeps.ts';
 import {isOfFreshness} from '../sweep/freshness-schedule.ts';

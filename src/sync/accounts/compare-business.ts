@@ -4,9 +4,9 @@ import type {Client} from '../../api/client.ts';
 import {parseTime} from '../../api/times.ts';
 import {isGone} from '../../api/verdict.ts';
 import type {FieldRecord} from '../../api/xml-record.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {type Identity, type NumberedStream, sampleIdentities} from '../../warehouse/accounts/move-account.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 
 const streams = ['customers', 'jobs', 'employees'] as const satisfies readonly NumberedStream[];
 /** Three dozen requests: two businesses that agree in so many moments to the second are one. */

@@ -1,7 +1,7 @@
 import {FatalError, UsageError} from '../../core/errors.ts';
 import {boundOf, type SealingKey, seal, unseal} from '../../core/seal.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {type HeldSeal, lockSeals, replaceSeal} from '../../warehouse/accounts/access/seals.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 
 /**
  * Seals all that is sealed in the warehouse anew with the first of the keys, in a transaction of the caller: all of it, or nothing.

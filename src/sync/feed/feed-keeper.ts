@@ -5,9 +5,9 @@ import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Logger} from '../../core/log.ts';
 import {Pulse} from '../../core/pulse.ts';
+import {listen} from '../../postgres/listen.ts';
 import {claimHooks} from '../../warehouse/history/feed/hooks/hook-claims.ts';
 import {feedChannel, sequenceFeed} from '../../warehouse/history/feed/read-feed.ts';
-import {listen} from '../../warehouse/postgres/sessions/listen.ts';
 import {type HookMeans, sendHook} from './send-hook.ts';
 
 export interface KeeperDeps {

@@ -1,7 +1,7 @@
 // A reading of the service may be older than a change of ours that it has confirmed: its reads may lag behind its writes.
 // Such a row stays as it is, and its record is read again.
 
-import {decodeCopyRow} from '../../warehouse/postgres/copy-text.ts';
+import {decodeCopyRow} from '../../postgres/copy-text.ts';
 import type {Held, ProbedRows} from '../../warehouse/rows/load.ts';
 import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
 import type {EncodedRow} from '../../warehouse/rows/row.ts';

@@ -1,5 +1,5 @@
 import {nearest} from '../../core/nearest.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {allSections} from './all-sections.ts';
 import type {Environment, Problem, Prospect, Section} from './section.ts';
 import {

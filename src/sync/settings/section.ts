@@ -2,7 +2,7 @@
 // new one is a file beside this, and a line in all-sections.ts.
 
 import type {z} from 'zod';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {Patch, Path, Tree} from './tree.ts';
 
 /** What goes before a file. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../postgres/database.ts';
 import type {SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {endSweep} from '../../warehouse/sweeps/sweeps.ts';
 import {type Ended, type Finished, pass, type SweepRun} from './sweep-run.ts';

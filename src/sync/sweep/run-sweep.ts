@@ -2,10 +2,10 @@ import {AccessError, NoRoomError, OlderReadingError, RetryableError} from '../..
 import {hideInError} from '../../core/hide-secrets.ts';
 import {Leases, machineClocks} from '../../core/lease.ts';
 import {inSpan} from '../../core/span.ts';
+import {inTransaction} from '../../postgres/database.ts';
+import {explainDatabaseError} from '../../postgres/database-errors.ts';
 import {findStream} from '../../streams/all.ts';
 import {stopAccount} from '../../warehouse/accounts/accounts.ts';
-import {inTransaction} from '../../warehouse/postgres/database.ts';
-import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import type {ClaimedSweep, Sweep, SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {claimSweep, endSweep, postponeSweep, renewLease} from '../../warehouse/sweeps/sweeps.ts';
 import {judgeAccess} from '../accounts/replaced-token.ts';

@@ -7,8 +7,8 @@
 
 import {randomInt} from 'node:crypto';
 import {freeBytes} from '../../core/own-bytes.ts';
+import {inSweepTransaction} from '../../postgres/database.ts';
 import {parentColumnOf} from '../../streams/stream.ts';
-import {inSweepTransaction} from '../../warehouse/postgres/database.ts';
 import {findAltered, findAlteredFamilies} from '../../warehouse/rows/altered-rows.ts';
 import {forgetKnown} from '../../warehouse/rows/known/known-records.ts';
 import {loadRows} from '../../warehouse/rows/load.ts';

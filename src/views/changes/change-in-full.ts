@@ -1,12 +1,12 @@
 // Everything that is told of one change where there is room for it, and what a person can do about it.
 
+import type {Queryable} from '../../postgres/database.ts';
 import {allStreams, findWrites} from '../../streams/all.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {type Verb, verbs} from '../../warehouse/changes/decisions/decide-changes.ts';
 import {readChangedRow} from '../../warehouse/changes/reads/changed-row.ts';
 import {readDecidable} from '../../warehouse/changes/reads/decidable-changes.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {readParentNumbers} from '../../warehouse/rows/numbers/parent-numbers.ts';
 import {type Decision, listDecisions} from './change-next.ts';
 import {nestings} from './change-request.ts';

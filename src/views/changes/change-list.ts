@@ -1,5 +1,6 @@
 // The changes as a list, a page at a time: each with its next step, and how many there are by state.
 
+import type {Queryable} from '../../postgres/database.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {type OpenState, openStates, type SettledState} from '../../warehouse/changes/change-states.ts';
@@ -8,7 +9,6 @@ import {countChanges, listLateChanges} from '../../warehouse/changes/reads/chang
 import {countLatestSettled} from '../../warehouse/changes/reads/change-log.ts';
 import {countMovingChanges} from '../../warehouse/changes/reads/moving-changes.ts';
 import type {Wanted} from '../../warehouse/changes/reads/wanted-changes.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {tellNext} from './change-next.ts';
 import {nameChange, nameOutcome, tellWhy} from './change-words.ts';
 import {readCircumstances} from './circumstances.ts';

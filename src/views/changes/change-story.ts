@@ -1,4 +1,5 @@
 import {UsageError} from '../../core/errors.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
@@ -10,7 +11,6 @@ import {
   readChange,
   readWaiting,
 } from '../../warehouse/changes/reads/change-log.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {tellPruned} from '../work/retention-story.ts';
 import {type NextStep, tellNext} from './change-next.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from './change-request.ts';

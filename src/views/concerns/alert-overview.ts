@@ -1,9 +1,9 @@
 // The read model of alerts: who is told, what is open, which messages do not arrive. Nothing in it is a secret.
 
+import type {Queryable} from '../../postgres/database.ts';
 import {type AlertRule, listRules} from '../../warehouse/alerts/alert-rules.ts';
 import {type Alert, listOpenAlerts} from '../../warehouse/alerts/alerts.ts';
 import {listRuleHealth, type RuleHealth} from '../../warehouse/alerts/rule-health.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 
 /** A rule, and how its messages fare. */
 export interface RuleStatus extends AlertRule, Omit<RuleHealth, 'rule'> {}

@@ -1,5 +1,8 @@
 // Everything that concerns a person, found in one place: `status` draws it, alerts tell it.
 
+import {readNow} from '../../postgres/clock.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type HeldUp, listHeldUp} from '../../postgres/lock-waits.ts';
 import {listRuleHealth, type RuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {listParts, nameOwnWaits} from '../../warehouse/health/heartbeats.ts';
 import {
@@ -11,9 +14,6 @@ import {namePlace, type WarehouseAddress} from '../../warehouse/health/installat
 import {listSizes, readFreeBytes, type Size} from '../../warehouse/health/sizes.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {type FeedHook, listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
-import {readNow} from '../../warehouse/postgres/clock.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
-import {type HeldUp, listHeldUp} from '../../warehouse/postgres/sessions/lock-waits.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import type {AccountFacts} from '../account-status.ts';
 import {type Concern, findConcerns} from './concerns.ts';

@@ -1,9 +1,9 @@
 import type pg from 'pg';
+import {readNow} from '../../postgres/clock.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
+import {isLockTimeout, listHeldUp} from '../../postgres/lock-waits.ts';
 import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listOpenTroubles, type Trouble} from '../../warehouse/alerts/alerts.ts';
-import {readNow} from '../../warehouse/postgres/clock.ts';
-import {inTransaction, type Queryable} from '../../warehouse/postgres/database.ts';
-import {isLockTimeout, listHeldUp} from '../../warehouse/postgres/sessions/lock-waits.ts';
 import {readAccountFacts} from '../account-status.ts';
 import type {Concern} from './concerns.ts';
 import {findDrift} from './drift-concerns.ts';

@@ -1,3 +1,5 @@
+import {readNow} from '../../postgres/clock.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {allStreams} from '../../streams/all.ts';
 import {wholeList} from '../../streams/windows.ts';
 import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
@@ -26,8 +28,6 @@ import {
 } from '../../warehouse/health/sweep-figures.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
 import {type RetentionStory, readRetention} from '../../warehouse/history/retention/retention.ts';
-import {readNow} from '../../warehouse/postgres/clock.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {
   listOverdueSchedules,

@@ -1,5 +1,5 @@
 import {formatDuration} from '../../core/format.ts';
-import {endHolders, type HeldUp, nameHolder} from '../../warehouse/postgres/sessions/lock-waits.ts';
+import {endHolders, type HeldUp, nameHolder} from '../../postgres/lock-waits.ts';
 import type {Concern} from './concerns.ts';
 
 /** Finds the sessions of others that hold Fieldmirror up, each by itself. @param now - ISO 8601, by the database's clock */

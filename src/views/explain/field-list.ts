@@ -1,6 +1,7 @@
 // Every field that the service was ever seen to send, and what changed in them of late.
 
 import {nearest} from '../../core/nearest.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {allTables} from '../../streams/all-tables.ts';
 import {isPersonal} from '../../streams/personal/personal-fields.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
@@ -12,7 +13,6 @@ import {
   listFields,
   readExamples,
 } from '../../warehouse/fields/list-fields.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 
 export interface ToldField extends Omit<Field, 'accountId'> {
   readonly account: string;

@@ -1,7 +1,7 @@
 // The one decision about a sweep that is a person's: whether the rows that it would mark deleted may go.
 
 import {UsageError} from '../../core/errors.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {approveSweep} from '../../warehouse/sweeps/sweeps.ts';
 

@@ -1,5 +1,5 @@
+import type {Queryable} from '../../postgres/database.ts';
 import {readUsual, type UsualSweep} from '../../warehouse/health/past-sweeps.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {pageOfSweep} from '../../warehouse/sweeps/sweep-page.ts';
 import {readSweep} from '../../warehouse/sweeps/sweeps.ts';

@@ -2,9 +2,9 @@
 
 import {formatNumber} from '../../core/format.ts';
 import {paceOf, tellPace, type UnderWay} from '../../core/pace.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {countMovingChanges} from '../../warehouse/changes/reads/moving-changes.ts';
 import {listRunningSweeps, type RunningSweep} from '../../warehouse/health/under-way.ts';
-import type {Queryable} from '../../warehouse/postgres/database.ts';
 import {describeChanges} from '../changes/moving-words.ts';
 import {nameSweep} from './log-words.ts';
 

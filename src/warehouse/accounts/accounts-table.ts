@@ -1,7 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {check, pgSchema, text, unique, uuid} from 'drizzle-orm/pg-core';
-import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../schema/commented-table.ts';
+import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
+import {commentTable} from '../../postgres/commented-table.ts';
 
 export const sync = pgSchema('sync');
 

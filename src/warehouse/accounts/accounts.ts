@@ -1,6 +1,6 @@
 import {UsageError} from '../../core/errors.ts';
-import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {accounts} from './accounts-table.ts';
 
 type Row = typeof accounts.$inferSelect;

@@ -1,6 +1,6 @@
 // What an account that gets another address is known by, and its new address.
 
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {Account} from './accounts.ts';
 
 /** The streams whose records have a number of their own and the moment in which they were created. */

@@ -1,7 +1,7 @@
 // What an account leaves in the warehouse, counted and removed. Tables are found by their column `account_id`, so that one
 // that is added later is not forgotten.
 
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 
 /** A table and how many of its rows are the account's. */
 export interface Holding {

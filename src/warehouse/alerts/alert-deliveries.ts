@@ -2,7 +2,7 @@
 // behind: another one sends the same message again, under the same id.
 
 import type {Sealed} from '../../core/seal.ts';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {isTold, type Receiver} from './alert-rules.ts';
 import {type Alert, alertColumns} from './alerts.ts';
 

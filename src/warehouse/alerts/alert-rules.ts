@@ -2,8 +2,8 @@
 
 import type {Cause} from '../../core/alert-causes.ts';
 import type {Sealed} from '../../core/seal.ts';
-import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {alertRules} from './alert-tables.ts';
 
 type Row = typeof alertRules.$inferSelect;

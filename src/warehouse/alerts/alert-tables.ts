@@ -12,9 +12,9 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import {causes} from '../../core/alert-causes.ts';
+import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
+import {commentTable} from '../../postgres/commented-table.ts';
 import {accounts, sync} from '../accounts/accounts-table.ts';
-import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
-import {commentTable} from '../schema/commented-table.ts';
 import {receivers} from './receivers.ts';
 
 const deliveryKinds = ['opened', 'mended', 'digest', 'ping'] as const;

@@ -3,8 +3,8 @@
 
 import type pg from 'pg';
 import type {Cause} from '../../core/alert-causes.ts';
-import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import {isTold} from './alert-rules.ts';
 import type {alerts} from './alert-tables.ts';
 

@@ -1,4 +1,4 @@
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {isWithheld} from './alert-deliveries.ts';
 import type {Receiver} from './alert-rules.ts';
 

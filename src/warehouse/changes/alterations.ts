@@ -2,8 +2,8 @@
 // for them.
 
 import type pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {ChangeClaim} from './claim-changes.ts';
 import {groupByChange} from './reads/group-by-change.ts';
 import type {alterations} from './tables/conflict-tables.ts';

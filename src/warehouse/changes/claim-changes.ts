@@ -1,7 +1,7 @@
 // Claims on changes, by the database's clock. A change whose worker was lost while sending it may have
 // arrived: it is in doubt for every later worker.
 
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {type Change, changeColumns} from './change.ts';
 import {type RecentWrite, recentWrites} from './recent-writes.ts';
 

@@ -4,8 +4,8 @@
 
 import type pg from 'pg';
 import {RetryableError} from '../../core/errors.ts';
-import type {Queryable} from '../postgres/database.ts';
-import type {ReadRow} from '../postgres/read-row.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import type {ReadRow} from '../../postgres/read-row.ts';
 import type {Change} from './change.ts';
 import type {ChangeState} from './change-states.ts';
 import type {ChangeResult, ChangeValues} from './change-values.ts';

@@ -1,7 +1,7 @@
 // Changes that were done a short while ago: a reading of the service may be older than they are.
 
 import pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {ChangeOperation, MirrorTable} from '../rows/mirror-table.ts';
 import type {ChangeResult, ChangeValues} from './change-values.ts';
 import {lagLimit} from './lag.ts';

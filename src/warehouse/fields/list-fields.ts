@@ -1,8 +1,8 @@
 // Reads the fields that were ever seen, and names them; a name makes a column of the view of their table in mart.
 
 import pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {MirrorTable} from '../rows/mirror-table.ts';
 import {findColumn, nameTable} from '../rows/table-sql.ts';
 import type {fieldEvents, fields} from './field-tables.ts';

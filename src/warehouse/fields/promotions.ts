@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {UsageError} from '../../core/errors.ts';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 
 /** A field of an account that is a column of mart. */
 export interface Promotion {

@@ -1,4 +1,4 @@
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import {type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 
 /** The sweeps to list; null leaves a condition open. */

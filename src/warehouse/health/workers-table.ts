@@ -1,8 +1,8 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, integer, text, uuid} from 'drizzle-orm/pg-core';
+import {bigNumber, instant} from '../../postgres/column-types.ts';
+import {commentTable} from '../../postgres/commented-table.ts';
 import {sync} from '../accounts/accounts-table.ts';
-import {bigNumber, instant} from '../postgres/column-types.ts';
-import {commentTable} from '../schema/commented-table.ts';
 
 // No foreign keys to accounts: a worker that serves one must not keep it from being removed.
 export const workers = sync.table(

@@ -1,7 +1,7 @@
 // Rows that hang on a record, as they are and as they were: its children, and records that point at it.
 
 import pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {MirrorTable} from '../rows/mirror-table.ts';
 import {findColumn, nameTable} from '../rows/table-sql.ts';
 

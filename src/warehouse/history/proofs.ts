@@ -1,6 +1,6 @@
 // Facts about one record beside the versions of its row: proofs, tombstones, refusals.
 
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {SweepMode} from '../sweeps/sweep.ts';
 
 /** A record at the service. */

@@ -3,8 +3,8 @@
 // compared by value. Nothing here writes.
 
 import pg from 'pg';
-import {decodeCopyRow} from '../postgres/copy-text.ts';
-import type {Queryable} from '../postgres/database.ts';
+import {decodeCopyRow} from '../../postgres/copy-text.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {ColumnType, MirrorTable} from './mirror-table.ts';
 import type {EncodedRow} from './row.ts';
 import {findColumn, nameTable, sqlTypes} from './table-sql.ts';

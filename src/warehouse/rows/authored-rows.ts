@@ -1,9 +1,9 @@
 // Rows that were written here, and their fate once the service has answered.
 
 import pg from 'pg';
+import type {Queryable} from '../../postgres/database.ts';
 import type {Change} from '../changes/change.ts';
 import type {ChangeValues} from '../changes/change-values.ts';
-import type {Queryable} from '../postgres/database.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import {nameTable} from './table-sql.ts';
 

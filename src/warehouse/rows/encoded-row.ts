@@ -1,4 +1,4 @@
-import {encodeCopyRow} from '../postgres/copy-text.ts';
+import {encodeCopyRow} from '../../postgres/copy-text.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import type {EncodedRow, Row} from './row.ts';
 import {findColumn} from './table-sql.ts';

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import {NumberSet} from '../../core/number-set.ts';
-import {toArrayText} from '../postgres/array-text.ts';
-import {readByCursor} from '../postgres/cursor.ts';
-import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {toArrayText} from '../../postgres/array-text.ts';
+import {readByCursor} from '../../postgres/cursor.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
 import {keyText} from './encoded-row.ts';
 import type {Family} from './load.ts';
 import type {MirrorTable, OwnedTable} from './mirror-table.ts';

@@ -1,8 +1,8 @@
 import pg from 'pg';
+import {toArrayText} from '../../postgres/array-text.ts';
+import {copyInto} from '../../postgres/copy.ts';
 import type {RecentWrite} from '../changes/recent-writes.ts';
 import {explainRefusal} from '../changes/refusal.ts';
-import {toArrayText} from '../postgres/array-text.ts';
-import {copyInto} from '../postgres/copy.ts';
 import {keyText} from './encoded-row.ts';
 import type {MirrorTable} from './mirror-table.ts';
 import type {EncodedRow} from './row.ts';

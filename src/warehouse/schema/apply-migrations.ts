@@ -1,6 +1,7 @@
 import {readMigrationFiles} from 'drizzle-orm/migrator';
 import {bigint, integer, text} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
+import {commentTable} from '../../postgres/commented-table.ts';
 import {sync} from '../accounts/accounts-table.ts';
 import {applyCapturedTables} from '../changes/rules/captured-tables.ts';
 import {applyTransitions} from '../changes/rules/transitions.ts';
@@ -10,7 +11,6 @@ import {applyStar, starComments} from '../star/apply-star.ts';
 import {dropStarLeftovers} from '../star/drop-leftovers.ts';
 import {martTables} from '../star/mart-tables.ts';
 import {applySource, commentSource} from './apply-source.ts';
-import {commentTable} from './commented-table.ts';
 import {commentsOf, writeComments} from './comments.ts';
 import type {Definitions} from './definitions.ts';
 import {historyComments} from './history-comments.ts';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {FatalError} from '../../core/errors.ts';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {WarehouseTable} from '../rows/warehouse-table.ts';
 import type {Source} from './read-source.ts';
 

@@ -17,7 +17,7 @@ import {
   unique,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
+import {bigNumber, bytea, instant} from '../../postgres/column-types.ts';
 import type {Column, ColumnType, MirrorTable} from '../rows/mirror-table.ts';
 import {searchedWords} from '../rows/search/searched-words.ts';
 

@@ -4,13 +4,13 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {FatalError} from '../../core/errors.ts';
-import {openPool} from '../postgres/database.ts';
-import {readProcessId, tellWaits, type WaitWords} from '../postgres/sessions/lock-waits.ts';
+import {openPool} from '../../postgres/database.ts';
+import {readProcessId, tellWaits, type WaitWords} from '../../postgres/lock-waits.ts';
+import {endTurn, findTurn, prepareTurn, takeTurn} from '../../postgres/migration-turn.ts';
 import {isOutdated, readAppliedSource} from './apply-source.ts';
 import type {Definitions} from './definitions.ts';
 import {checkMigrations} from './migration-check.ts';
 import {findMigrationLack} from './migration-lack.ts';
-import {endTurn, findTurn, prepareTurn, takeTurn} from './migration-turn.ts';
 import {checkPublic} from './public-rights.ts';
 import {readSource, type Source} from './read-source.ts';
 import {checkRoles} from './roles.ts';

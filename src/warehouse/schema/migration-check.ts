@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import pg from 'pg';
 import {FatalError} from '../../core/errors.ts';
 import {packageRoot} from '../../core/package.ts';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 
 export const migrationsFolder = join(packageRoot, 'migrations');
 

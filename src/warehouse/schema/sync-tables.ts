@@ -1,4 +1,6 @@
 import {index, integer, primaryKey, text} from 'drizzle-orm/pg-core';
+import {bigNumber, bytea} from '../../postgres/column-types.ts';
+import {type CommentedTable, commentTable} from '../../postgres/commented-table.ts';
 import {
   apiKeysTable,
   apiRequestsTable,
@@ -28,14 +30,12 @@ import {feedEntriesTable, feedStartsTable, feedStateTable} from '../history/feed
 import {deadLettersTable, feedHooksTable} from '../history/feed/hooks/hook-tables.ts';
 import {pruningsTable, retentionTable} from '../history/retention/retention-tables.ts';
 import {sweepDaysTable} from '../history/retention/sweep-days-table.ts';
-import {bigNumber, bytea} from '../postgres/column-types.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';
 import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
 import {absentNumbersTable, sightingsTable, tombstonesTable} from '../sweeps/evidence-tables.ts';
 import {quarantineTable} from '../sweeps/quarantine-table.ts';
 import {schedulesTable} from '../sweeps/schedules-table.ts';
 import {sweepsTable} from '../sweeps/sweeps-table.ts';
-import {type CommentedTable, commentTable} from './commented-table.ts';
 import {sourceTable} from './source-table.ts';
 
 // No foreign key to the account: it would be checked once for every row of a first load.

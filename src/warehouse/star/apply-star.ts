@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type {Comment} from '../schema/commented-table.ts';
+import type {Comment} from '../../postgres/commented-table.ts';
 import {nameDependents} from './name-dependents.ts';
 import type {StarMember} from './star-member.ts';
 

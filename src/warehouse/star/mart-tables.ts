@@ -13,8 +13,8 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
-import {bigNumber, instant, listed} from '../postgres/column-types.ts';
-import {type CommentedTable, commentTable} from '../schema/commented-table.ts';
+import {bigNumber, instant, listed} from '../../postgres/column-types.ts';
+import {type CommentedTable, commentTable} from '../../postgres/commented-table.ts';
 
 export const mart = pgSchema('mart');
 

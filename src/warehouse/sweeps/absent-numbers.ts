@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import {NumberSet} from '../../core/number-set.ts';
-import {readByCursor} from '../postgres/cursor.ts';
-import {inTransaction} from '../postgres/database.ts';
+import {readByCursor} from '../../postgres/cursor.ts';
+import {inTransaction} from '../../postgres/database.ts';
 import {type GoneAnswers, toValues} from './tombstones.ts';
 
 interface Scope {

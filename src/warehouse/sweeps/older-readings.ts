@@ -1,6 +1,6 @@
 // Records that a sweep was shown as they were before a change of ours: it reads them again before it ends.
 
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {Evidence} from './evidence.ts';
 
 /** Notes such records in the sweep's row, in the transaction that left their rows alone. */

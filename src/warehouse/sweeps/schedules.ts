@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {schedules} from './schedules-table.ts';
 import type {Sweep} from './sweep.ts';
 import {requestSweep} from './sweeps.ts';

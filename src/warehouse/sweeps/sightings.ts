@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 
 /** Notes which numbers a sweep has seen since its last checkpoint, in the transaction that saves this one. */
 export async function insertSightings(

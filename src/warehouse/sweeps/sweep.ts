@@ -1,4 +1,4 @@
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {sweeps} from './sweeps-table.ts';
 
 type Row = typeof sweeps.$inferSelect;

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import {RetryableError} from '../../core/errors.ts';
 import {nameThisProcess} from '../../core/process-name.ts';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from '../../postgres/database.ts';
 import type {Evidence, Sample} from './evidence.ts';
 import {
   type Claim,

@@ -1,8 +1,8 @@
 // A row is marked deleted only together with the service's answer to the question for its record.
 
 import pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {Queryable} from '../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
 import type {MirrorTable, OwnedTable} from '../rows/mirror-table.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import type {tombstones} from './evidence-tables.ts';

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import type {Logger} from '../../core/log.ts';
+import {readNow} from '../../postgres/clock.ts';
+import {explainDatabaseError} from '../../postgres/database-errors.ts';
 import {listWorkers} from '../../warehouse/health/workers.ts';
-import {readNow} from '../../warehouse/postgres/clock.ts';
-import {explainDatabaseError} from '../../warehouse/postgres/database-errors.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {Absence} from './absence.ts';
 import {CachedReading, type ReadingOptions} from './cached-reading.ts';

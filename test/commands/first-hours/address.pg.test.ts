@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {environmentOf} from '../../../src/commands/servers/postgres/psql.ts';
-import {openEmbeddedPostgres} from '../../../src/warehouse/embedded/embedded.ts';
+import {openEmbeddedPostgres} from '../../../src/postgres/embedded.ts';
 import {runCommand} from '../../support/command.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
 import {dropRoles, makeRole} from '../../support/roles.ts';

@@ -7,7 +7,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
-import {openEmbeddedPostgres} from '../../../src/warehouse/embedded/embedded.ts';
+import {openEmbeddedPostgres} from '../../../src/postgres/embedded.ts';
 import {main, runCommand} from '../../support/command.ts';
 import {createDatabase} from '../../support/postgres.ts';
 import {openService, type TestService} from '../../support/world.ts';

@@ -6,7 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
 import {afterAll, beforeAll, beforeEach, expect, inject, test} from 'vitest';
-import {openEmbeddedPostgres} from '../../../src/warehouse/embedded/embedded.ts';
+import {openEmbeddedPostgres} from '../../../src/postgres/embedded.ts';
 import {runCommand} from '../../support/command.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
 import {listSchemas, typeInto} from './warehouse-place.ts';

@@ -2,8 +2,8 @@
 
 import {createLogger} from '../../../src/core/log.ts';
 import {parseKeys} from '../../../src/core/seal.ts';
+import {openPool} from '../../../src/postgres/database.ts';
 import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
 
 const {DATABASE_URL: directUrl = '', KEY: key = ''} = process.env;
 const pool = openPool(directUrl, {max: 3, applicationName: 'worker'});

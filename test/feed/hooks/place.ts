@@ -4,9 +4,9 @@ import type pg from 'pg';
 import {type HookOptions, planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {parseKeys} from '../../../src/core/seal.ts';
+import {openPool} from '../../../src/postgres/database.ts';
 import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
 import {type FeedHook, insertHook, listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {type Arrived, openHttpReceiver, type TestReceiver} from '../../support/alert-receivers.ts';
 import {type FeedPlace, openFeedPlace} from '../place.ts';
 

@@ -3,11 +3,11 @@
 
 import type pg from 'pg';
 import {createLogger} from '../../../src/core/log.ts';
+import {openPool} from '../../../src/postgres/database.ts';
 import {Random} from '../../../src/service/business/random.ts';
 import {customers, jobs} from '../../../src/service/resources/resource.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
 import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {judge} from './checker.ts';
 import {letTimePass, readNextDue} from './fake-time.ts';
 import {readChanges, readConflicts, readFinalRows, readRecords, toEffects} from './final-state.ts';

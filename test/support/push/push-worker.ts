@@ -6,10 +6,10 @@ import {createClient} from '../../../src/api/client.ts';
 import {createTransport} from '../../../src/api/transport.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
+import {openPool} from '../../../src/postgres/database.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
 
 export interface Work {
   readonly databaseUrl: string;

@@ -3,11 +3,11 @@
 
 import type pg from 'pg';
 import {createLogger} from '../../../src/core/log.ts';
+import {openPool} from '../../../src/postgres/database.ts';
 import {Random} from '../../../src/service/business/random.ts';
 import {allStreams} from '../../../src/streams/all.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
 import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {Author} from './author.ts';
 import {judge} from './checker.ts';
 import {readEstates} from './estates.ts';

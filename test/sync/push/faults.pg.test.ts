@@ -2,9 +2,9 @@
 // purpose.
 
 import {afterAll, describe, expect, test} from 'vitest';
+import {openPool} from '../../../src/postgres/database.ts';
 import {PageReader} from '../../../src/sync/load/page-reader.ts';
 import {pushSteps} from '../../../src/sync/push/push-step.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {carryAndDie} from '../../support/push/killed-push.ts';
 import {live, liveAll} from '../../support/push/live.ts';
 import {mutants} from '../../support/push/mutants.ts';

@@ -1,8 +1,8 @@
 // A change that cannot be carried delays no other. A service that keeps values in its own way is asked once.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {openPool} from '../../../src/postgres/database.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {openRecordingProxy, type RecordingProxy} from '../../support/recording-proxy.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../../support/world.ts';
 

@@ -3,8 +3,8 @@
 
 import {join} from 'node:path';
 import pg from 'pg';
+import {findPrograms, programRunner} from '../../../src/postgres/embedded-process.ts';
 import {Random} from '../../../src/service/business/random.ts';
-import {findPrograms, programRunner} from '../../../src/warehouse/embedded/embedded-process.ts';
 import {type FaultyLine, openFaultyLine} from '../../support/faulty-line.ts';
 import {startPostgres} from '../../support/own-postgres.ts';
 import {startServer, type TestRedis} from '../../support/redis-server.ts';

@@ -3,8 +3,8 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
+import {openPool} from '../../../src/postgres/database.ts';
 import {prune, type Removed} from '../../../src/sync/prune/prune.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
 
 export let database: TestDatabase;

@@ -2,8 +2,8 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {inTransaction} from '../../../src/postgres/database.ts';
 import {allWrites} from '../../../src/streams/all.ts';
-import {inTransaction} from '../../../src/warehouse/postgres/database.ts';
 import {cases} from './cases.ts';
 import {openPlace, type Place} from './place.ts';
 

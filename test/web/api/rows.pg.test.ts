@@ -1,8 +1,8 @@
 // The HTTP API reads the rows of one account, each once, and no row of another account.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {inSweepTransaction} from '../../../src/postgres/database.ts';
 import {allTables} from '../../../src/streams/all-tables.ts';
-import {inSweepTransaction} from '../../../src/warehouse/postgres/database.ts';
 import {packPlace} from '../../../src/web/api/page-token.ts';
 import {openPlace, type Place} from './place.ts';
 

@@ -3,8 +3,8 @@
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {questions} from '../../../src/insight/questions/questions.ts';
+import {inSweepTransaction} from '../../../src/postgres/database.ts';
 import {wordOf} from '../../../src/views/answers/answer-question.ts';
-import {inSweepTransaction} from '../../../src/warehouse/postgres/database.ts';
 import {pages} from '../../../src/web/console/pages/pages.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {openPlace, type Person, type Place} from './place.ts';

@@ -1,7 +1,7 @@
 // The Business pages: answers for one account, now or as of a day, for those who may see names and those who may not.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {inSweepTransaction} from '../../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../../src/postgres/database.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;

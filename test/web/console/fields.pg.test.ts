@@ -1,7 +1,7 @@
 // Fields in the console: what the service was ever seen to send, what changed in it, and names for what has no column.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {inSweepTransaction} from '../../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../../src/postgres/database.ts';
 import {openPlace, type Person, type Place} from './place.ts';
 
 let place: Place;

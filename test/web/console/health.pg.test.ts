@@ -3,7 +3,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {listSettings} from '../../../src/commands/health/list-settings.ts';
 import {loadConfig} from '../../../src/core/config.ts';
-import {openPool} from '../../../src/warehouse/postgres/database.ts';
+import {openPool} from '../../../src/postgres/database.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {openPlace, type Place} from './place.ts';
 

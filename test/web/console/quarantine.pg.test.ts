@@ -1,7 +1,7 @@
 // Records in quarantine: why, since when, what came, and another try.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {inSweepTransaction} from '../../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../../src/postgres/database.ts';
 import {quarantineRecords, resolveQuarantine} from '../../../src/warehouse/sweeps/quarantine.ts';
 import {openPlace, type Place} from './place.ts';
 

@@ -2,7 +2,7 @@
 // was made here.
 
 import type pg from 'pg';
-import {inSweepTransaction} from '../../../src/warehouse/postgres/database.ts';
+import {inSweepTransaction} from '../../../src/postgres/database.ts';
 import {openPlace, type Place} from './place.ts';
 
 export interface RecordsPlace extends Place {

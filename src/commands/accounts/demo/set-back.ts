@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {inTransaction} from '../../../warehouse/postgres/database.ts';
+import {inTransaction} from '../../../postgres/database.ts';
 
 /** A night that was lived through within a moment. */
 export interface Night {

@@ -10,6 +10,7 @@ import {formatNumber} from '../../../core/format.ts';
 import {seal} from '../../../core/seal.ts';
 import type {Secret} from '../../../core/secret.ts';
 import {tellAside} from '../../../core/terminal.ts';
+import {inTransaction} from '../../../postgres/database.ts';
 import {type ComparedBusiness, compareBusiness} from '../../../sync/accounts/compare-business.ts';
 import {openToken} from '../../../sync/accounts/open-token.ts';
 import {countChanges} from '../../../views/changes/decisions/undo-words.ts';
@@ -24,7 +25,6 @@ import {
 } from '../../../warehouse/accounts/accounts.ts';
 import {countOpenChanges, moveAccount} from '../../../warehouse/accounts/move-account.ts';
 import {findWorkUnderWay} from '../../../warehouse/accounts/remove-account.ts';
-import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {drawTable, print} from '../../terminal/report.ts';
 import {typeBack} from '../../terminal/type-back.ts';
 import {withWarehouse} from '../../warehouse.ts';

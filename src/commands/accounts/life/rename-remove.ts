@@ -5,6 +5,7 @@ import {demoName} from '../../../core/demo-name.ts';
 import {FatalError, UsageError} from '../../../core/errors.ts';
 import {formatNumber} from '../../../core/format.ts';
 import {tellAside} from '../../../core/terminal.ts';
+import {inTransaction, openPool} from '../../../postgres/database.ts';
 import {listAccounts, placeOf, renameAccount} from '../../../warehouse/accounts/accounts.ts';
 import {
   countHoldings,
@@ -12,7 +13,6 @@ import {
   type Holding,
   removeAccount,
 } from '../../../warehouse/accounts/remove-account.ts';
-import {inTransaction, openPool} from '../../../warehouse/postgres/database.ts';
 import {drawTable, print} from '../../terminal/report.ts';
 import {typeBack} from '../../terminal/type-back.ts';
 import {tellWait, withWarehouse} from '../../warehouse.ts';

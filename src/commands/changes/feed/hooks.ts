@@ -4,6 +4,7 @@ import pg from 'pg';
 import type {Config} from '../../../core/config.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {nearest} from '../../../core/nearest.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import {readBatch} from '../../../sync/feed/read-batch.ts';
 import {sendBatch} from '../../../sync/feed/send-hook.ts';
 import {refuseCopy} from '../../../warehouse/health/installation/installation.ts';
@@ -26,7 +27,6 @@ import {
 } from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {usualMost} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
 import {sequenceFeed} from '../../../warehouse/history/feed/read-feed.ts';
-import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {readSecret} from '../../accounts/read-secret.ts';
 import {print} from '../../terminal/report.ts';

@@ -1,7 +1,7 @@
 import type {Config} from '../../../core/config.ts';
 import {demoName} from '../../../core/demo-name.ts';
 import {FatalError} from '../../../core/errors.ts';
-import {hasEmbedded} from '../../../warehouse/embedded/remove-embedded.ts';
+import {hasEmbedded} from '../../../postgres/remove-embedded.ts';
 import {readHeld} from '../../servers/postgres/held.ts';
 import {withWarehouse} from '../../warehouse.ts';
 

@@ -4,6 +4,7 @@ import {randomUUID} from 'node:crypto';
 import type {Config} from '../../../core/config.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {nearest} from '../../../core/nearest.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import {send} from '../../../sync/alerts/send.ts';
 import {readAlertOverview} from '../../../views/concerns/alert-overview.ts';
 import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';
@@ -15,7 +16,6 @@ import {
   readSealedAccess,
 } from '../../../warehouse/alerts/alert-rules.ts';
 import {giveRuleAccess} from '../../../warehouse/alerts/rule-settings.ts';
-import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {readSecret} from '../../accounts/read-secret.ts';
 import {print} from '../../terminal/report.ts';

@@ -1,8 +1,8 @@
 // The contents of a warehouse, as they are shown before it goes.
 
+import type {Queryable} from '../../../postgres/database.ts';
 import {countChanges} from '../../../views/changes/decisions/undo-words.ts';
 import {listOwnSchemas, type OwnSchema} from '../../../warehouse/health/installation/own-schemas.ts';
-import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {drawTable} from '../../terminal/report.ts';
 
 export interface Held {

@@ -4,7 +4,7 @@ import {join} from 'node:path';
 import type {Config} from '../../../core/config.ts';
 import {FatalError} from '../../../core/errors.ts';
 import {tellAside} from '../../../core/terminal.ts';
-import {findEmbedded} from '../../../warehouse/embedded/find-embedded.ts';
+import {findEmbedded} from '../../../postgres/find-embedded.ts';
 import {callOf} from '../../terminal/next-steps.ts';
 import {print} from '../../terminal/report.ts';
 import {requireEmbedded} from './require-embedded.ts';

@@ -1,9 +1,9 @@
 // Requests that are about to be sent beside each other are noted in one transaction.
 
 import type pg from 'pg';
+import {inTransaction} from '../../../postgres/database.ts';
+import {violatedConstraint} from '../../../postgres/violated-constraint.ts';
 import {type Begun, beginSending, onItsWay, type Sending} from '../../../warehouse/changes/move-changes.ts';
-import {inTransaction} from '../../../warehouse/postgres/database.ts';
-import {violatedConstraint} from '../../../warehouse/postgres/violated-constraint.ts';
 import {atStep, type ChangeContext} from '../change-context.ts';
 import {Batcher} from './batcher.ts';
 

@@ -2,6 +2,8 @@
 // result, the rows that show it.
 
 import type pg from 'pg';
+import {inSweepTransaction, type Queryable} from '../../../postgres/database.ts';
+import {violatedConstraint} from '../../../postgres/violated-constraint.ts';
 import {holdForKind} from '../../../warehouse/changes/alterations.ts';
 import {
   doubtChange,
@@ -12,8 +14,6 @@ import {
   rejectChange,
   resendChange,
 } from '../../../warehouse/changes/move-changes.ts';
-import {inSweepTransaction, type Queryable} from '../../../warehouse/postgres/database.ts';
-import {violatedConstraint} from '../../../warehouse/postgres/violated-constraint.ts';
 import {lockRows} from '../../../warehouse/rows/authored-rows.ts';
 import {atStep} from '../change-context.ts';
 import {

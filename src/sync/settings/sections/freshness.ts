@@ -1,10 +1,10 @@
 import {z} from 'zod';
+import type {Queryable} from '../../../postgres/database.ts';
 import {allStreams} from '../../../streams/all.ts';
 import type {StreamName} from '../../../streams/stream.ts';
 import {wholeList} from '../../../streams/windows.ts';
 import {listAccounts} from '../../../warehouse/accounts/accounts.ts';
 import {listUsualCosts} from '../../../warehouse/health/past-sweeps.ts';
-import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {
   deleteSchedule,
   listScheduleSettings,

@@ -1,12 +1,12 @@
 // Many changes taken back, or a look at what that would do: the same statements, rolled back.
 
 import type pg from 'pg';
+import {inTransaction} from '../../../postgres/database.ts';
 import {type Account, listAccounts} from '../../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../../warehouse/changes/change.ts';
 import {listRefusals} from '../../../warehouse/changes/decisions/refusals.ts';
 import {type UndoneChange, undoChanges} from '../../../warehouse/changes/decisions/undo-changes.ts';
 import {readChanges} from '../../../warehouse/changes/reads/change-log.ts';
-import {inTransaction} from '../../../warehouse/postgres/database.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../change-request.ts';
 import {type ChangeGroup, groupChanges} from './preview-decision.ts';
 

@@ -1,7 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, jsonb, primaryKey, text, unique} from 'drizzle-orm/pg-core';
-import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
-import {commentTable} from '../../schema/commented-table.ts';
+import {bigNumber, bytea, instant, listed} from '../../../postgres/column-types.ts';
+import {commentTable} from '../../../postgres/commented-table.ts';
 import {accounts, sync} from '../accounts-table.ts';
 import {roles} from './roles.ts';
 

@@ -2,8 +2,8 @@
 // comparison tells how much of a guess was right.
 
 import type {Secret} from '../../../core/secret.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
+import type {Queryable} from '../../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../../postgres/read-row.ts';
 import type {apiKeys} from './access-tables.ts';
 import {hashOf, isToken, makeToken} from './token.ts';
 

@@ -1,7 +1,7 @@
 // Keys that seal the passwords of employees, and the sealed passwords: migrations, 0007_logins.
 
 import type pg from 'pg';
-import {inTransaction, type Queryable} from '../../postgres/database.ts';
+import {inTransaction, type Queryable} from '../../../postgres/database.ts';
 import type {SealedToken} from '../accounts.ts';
 
 /** A key pair as it is kept: its private half only where it could be sealed. */

@@ -1,6 +1,6 @@
 // Everything in the warehouse that is sealed with FIELDMIRROR_KEY, in one list, to be sealed anew with another key.
 
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 
 /** Something sealed: its place, what it is bound to, and how a person calls it. */
 export interface HeldSeal {

@@ -1,8 +1,8 @@
 // Sessions of the console. The cookie is random, and only its hash is kept: a signature would add nothing to it.
 
 import type {Secret} from '../../../core/secret.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
+import type {Queryable} from '../../../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../../../postgres/read-row.ts';
 import type {sessions} from './console-tables.ts';
 import {hashOf, isToken, makeToken} from './token.ts';
 

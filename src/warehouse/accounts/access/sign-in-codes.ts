@@ -1,7 +1,7 @@
 // Links that sign in, as a terminal prints them: good once, for ten minutes. Whoever can print one can reach the database.
 
 import type {Secret} from '../../../core/secret.ts';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import type {Role} from './roles.ts';
 import {hashOf, isToken, makeToken} from './token.ts';
 

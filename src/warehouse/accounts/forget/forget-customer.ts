@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import {FatalError, RetryableError} from '../../../core/errors.ts';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 
 /** A customer of an account, by number. */
 export interface CustomerKey {

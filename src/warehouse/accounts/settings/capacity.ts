@@ -1,4 +1,4 @@
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 
 /** Working hours of one employee, where they differ from those of the account. */
 export interface Capacity {

@@ -1,4 +1,4 @@
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 
 /** How many rows one sweep may mark as deleted without a person: so many rows, or so many percent of the live ones. */
 export type DeletionLimit = {readonly rows: number} | {readonly percent: number};

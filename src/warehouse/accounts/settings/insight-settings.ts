@@ -1,4 +1,4 @@
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 
 /** A row of mart.settings. */
 export interface InsightSettings {

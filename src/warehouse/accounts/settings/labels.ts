@@ -1,4 +1,4 @@
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 
 /** A name for what the service sends as a number alone. */
 export interface Label {

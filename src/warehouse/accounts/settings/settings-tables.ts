@@ -1,7 +1,7 @@
 import {sql} from 'drizzle-orm';
 import {check, integer, jsonb, numeric, primaryKey, text} from 'drizzle-orm/pg-core';
-import {bigNumber, instant} from '../../postgres/column-types.ts';
-import {commentTable} from '../../schema/commented-table.ts';
+import {bigNumber, instant} from '../../../postgres/column-types.ts';
+import {commentTable} from '../../../postgres/commented-table.ts';
 import {accounts, sync} from '../accounts-table.ts';
 
 export const fileSettingsTable = commentTable(

@@ -1,6 +1,6 @@
 // A person's decisions about changes: functions of the warehouse carry them out, which may be called in SQL as well.
 
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import type {ChangeState} from '../change-states.ts';
 
 export const verbs = ['hold', 'release', 'retry', 'cancel', 'accept', 'resolve'] as const;

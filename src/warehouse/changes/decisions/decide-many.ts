@@ -1,4 +1,4 @@
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import {type DecidedChange, type Deciding, decideChanges} from './decide-changes.ts';
 
 /** So many changes are decided or taken back at once. */

@@ -1,6 +1,6 @@
 // Finds changes by what a person asks for, a page at a time.
 
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import {type Change, changeColumns} from '../change.ts';
 import {openStates} from '../change-states.ts';
 import {isWanted, needySql, valuesOf, type Wanted} from './wanted-changes.ts';

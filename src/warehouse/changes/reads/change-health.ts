@@ -1,6 +1,6 @@
 // How many changes are under way, and which of them have waited too long. By the database's clock.
 
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import type {OpenState} from '../change-states.ts';
 
 /** The changes of one account in one state. */

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import type {Change} from '../change.ts';
 import type {ChangeValues} from '../change-values.ts';
 

@@ -1,6 +1,6 @@
 // What can be decided about many changes.
 
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import type {Change} from '../change.ts';
 import {isWanted, needySql, valuesOf, type Wanted} from './wanted-changes.ts';
 

@@ -1,6 +1,6 @@
 // How far changes have come, for a person who waits. By the database's clock.
 
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 
 /** Changes of an account that go on by themselves. */
 export interface MovingChanges {

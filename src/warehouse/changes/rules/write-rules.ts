@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import type {MirrorTable, WriteRule} from '../../rows/mirror-table.ts';
 import type {writeRules} from '../tables/write-rules-table.ts';
 

@@ -1,9 +1,9 @@
 import {sql} from 'drizzle-orm';
 import {check, text} from 'drizzle-orm/pg-core';
+import {listed} from '../../../postgres/column-types.ts';
+import {commentTable} from '../../../postgres/commented-table.ts';
 import {sync} from '../../accounts/accounts-table.ts';
-import {listed} from '../../postgres/column-types.ts';
 import {changeOperations} from '../../rows/mirror-table.ts';
-import {commentTable} from '../../schema/commented-table.ts';
 
 const capturedTables = sync.table(
   'captured_tables',

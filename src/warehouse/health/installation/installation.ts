@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import {FatalError} from '../../../core/errors.ts';
-import {inTransaction, type Queryable} from '../../postgres/database.ts';
+import {inTransaction, type Queryable} from '../../../postgres/database.ts';
 
 /** What Postgres tells of itself, beside what the row of sync.installation says. */
 export interface Installation {

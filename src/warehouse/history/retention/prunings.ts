@@ -1,6 +1,6 @@
 // The pruning of all workers together: one at a time, by a lease of the database.
 
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import type {RetentionName} from './kinds.ts';
 
 /** The proof that a pruning is still ours. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {toArrayText} from '../../postgres/array-text.ts';
+import {toArrayText} from '../../../postgres/array-text.ts';
 import type {MirrorTable} from '../mirror-table.ts';
 import {hashBytes, hashIn, keyOf, nameTable} from '../table-sql.ts';
 

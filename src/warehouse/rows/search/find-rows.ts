@@ -2,7 +2,7 @@
 // are searched as quickly as a thousand.
 
 import pg from 'pg';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import type {MirrorTable, Searched} from '../mirror-table.ts';
 import {keyOf, nameTable} from '../table-sql.ts';
 import {searchedWords, splitWords} from './searched-words.ts';

@@ -3,7 +3,7 @@
 import type {FastifyRequest} from 'fastify';
 import {FatalError, RetryableError} from '../../../core/errors.ts';
 import type {Logger} from '../../../core/log.ts';
-import {explainDatabaseError} from '../../../warehouse/postgres/database-errors.ts';
+import {explainDatabaseError} from '../../../postgres/database-errors.ts';
 import {type ProblemKind, pageOfProblem} from '../../answer-pages.ts';
 import {Problem} from './problem.ts';
 

@@ -1,6 +1,6 @@
 import {setImmediate as turn} from 'node:timers/promises';
+import type {Queryable} from '../../../postgres/database.ts';
 import {readSessions, type Session} from '../../../warehouse/accounts/access/sessions.ts';
-import type {Queryable} from '../../../warehouse/postgres/database.ts';
 
 type Waiting = Map<string, PromiseWithResolvers<Session | null>>;
 

@@ -2,6 +2,7 @@
 
 import {z} from 'zod';
 import {UsageError} from '../../../core/errors.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import {
   deleteDeadLetter,
   readDeadLetter,
@@ -10,7 +11,6 @@ import {
   skipBatch,
 } from '../../../warehouse/history/feed/hooks/dead-letters.ts';
 import {type FeedHook, listHooks} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
-import type {Queryable} from '../../../warehouse/postgres/database.ts';
 import {defineAction, type Order} from '../action.ts';
 import {notThere} from '../refused.ts';
 

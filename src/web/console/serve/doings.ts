@@ -1,7 +1,7 @@
+import type {Queryable} from '../../../postgres/database.ts';
 import type {Looker} from '../../../views/concerns/every-concern.ts';
 import type {Account} from '../../../warehouse/accounts/accounts.ts';
 import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
-import type {Queryable} from '../../../warehouse/postgres/database.ts';
 
 /** What the console lets others do, because it takes more than the warehouse: the service, the key that seals tokens. */
 export interface Doings {

@@ -5,7 +5,7 @@ import {once} from 'node:events';
 import type {FastifyReply} from 'fastify';
 import {errorNumbers} from '../../../core/errors.ts';
 import type {Logger} from '../../../core/log.ts';
-import {listen} from '../../../warehouse/postgres/sessions/listen.ts';
+import {listen} from '../../../postgres/listen.ts';
 
 const channel = 'fieldmirror_pages';
 /** A burst of notices redraws a page once. */

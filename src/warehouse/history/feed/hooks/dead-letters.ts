@@ -2,7 +2,7 @@
 // or dropped.
 
 import {UsageError} from '../../../../core/errors.ts';
-import type {Queryable} from '../../../postgres/database.ts';
+import type {Queryable} from '../../../../postgres/database.ts';
 import type {FeedHook} from './feed-hooks.ts';
 import type {ClaimedHook} from './hook-claims.ts';
 import {mostEntries} from './hook-tables.ts';

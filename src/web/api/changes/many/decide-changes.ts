@@ -2,6 +2,7 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
+import {inTransaction} from '../../../../postgres/database.ts';
 import {changeStates} from '../../../../warehouse/changes/change-states.ts';
 import {verbs} from '../../../../warehouse/changes/decisions/decide-changes.ts';
 import {decideMany, mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
@@ -11,7 +12,6 @@ import {
   listDecidable,
   readDecidable,
 } from '../../../../warehouse/changes/reads/decidable-changes.ts';
-import {inTransaction} from '../../../../warehouse/postgres/database.ts';
 import type {AccountKey} from '../../authentication.ts';
 import {lineOf, toWanted} from '../wanted-query.ts';
 import {type Asked, chosenShape, isOneChosen, listUnknown, oneOf} from './chosen-changes.ts';

@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto';
 import {existsSync} from 'node:fs';
 import {rename, rm} from 'node:fs/promises';
 import {join, resolve} from 'node:path';
-import {FatalError} from '../../core/errors.ts';
+import {FatalError} from '../core/errors.ts';
 import {readPort} from './embedded-server.ts';
 
 /** Whether a folder of local state has an embedded Postgres. */

@@ -4,7 +4,7 @@ import {readFile, stat} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {join} from 'node:path';
 import pg from 'pg';
-import {FatalError} from '../../core/errors.ts';
+import {FatalError} from '../core/errors.ts';
 import {type EmbeddedPlace, owner} from './embedded-data.ts';
 import {explainStartFailure} from './embedded-errors.ts';
 

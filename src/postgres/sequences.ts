@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import {FatalError} from '../../core/errors.ts';
+import {FatalError} from '../core/errors.ts';
 
 /** A sequence that would give a number which is taken already. */
 export interface SpentSequence {

@@ -6,7 +6,7 @@ import {chown, stat} from 'node:fs/promises';
 import {userInfo} from 'node:os';
 import {dirname} from 'node:path';
 import {promisify} from 'node:util';
-import {FatalError} from '../../core/errors.ts';
+import {FatalError} from '../core/errors.ts';
 
 const run = promisify(execFile);
 

@@ -1,4 +1,4 @@
-import {FatalError} from '../../core/errors.ts';
+import {FatalError} from '../core/errors.ts';
 import type {Queryable} from './database.ts';
 
 /** More than the way to the database and back ever takes, less than would make a schedule or an age wrong. */

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import {FatalError} from '../../../core/errors.ts';
-import {describeDatabase, explainDatabaseError} from '../database-errors.ts';
+import {FatalError} from '../core/errors.ts';
+import {describeDatabase, explainDatabaseError} from './database-errors.ts';
 
 /**
  * Looks whether sessions of our own can be had, of the same database: migrations and the queue in one database and the

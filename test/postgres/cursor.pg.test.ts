@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {readByCursor} from '../../src/warehouse/postgres/cursor.ts';
-import {inTransaction} from '../../src/warehouse/postgres/database.ts';
-import {openWorld, type World} from './sample.ts';
+import {readByCursor} from '../../src/postgres/cursor.ts';
+import {inTransaction} from '../../src/postgres/database.ts';
+import {openWorld, type World} from '../warehouse/sample.ts';
 
 let world: World;
 beforeAll(async () => {

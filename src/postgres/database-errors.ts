@@ -6,9 +6,9 @@ import {
   RecordError,
   RetryableError,
   UsageError,
-} from '../../core/errors.ts';
+} from '../core/errors.ts';
+import {endHolders, holdersOf, nameHolder} from './lock-waits.ts';
 import {describeMissingRight, type Login} from './missing-right.ts';
-import {endHolders, holdersOf, nameHolder} from './sessions/lock-waits.ts';
 
 const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
 

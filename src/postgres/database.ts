@@ -1,10 +1,10 @@
 import pg from 'pg';
-import {UsageError} from '../../core/errors.ts';
+import {UsageError} from '../core/errors.ts';
 import {explainDatabaseError} from './database-errors.ts';
-import {watchLocks} from './sessions/lock-watch.ts';
-import {makeOwnSession} from './sessions/own-session.ts';
-import {beginningOf, shareSessions} from './sessions/shared-sessions.ts';
-import {runTransaction} from './sessions/transaction.ts';
+import {watchLocks} from './lock-watch.ts';
+import {makeOwnSession} from './own-session.ts';
+import {beginningOf, shareSessions} from './shared-sessions.ts';
+import {runTransaction} from './transaction.ts';
 
 /** How a pool behaves; an option left out has a default that suits a worker. */
 export interface PoolOptions {

@@ -6,7 +6,7 @@ import {promisify} from 'node:util';
 import pg from 'pg';
 import {afterAll, afterEach, beforeAll, describe, expect, test} from 'vitest';
 import {FatalError, UsageError} from '../../src/core/errors.ts';
-import {openEmbeddedPostgres} from '../../src/warehouse/embedded/embedded.ts';
+import {openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
 
 const run = promisify(execFile);
 const homes: string[] = [];

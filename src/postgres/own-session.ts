@@ -2,8 +2,8 @@
 // id that it made up, so it shows at the first query; whether it shares sessions shows when two of its clients ask.
 
 import pg from 'pg';
-import {FatalError} from '../../../core/errors.ts';
-import {describeDatabase} from '../database-errors.ts';
+import {FatalError} from '../core/errors.ts';
+import {describeDatabase} from './database-errors.ts';
 import {type SessionLimits, setForSession} from './session-settings.ts';
 
 /** A pooler that picks sessions in turn or at random may show two of its clients different ones for a while. */

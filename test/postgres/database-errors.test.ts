@@ -1,8 +1,8 @@
 import pg from 'pg';
 import {describe, expect, test} from 'vitest';
 import {FatalError, RecordError, RetryableError, UsageError} from '../../src/core/errors.ts';
-import {openPool} from '../../src/warehouse/postgres/database.ts';
-import {describeDatabase, explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {describeDatabase, explainDatabaseError} from '../../src/postgres/database-errors.ts';
 
 const url = 'postgres://mirror:s3cret-word@db.example.com:6543/warehouse?sslmode=disable';
 

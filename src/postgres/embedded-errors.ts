@@ -1,7 +1,7 @@
 // The errors of Postgres' programs when the embedded server does not start, and a person's next step for
 // each.
 
-import {FatalError} from '../../core/errors.ts';
+import {FatalError} from '../core/errors.ts';
 
 interface Place {
   readonly dataFolder: string;

@@ -2,7 +2,7 @@
 // that is rolled back. An advisory lock would be anybody's, and a lock on a table would stand in the way of the migrations.
 
 import pg from 'pg';
-import type {Queryable} from '../postgres/database.ts';
+import type {Queryable} from './database.ts';
 
 /** Belongs to the table of the migrations that were applied. */
 const sequence = 'sync.migrations_id_seq';

@@ -7,7 +7,7 @@ import {mkdir, rm, writeFile} from 'node:fs/promises';
 import {join, resolve} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
-import {UsageError} from '../../core/errors.ts';
+import {UsageError} from '../core/errors.ts';
 import {type EmbeddedPlace, initialise, readPassword} from './embedded-data.ts';
 import {EmbeddedKeeper} from './embedded-keeper.ts';
 import {findPrograms, programRunner} from './embedded-process.ts';

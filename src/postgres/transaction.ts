@@ -1,5 +1,5 @@
 import pg from 'pg';
-import {RetryableError} from '../../../core/errors.ts';
+import {RetryableError} from '../core/errors.ts';
 
 /** read_only_sql_transaction */
 const readOnly = '25006';

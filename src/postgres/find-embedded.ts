@@ -1,6 +1,6 @@
 import {existsSync} from 'node:fs';
 import {join, resolve} from 'node:path';
-import {readPrivateFile} from '../../core/private-file.ts';
+import {readPrivateFile} from '../core/private-file.ts';
 import {addressOf, findRefusal, readPort} from './embedded-server.ts';
 
 /** The name of the database that is the warehouse. */

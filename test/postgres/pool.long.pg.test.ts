@@ -4,8 +4,8 @@ import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {RetryableError} from '../../src/core/errors.ts';
-import {inTransaction, openPool} from '../../src/warehouse/postgres/database.ts';
-import {explainDatabaseError} from '../../src/warehouse/postgres/database-errors.ts';
+import {inTransaction, openPool} from '../../src/postgres/database.ts';
+import {explainDatabaseError} from '../../src/postgres/database-errors.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 const run = promisify(execFile);

@@ -4,8 +4,8 @@ import {randomBytes} from 'node:crypto';
 import {existsSync} from 'node:fs';
 import {link, mkdir, readdir, rename, rm, stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {FatalError, UsageError} from '../../core/errors.ts';
-import {readPrivateFile} from '../../core/private-file.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {readPrivateFile} from '../core/private-file.ts';
 import {explainStartFailure} from './embedded-errors.ts';
 import type {ProgramRunner, Programs} from './embedded-process.ts';
 
