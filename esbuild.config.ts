@@ -49,7 +49,7 @@ function readLicence(folder: string): string {
 
 /** Files that the code reads from beside itself: tables of the reference service, the script for Metabase, what pages are drawn with. */
 const besideCode = [
-  'src/service/store/schema.sql',
+  'src/service/schema.sql',
   'src/commands/insight/metabase/metabase-setup.mjs',
   'src/web/console/assets/console.css',
   'src/web/console/assets/icon.svg',

@@ -3,16 +3,16 @@
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
-import {makeCustomer} from './business/clients.ts';
-import type {Row} from './business/copy-rows.ts';
-import {copyRows} from './business/copy-rows.ts';
-import {Ledger} from './business/ledger.ts';
-import {Roster} from './business/orders/roster.ts';
-import {makeJob} from './business/orders/work-orders.ts';
-import {makeEmployees, makeOwnerToken} from './business/people.ts';
-import {defaultToday, Plan, type Scale} from './business/plan.ts';
-import {installSchema, inTransaction, lockTurn, openDatabase, type Queryable} from './store/database.ts';
-import {layFoundation} from './store/foundation.ts';
+import {makeCustomer} from './business-clients.ts';
+import {makeEmployees, makeOwnerToken} from './business-people.ts';
+import {defaultToday, Plan, type Scale} from './business-plan.ts';
+import type {Row} from './copy-rows.ts';
+import {copyRows} from './copy-rows.ts';
+import {installSchema, inTransaction, lockTurn, openDatabase, type Queryable} from './database.ts';
+import {Ledger} from './ledger.ts';
+import {Roster} from './roster.ts';
+import {layFoundation} from './store-foundation.ts';
+import {makeJob} from './work-orders.ts';
 
 export interface BusinessOptions {
   readonly seed: number | string;

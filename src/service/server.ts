@@ -4,14 +4,14 @@ import type {Temporal} from 'temporal-polyfill';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {AccountTime} from './account-time.ts';
-import {createHttp} from './http/http.ts';
-import {startLive} from './live/live.ts';
-import {Lists} from './queries/lists.ts';
-import type {ListOrder, Service} from './resources/records.ts';
-import {openDatabase} from './store/database.ts';
-import {ensureFoundation} from './store/foundation.ts';
-import {Dialect, type DialectName} from './xml/dialect.ts';
-import {XmlWriter} from './xml/xml-write.ts';
+import {openDatabase} from './database.ts';
+import {Dialect, type DialectName} from './dialect.ts';
+import {createHttp} from './http.ts';
+import {Lists} from './lists.ts';
+import {startLive} from './live.ts';
+import type {ListOrder, Service} from './records.ts';
+import {ensureFoundation} from './store-foundation.ts';
+import {XmlWriter} from './xml-write.ts';
 
 export interface ServiceOptions {
   /** Its own Postgres database; the schema `service` in it is made when it is missing. */

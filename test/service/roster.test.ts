@@ -1,10 +1,10 @@
 // Who of the made-up business is where: decided from the plan alone, without a database.
 
 import {describe, expect, test} from 'vitest';
-import {lifeAt, startOf, workedMinutes} from '../../src/service/business/orders/life.ts';
-import type {Order} from '../../src/service/business/orders/order.ts';
-import {Roster} from '../../src/service/business/orders/roster.ts';
-import {Plan} from '../../src/service/business/plan.ts';
+import {Plan} from '../../src/service/business-plan.ts';
+import type {Order} from '../../src/service/order.ts';
+import {lifeAt, startOf, workedMinutes} from '../../src/service/order-life.ts';
+import {Roster} from '../../src/service/roster.ts';
 
 const scale = {seed: '1', customers: 300, jobs: 1_800, today: '2026-08-24', timeZone: 'America/New_York'};
 

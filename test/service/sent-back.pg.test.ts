@@ -1,7 +1,7 @@
 // A client that finds a record and saves it sends back what the service showed, as ActiveResource does.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {routes} from '../../src/service/http/http.ts';
+import {routes} from '../../src/service/http.ts';
 import {field, openSandbox, type Sandbox, type Seen} from './sandbox.ts';
 
 const updates = routes.filter(({method}) => method === 'PUT').map(({path}) => path);

@@ -3,8 +3,8 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {escapeXml} from '../../src/core/escape-xml.ts';
-import {routes} from '../../src/service/http/http.ts';
-import * as resources from '../../src/service/resources/resource.ts';
+import {routes} from '../../src/service/http.ts';
+import * as resources from '../../src/service/resource.ts';
 import {openSandbox, type Sandbox} from './sandbox.ts';
 
 const values: readonly (readonly [string, string])[] = [

@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
 import {Refusal} from '../../src/service/refusal.ts';
-import {jobs} from '../../src/service/resources/resource.ts';
-import {readRequest} from '../../src/service/xml/xml-read.ts';
-import {escapeText} from '../../src/service/xml/xml-text.ts';
+import {jobs} from '../../src/service/resource.ts';
+import {readRequest} from '../../src/service/xml-read.ts';
+import {escapeText} from '../../src/service/xml-text.ts';
 
 const read = (text: string) => Object.fromEntries(readRequest(Buffer.from(text), jobs));
 

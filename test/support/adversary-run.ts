@@ -1,6 +1,6 @@
 // Many sweeps of one warehouse while its adversary goes on, each one judged.
 
-import {Random} from '../../src/service/business/random.ts';
+import {Random} from '../../src/service/random.ts';
 import type {PageReader} from '../../src/sync/load/page-reader.ts';
 import type {SweepResult} from '../../src/sync/sweep/run-sweep.ts';
 import {Adversary} from './adversary.ts';

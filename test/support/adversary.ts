@@ -3,7 +3,7 @@
 // true at any tick.
 
 import {createHash, type Hash} from 'node:crypto';
-import {Random} from '../../src/service/business/random.ts';
+import {Random} from '../../src/service/random.ts';
 import type {Note, RecordHistory, Version} from './adversary-history.ts';
 import type {Rates, Settings} from './adversary-settings.ts';
 

@@ -11,8 +11,8 @@ import {
   type Resource,
   type WritableFields,
 } from '../../src/api/xml-encode.ts';
-import type {FieldType} from '../../src/service/resources/field.ts';
-import * as resources from '../../src/service/resources/resource.ts';
+import type {FieldType} from '../../src/service/field.ts';
+import * as resources from '../../src/service/resource.ts';
 
 export type WritingClient = ReturnType<typeof createWritingClient>;
 

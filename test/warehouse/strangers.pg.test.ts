@@ -143,7 +143,7 @@ describe('the code', () => {
 const known = {
   listeners: [
     'jobs/workers.ts',
-    'src/service/queries/lists.ts',
+    'src/service/lists.ts',
     'src/sync/feed/feed-keeper.ts',
     'src/postgres/listen.ts',
     'src/postgres/notice-watch.ts',

@@ -6,7 +6,7 @@ import {planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {parseKeys} from '../../../src/core/seal.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import type {Random} from '../../../src/service/business/random.ts';
+import type {Random} from '../../../src/service/random.ts';
 import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
 import {insertHook} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
 import {type Arrived, openHttpReceiver, type TestReceiver} from '../../support/alert-receivers.ts';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type {Random} from '../../../src/service/business/random.ts';
+import type {Random} from '../../../src/service/random.ts';
 import type {FeedPage} from '../../../src/warehouse/history/feed/read-feed.ts';
 import {readFeed} from '../../../src/warehouse/history/feed/read-feed.ts';
 import type {Noted} from './written.ts';

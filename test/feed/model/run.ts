@@ -2,7 +2,7 @@
 // together, and readers that are killed; subscribers are sent the feed by workers that are killed, too.
 
 import pg from 'pg';
-import {Random} from '../../../src/service/business/random.ts';
+import {Random} from '../../../src/service/random.ts';
 import {checkNoted} from './check.ts';
 import {Hooks} from './hooks.ts';
 import {Reader} from './reader.ts';

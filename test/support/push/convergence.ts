@@ -4,8 +4,8 @@
 import type pg from 'pg';
 import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import {Random} from '../../../src/service/business/random.ts';
-import {customers, jobs} from '../../../src/service/resources/resource.ts';
+import {Random} from '../../../src/service/random.ts';
+import {customers, jobs} from '../../../src/service/resource.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
 import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {judge} from './checker.ts';

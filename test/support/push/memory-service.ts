@@ -2,6 +2,7 @@
 // writes documents with the reference service's own code; of business it knows only the traps for a client.
 
 import {AccountTime} from '../../../src/service/account-time.ts';
+import {Dialect} from '../../../src/service/dialect.ts';
 import {Refusal, unknownRecord} from '../../../src/service/refusal.ts';
 import {
   customers,
@@ -11,12 +12,11 @@ import {
   type Resource,
   tasks,
   timeEntries,
-} from '../../../src/service/resources/resource.ts';
-import {Problems, takeChanges} from '../../../src/service/store/changes.ts';
-import {Dialect} from '../../../src/service/xml/dialect.ts';
-import type {Given} from '../../../src/service/xml/xml-read.ts';
-import {readRequest} from '../../../src/service/xml/xml-read.ts';
-import {writeErrors, XmlWriter} from '../../../src/service/xml/xml-write.ts';
+} from '../../../src/service/resource.ts';
+import {Problems, takeChanges} from '../../../src/service/store-changes.ts';
+import type {Given} from '../../../src/service/xml-read.ts';
+import {readRequest} from '../../../src/service/xml-read.ts';
+import {writeErrors, XmlWriter} from '../../../src/service/xml-write.ts';
 import type {Answer, Asked} from './backend.ts';
 import {MemoryStore, type Stored, type StoreView} from './memory-store.ts';
 

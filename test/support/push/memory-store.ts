@@ -11,8 +11,8 @@ import {
   tasks,
   taxEntities,
   timeEntries,
-} from '../../../src/service/resources/resource.ts';
-import type {Branch, Node} from '../../../src/service/xml/xml-write.ts';
+} from '../../../src/service/resource.ts';
+import type {Branch, Node} from '../../../src/service/xml-write.ts';
 
 export interface Stored {
   readonly resource: Resource;

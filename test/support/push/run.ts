@@ -4,7 +4,7 @@
 import type pg from 'pg';
 import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import {Random} from '../../../src/service/business/random.ts';
+import {Random} from '../../../src/service/random.ts';
 import {allStreams} from '../../../src/streams/all.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
 import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';

@@ -1,8 +1,8 @@
 // The services that the runs push to.
 
 import type pg from 'pg';
-import {Random} from '../../../src/service/business/random.ts';
-import {customers, employees, jobs, notes, tasks} from '../../../src/service/resources/resource.ts';
+import {Random} from '../../../src/service/random.ts';
+import {customers, employees, jobs, notes, tasks} from '../../../src/service/resource.ts';
 import {type Backend, forwardTo} from './backend.ts';
 import {MemoryService, type ServiceClock} from './memory-service.ts';
 import type {JournalEntry} from './memory-store.ts';

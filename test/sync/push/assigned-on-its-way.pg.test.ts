@@ -1,7 +1,7 @@
 // An employee is taken off a job while the change that assigns the employee is on its way: it still assigns.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {employees, jobs} from '../../../src/service/resources/resource.ts';
+import {employees, jobs} from '../../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

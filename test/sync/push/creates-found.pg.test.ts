@@ -1,7 +1,7 @@
 // A create in doubt whose record was found, but could not be read, has arrived: it is not sent again.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {customers} from '../../../src/service/resources/resource.ts';
+import {customers} from '../../../src/service/resource.ts';
 import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
 import {readNextDue} from '../../support/push/fake-time.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';

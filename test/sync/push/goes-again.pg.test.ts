@@ -2,7 +2,7 @@
 // again at once. Only later changes of the record wait until no lost request can arrive any more.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {customers} from '../../../src/service/resources/resource.ts';
+import {customers} from '../../../src/service/resource.ts';
 import type {Answer} from '../../support/push/backend.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 

@@ -1,7 +1,7 @@
 // A service whose reads show the state of some seconds ago: what it has confirmed is not taken for lost, altered or undone.
 
 import {afterAll, afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {customers, employees, jobs, type Resource, tasks} from '../../../src/service/resources/resource.ts';
+import {customers, employees, jobs, type Resource, tasks} from '../../../src/service/resource.ts';
 import {allWrites, findWrites} from '../../../src/streams/all.ts';
 import {PageReader} from '../../../src/sync/load/page-reader.ts';
 import {loadNow, loadWith} from '../../support/push/load-now.ts';

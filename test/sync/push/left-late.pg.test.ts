@@ -2,7 +2,7 @@
 // time in which it may still arrive begins when it left.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {customers} from '../../../src/service/resources/resource.ts';
+import {customers} from '../../../src/service/resource.ts';
 import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
 import {latestSeconds} from '../../support/push/mischief.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';

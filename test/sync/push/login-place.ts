@@ -7,7 +7,7 @@ import {createLogger} from '../../../src/core/log.ts';
 import {parseKeys} from '../../../src/core/seal.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import {isPassword} from '../../../src/service/store/secrets.ts';
+import {isPassword} from '../../../src/service/store-secrets.ts';
 import type {AccountApi} from '../../../src/sync/accounts/account-api.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushCounts, PushDeps} from '../../../src/sync/push/push-deps.ts';

@@ -4,7 +4,7 @@ import {randomBytes} from 'node:crypto';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {parseKeys, seal} from '../../../src/core/seal.ts';
 import {Secret} from '../../../src/core/secret.ts';
-import {customers} from '../../../src/service/resources/resource.ts';
+import {customers} from '../../../src/service/resource.ts';
 import {Accounts} from '../../../src/sync/accounts/accounts.ts';
 import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';

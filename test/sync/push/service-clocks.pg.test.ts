@@ -1,7 +1,7 @@
 // No clock decides whether a create is sent again: the service's may be off ours, off itself, or untold.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {customers} from '../../../src/service/resources/resource.ts';
+import {customers} from '../../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 const day = 86_400;

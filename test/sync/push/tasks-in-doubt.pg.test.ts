@@ -1,7 +1,7 @@
 // The service has no filter for the name of a task: a look for one that may exist reads the whole list.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {tasks} from '../../../src/service/resources/resource.ts';
+import {tasks} from '../../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

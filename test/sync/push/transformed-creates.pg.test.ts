@@ -1,7 +1,7 @@
 // A create whose answer is lost is found, whatever the service makes of its text: it is never created a second time.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {customers} from '../../../src/service/resources/resource.ts';
+import {customers} from '../../../src/service/resource.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

@@ -2,7 +2,7 @@
 // sends nothing.
 
 import {afterEach, describe, expect, test} from 'vitest';
-import {customers} from '../../../src/service/resources/resource.ts';
+import {customers} from '../../../src/service/resource.ts';
 import {pauseAccount, resumeAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 

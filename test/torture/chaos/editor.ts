@@ -1,7 +1,7 @@
 // People at the service edit and create records there, while authors edit the same ones in the warehouse.
 
 import {request} from 'undici';
-import type {Random} from '../../../src/service/business/random.ts';
+import type {Random} from '../../../src/service/random.ts';
 
 interface Numbers {
   readonly customers: readonly string[];

@@ -2,7 +2,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {Random} from '../../../src/service/business/random.ts';
+import {Random} from '../../../src/service/random.ts';
 import {runCommand} from '../../support/command.ts';
 import {Author} from '../../support/push/author.ts';
 import {readEstates} from '../../support/push/estates.ts';

@@ -10,7 +10,7 @@ import {Secret} from '../../../core/secret.ts';
 import {readFigures} from '../../../insight/report/figures.ts';
 import {keepReported} from '../../../insight/report/restated.ts';
 import {inTransaction} from '../../../postgres/database.ts';
-import {openLife} from '../../../service/live/live.ts';
+import {openLife} from '../../../service/live.ts';
 import {startService} from '../../../service/server.ts';
 import {allStreams} from '../../../streams/all.ts';
 import {runSweep} from '../../../sync/sweep/run-sweep.ts';

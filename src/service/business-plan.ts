@@ -1,0 +1,186 @@
+// The size of the business and its relations: they follow for any customer or job from its index alone, so
+// that nothing has to be kept while they are written.
+
+import {Calendar} from './business-calendar.ts';
+import {hash, Random} from './random.ts';
+
+/** The business to be made up. */
+export interface Scale {
+  readonly seed: string;
+  readonly customers: number;
+  readonly jobs: number;
+  readonly today: string;
+  readonly timeZone: string;
+}
+
+const FIRST_ID = 1_000_001;
+/** Ids that a record and what belongs to it take, the record the first of them. */
+const idsOf = {customer: 8, job: 16} as const;
+const FOUNDING_SHARE = 0.15;
+const JOBS_A_DAY = 3.2;
+const VISITS_A_TECHNICIAN = 2.5;
+const OFFICE = 3;
+
+/** How the service knows a record. */
+export interface Identity {
+  readonly id: string;
+  readonly number: string;
+}
+
+export type Kind = keyof typeof idsOf;
+
+/** How many ids a record takes with what belongs to it. */
+export const idCount = (kind: Kind) => idsOf[kind];
+
+export class Plan {
+  readonly seed: string;
+  readonly customers: number;
+  readonly jobs: number;
+  readonly calendar: Calendar;
+  /** How many technicians it takes, besides the owner and the office. */
+  readonly technicians: number;
+  /** Records that came after the business was written: theirs are the next ids and numbers that were free then. */
+  readonly #born = new Map<string, Identity>();
+
+  /** @param horizon - days after today that the plan reaches */
+  constructor({seed, customers, jobs, today, timeZone}: Scale, horizon = 0) {
+    this.seed = seed;
+    this.customers = customers;
+    this.jobs = jobs;
+    const days = Math.round(Math.min(1095, Math.max(90, jobs / JOBS_A_DAY)));
+    this.calendar = new Calendar({today, days, horizon, timeZone});
+    this.technicians = Math.max(4, Math.ceil(jobs / (days * 0.78) / VISITS_A_TECHNICIAN));
+  }
+
+  /** The moment at which the business is looked at: early in the morning of today, when a crew that begins at seven is there. */
+  get now(): string {
+    return this.calendar.at(this.calendar.today, 479);
+  }
+
+  /** The year of the first day. */
+  get firstYear(): number {
+    return Number(this.calendar.at(this.calendar.today - this.calendar.days, 720).slice(0, 4));
+  }
+
+  random(label: string, index: number): Random {
+    return new Random(this.seed, label, index);
+  }
+
+  /** How many customers and jobs there are at the end of the horizon. */
+  get lastCustomers(): number {
+    return Math.floor(this.customers * (FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.calendar.share));
+  }
+
+  get lastJobs(): number {
+    return Math.floor(this.jobs * this.calendar.share);
+  }
+
+  /** The last internal id that is taken by what was written at first. */
+  get lastId(): number {
+    return FIRST_ID + this.customers * idsOf.customer + this.jobs * idsOf.job;
+  }
+
+  customer(index: number): Identity {
+    if (index >= this.customers) return this.#identityOf('customer', index);
+    return {id: String(FIRST_ID + index * idsOf.customer), number: String(this.customerNumber(index))};
+  }
+
+  job(index: number): Identity {
+    if (index >= this.jobs) return this.#identityOf('job', index);
+    const first = FIRST_ID + this.customers * idsOf.customer;
+    return {id: String(first + index * idsOf.job), number: String(this.jobNumber(index))};
+  }
+
+  /** The id of what belongs to a record, by its place among what does: 1 is the first. */
+  partOf(id: string, place: number): string {
+    return String(Number(id) + place);
+  }
+
+  /** Gives a record that comes after the first ones its id and its number. */
+  bear(kind: Kind, index: number, identity: Identity): void {
+    this.#born.set(`${kind} ${index}`, identity);
+  }
+
+  isBorn(kind: Kind, index: number): boolean {
+    return index < (kind === 'job' ? this.jobs : this.customers) || this.#born.has(`${kind} ${index}`);
+  }
+
+  #identityOf(kind: Kind, index: number): Identity {
+    const identity = this.#born.get(`${kind} ${index}`);
+    if (identity === undefined)
+      throw new TypeError(`${kind} ${index}: expected it to be born, and it is not`);
+    return identity;
+  }
+
+  /** Numbers have gaps, as where records were deleted. */
+  customerNumber(index: number): number {
+    return index + 1 + Math.floor(index / 37);
+  }
+
+  jobNumber(index: number): number {
+    return index + 1 + Math.floor(index / 41);
+  }
+
+  /** Each twenty-fifth customer belongs to an earlier one, which itself belongs to none. */
+  parentOf(index: number): number | null {
+    if (!isBranch(index)) return null;
+    const parent = Math.floor(this.random('parent', index).next() * index);
+    return isBranch(parent) ? parent - 1 : parent;
+  }
+
+  /** The day on which a customer came: some were there from the first day. */
+  arrivalOf(index: number): number {
+    const share = (index / this.customers - FOUNDING_SHARE) / (1 - FOUNDING_SHARE);
+    return this.calendar.dayAt(Math.max(0, share));
+  }
+
+  /** The customer of a job: one that has come by then, the older ones more often; now and then the newest. */
+  customerOf(jobIndex: number, random: Random): number {
+    const there = FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.shareOf(jobIndex);
+    const count = Math.max(1, Math.floor(this.customers * there));
+    return random.isTrue(0.15) ? count - 1 : Math.floor(count * random.next() ** 1.5);
+  }
+
+  /** How far in the whole a job stands: 0 to just under 1 up to today. */
+  shareOf(jobIndex: number): number {
+    return (jobIndex + 0.5) / this.jobs;
+  }
+
+  /** The number of employees: the owner, the office, the technicians. */
+  get employees(): number {
+    return 1 + OFFICE + this.technicians;
+  }
+
+  employeeId(index: number): string {
+    return String(1001 + index);
+  }
+
+  /** The index of a technician. */
+  technician(index: number): number {
+    return 1 + OFFICE + (index % this.technicians);
+  }
+
+  /** An employee of the office. */
+  officeId(random: Random): string {
+    return this.employeeId(random.integer(1, OFFICE));
+  }
+
+  /** Whether an employee works on a day: the last technician has left. */
+  isThere(index: number, day: number): boolean {
+    return index < this.employees - 1 || day < this.calendar.today - Math.round(this.calendar.days / 4);
+  }
+
+  /** Each technician can do four neighbouring kinds of work of eight; any four technicians can do all. */
+  isSkilled(technician: number, work: number): boolean {
+    return (work + 6 * technician) % 8 < 4;
+  }
+}
+
+/** The date where none is given: the same for the same seed on every day. */
+export function defaultToday(seed: string): string {
+  return `2026-10-${String(1 + (hash(seed) % 28)).padStart(2, '0')}`;
+}
+
+function isBranch(index: number): boolean {
+  return index % 25 === 24;
+}

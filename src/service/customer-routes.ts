@@ -1,0 +1,143 @@
+import {randomBytes} from 'node:crypto';
+import type {Queryable} from './database.ts';
+import type {Fields} from './field.ts';
+import {deleteJob} from './job-routes.ts';
+import {customerConditions} from './query.ts';
+import {
+  answerEffects,
+  answerPage,
+  answerRecord,
+  checkReferences,
+  findRecord,
+  type Route,
+  readChanges,
+} from './records.ts';
+import {customers, tasks} from './resource.ts';
+import {idOf, type StoredRecord, selectByParents} from './store.ts';
+import type {Problems} from './store-changes.ts';
+import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from './store-effects.ts';
+
+const defaults: Fields = {
+  origin: 'api',
+  is_active: 'true',
+  sublevel: '0',
+  balance: '0.0',
+  total_balance: '0.0',
+  company: 'false',
+  which_billing_address: 'service',
+  send_reminders: 'true',
+  send_notifications: 'true',
+  notify_via_email: 'false',
+  notify_via_sms: 'false',
+};
+
+export const customerRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/customers.xml',
+    answer: (service, {query}) =>
+      answerPage(service, customers, {query, conditions: customerConditions(query)}),
+  },
+  {
+    method: 'GET',
+    path: '/customers/:customer_number.xml',
+    answer: async (service, {params, query}) => {
+      const record = await findRecord(service.database, customers, {number: params.customer_number});
+      return await answerRecord(service, customers, {record, query});
+    },
+  },
+  {
+    method: 'POST',
+    path: '/customers.xml',
+    answer: async (service, request) => {
+      const {changes, problems} = readChanges(service, request, customers);
+      let number = '';
+      const answer = await answerEffects(service, request, {
+        resource: customers,
+        work: async (effects) => {
+          const fields = {...defaults, token: randomBytes(32).toString('base64url'), ...changes};
+          await check(effects.client, {fields, changes, problems});
+          const assigned = await assignNumbers(effects.client, customers);
+          number = assigned.customer_number ?? '';
+          return await createRecord(effects, customers, {
+            fields: {...fields, ...derive(fields), ...assigned},
+          });
+        },
+      });
+      return {...answer, location: `/customers/${number}.xml`};
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/customers/:customer_number.xml',
+    answer: async (service, request) => {
+      await findRecord(service.database, customers, {number: request.params.customer_number});
+      const {changes, problems} = readChanges(service, request, customers);
+      return await answerEffects(service, request, {
+        resource: customers,
+        work: async (effects) => {
+          const {client} = effects;
+          const record = await findRecord(client, customers, {
+            number: request.params.customer_number,
+            lock: true,
+          });
+          const fields = {...record.fields, ...changes};
+          if (changes.parent_id === idOf(record.fields))
+            problems.add('parent_id', 'must be another customer');
+          await check(client, {fields, changes, problems});
+          return await updateRecord(effects, customers, {record, changes: {...changes, ...derive(fields)}});
+        },
+      });
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/customers/:customer_number.xml',
+    answer: (service, request) =>
+      answerEffects(service, request, {
+        resource: customers,
+        work: async (effects) => {
+          const number = request.params.customer_number;
+          return await deleteCustomer(
+            effects,
+            await findRecord(effects.client, customers, {number, lock: true}),
+          );
+        },
+      }),
+  },
+];
+
+/** A deleted customer takes its jobs and tasks along. Other records show through these only. Our decision. */
+async function deleteCustomer(effects: Effects, customer: StoredRecord): Promise<StoredRecord> {
+  const id = idOf(customer.fields);
+  const deleted = await deleteRecord(effects, customers, customer);
+  const owned = {column: 'customer_id', ids: [id]} as const;
+  const ownJobs = await selectByParents(effects.client, 'jobs', owned);
+  for (const job of ownJobs.get(id) ?? []) await deleteJob(effects, job);
+  const ownTasks = await selectByParents(effects.client, 'tasks', owned);
+  for (const task of ownTasks.get(id) ?? []) await deleteRecord(effects, tasks, task);
+  return deleted;
+}
+
+async function check(
+  db: Queryable,
+  {
+    fields,
+    changes,
+    problems,
+  }: {readonly fields: Fields; readonly changes: Fields; readonly problems: Problems},
+): Promise<void> {
+  problems.requirePresence(fields, 'name');
+  await checkReferences(db, problems, {changes, to: {parent_id: 'customers', tax_id: 'tax_entities'}});
+  problems.refuse();
+}
+
+/** Fields that the service keeps equal to others (docs/service.md "Fields"). */
+function derive(fields: Fields): Fields {
+  return {
+    full_name: fields.name ?? null,
+    phone: fields.phone_number ?? null,
+    email: fields.email_address ?? null,
+    sublevel: (fields.parent_id ?? null) === null ? '0' : '1',
+  };
+}

@@ -1,0 +1,128 @@
+import {createHash} from 'node:crypto';
+import {readFile} from 'node:fs/promises';
+import pg from 'pg';
+import {FatalError} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
+
+/** A runner of statements: the pool, or the connection of a transaction. */
+export type Queryable = Pick<pg.ClientBase, 'query'>;
+
+/** What services take turns by, when they make the schema or fill it: a stranger may not lock it, as an advisory lock. */
+const TURN = '"service"."turn"';
+/** duplicate_schema, duplicate_table, unique_violation: another service made it in the same moment. */
+const madeMeanwhile: ReadonlySet<string | undefined> = new Set(['42P06', '42P07', '23505']);
+const attempts = 5;
+
+/**
+ * Connects to the service's own database and brings the schema `service` about. Running it again changes nothing.
+ * @throws {FatalError} the database is unreachable, refuses us, or is older than Postgres 14
+ */
+export async function openDatabase(databaseUrl: string, log?: Logger): Promise<pg.Pool> {
+  const database = new pg.Pool({
+    connectionString: databaseUrl,
+    max: 8,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    application_name: 'fieldmirror service',
+  });
+  // An idle connection that breaks is replaced with the next query; without a listener it would end the process.
+  database.on('error', (error) =>
+    log?.warn(
+      {event: 'service.connection_broke', message: error.message},
+      'reference service: an idle connection broke',
+    ),
+  );
+  try {
+    await installSchema(database);
+    return database;
+  } catch (cause) {
+    await database.end();
+    throw new FatalError(explain(databaseUrl, cause), {cause});
+  }
+}
+
+/** Runs the work in one transaction. A connection on which anything failed is thrown away, not put back. */
+export async function inTransaction<T>(
+  database: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await database.connect();
+  let isBroken = false;
+  const onError = () => {
+    isBroken = true;
+  };
+  client.on('error', onError);
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(onError);
+    throw error;
+  } finally {
+    client.off('error', onError);
+    client.release(isBroken);
+  }
+}
+
+/**
+ * Brings the schema `service` about. The schema's comment names its version. When it is this one, nothing is
+ * done: the statements would wait for, and deadlock with, the transactions of a service that runs on the same
+ * database.
+ */
+export async function installSchema(database: pg.Pool): Promise<void> {
+  const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8');
+  const version = createHash('sha256').update(schema).digest('hex').slice(0, 16);
+  await makeTurn(database);
+  await inTransaction(database, async (client) => {
+    await lockTurn(client);
+    const text = `SELECT obj_description(oid, 'pg_namespace') AS comment FROM pg_namespace WHERE nspname = 'service'`;
+    const {rows} = await client.query<{comment: string | null}>(text);
+    if (rows[0]?.comment?.endsWith(version) === true) return;
+    await client.query('SET LOCAL client_min_messages = warning');
+    await client.query(schema);
+    await client.query(
+      `COMMENT ON SCHEMA service IS 'Reference implementation of the field-service API, ${version}'`,
+    );
+  });
+}
+
+async function makeTurn(database: pg.Pool): Promise<void> {
+  const {rows} = await database.query<{there: string | null}>('SELECT to_regclass($1) AS there', [TURN]);
+  if (typeof rows[0]?.there === 'string') return;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await database.query('CREATE SCHEMA IF NOT EXISTS service');
+      await database.query(`CREATE TABLE IF NOT EXISTS ${TURN} ()`);
+      return;
+    } catch (error) {
+      const isRace = error instanceof pg.DatabaseError && madeMeanwhile.has(error.code);
+      if (!isRace || attempt === attempts) throw error;
+    }
+  }
+}
+
+/** One service at a time; until the end of the transaction. */
+export async function lockTurn(client: pg.ClientBase): Promise<void> {
+  await client.query(`LOCK TABLE ${TURN} IN EXCLUSIVE MODE`);
+}
+
+function explain(databaseUrl: string, cause: unknown): string {
+  const place = describe(databaseUrl);
+  const reason = cause instanceof Error ? firstMessage(cause) : String(cause);
+  return `reference service: its database ${place} cannot be used: ${reason}. Start that Postgres or name another one.`;
+}
+
+/** Several addresses of one host fail as one AggregateError without a message of its own. */
+function firstMessage(cause: Error): string {
+  if (cause.message !== '') return cause.message;
+  const [first] = cause instanceof AggregateError ? cause.errors : [];
+  return first instanceof Error ? first.message : cause.name;
+}
+
+function describe(databaseUrl: string): string {
+  if (!URL.canParse(databaseUrl)) return '(not a URL)';
+  const url = new URL(databaseUrl);
+  return `${url.pathname.slice(1)} on ${url.hostname}:${url.port || '5432'}`;
+}

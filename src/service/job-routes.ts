@@ -1,0 +1,201 @@
+import {AccountTime} from './account-time.ts';
+import type {Queryable} from './database.ts';
+import type {Fields} from './field.ts';
+import {jobConditions} from './query.ts';
+import {
+  answerEffects,
+  answerPage,
+  answerRecord,
+  checkReferences,
+  findRecord,
+  type Route,
+  readChanges,
+  type Service,
+  type ServiceRequest,
+} from './records.ts';
+import {customers, jobs, tasks} from './resource.ts';
+import {idOf, isNumber, type StoredRecord, selectByIds, selectByParents} from './store.ts';
+import type {Changes, Problems} from './store-changes.ts';
+import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from './store-effects.ts';
+import type {Given} from './xml-read.ts';
+
+const statuses = new Set(['scheduled', 'in_progress', 'complete']);
+
+/** The fields that are never nil in any recorded job (docs/service.md "Fields"). */
+const defaults: Fields = {
+  description: '',
+  status: 'scheduled',
+  invoice_status: 'unpaid',
+  subtotal: '0.0',
+  tax: '0.0',
+  total: '0.0',
+  balance_remaining: '0.0',
+  total_expenses: '0.0',
+  duration: '60.0',
+  self_service: 'false',
+  detailed_invoice: 'false',
+  notification_sent: 'false',
+  tasks_count: '0',
+};
+
+export const jobRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/jobs.xml',
+    answer: (service, {query}) =>
+      answerPage(service, jobs, {query, conditions: jobConditions(query, service.time)}),
+  },
+  {
+    method: 'GET',
+    path: '/customers/:customer_number/jobs.xml',
+    answer: async (service, {params, query}) => {
+      const customer = await findRecord(service.database, customers, {number: params.customer_number});
+      const own = {sql: 'customer_id = $', value: idOf(customer.fields)};
+      return await answerPage(service, jobs, {
+        query,
+        conditions: [own, ...jobConditions(query, service.time)],
+      });
+    },
+  },
+  {
+    method: 'GET',
+    path: '/jobs/:job_number.xml',
+    answer: async (service, {params, query}) => {
+      const record = await findRecord(service.database, jobs, {number: params.job_number});
+      return await answerRecord(service, jobs, {record, query});
+    },
+  },
+  {method: 'POST', path: '/customers/:customer_number/jobs.xml', answer: createJob},
+  {method: 'PUT', path: '/jobs/:job_number.xml', answer: updateJob},
+  {
+    method: 'DELETE',
+    path: '/jobs/:job_number.xml',
+    answer: (service, request) =>
+      answerEffects(service, request, {
+        resource: jobs,
+        work: async (effects) => {
+          const number = request.params.job_number;
+          return await deleteJob(effects, await findRecord(effects.client, jobs, {number, lock: true}));
+        },
+      }),
+  },
+];
+
+/** A task is an entry of a job's schedule (docs/service.md "Fields"), so a job takes its tasks along. Our decision. */
+export async function deleteJob(effects: Effects, job: StoredRecord): Promise<StoredRecord> {
+  const id = idOf(job.fields);
+  const deleted = await deleteRecord(effects, jobs, job);
+  const own = await selectByParents(effects.client, 'tasks', {column: 'job_id', ids: [id]});
+  for (const task of own.get(id) ?? []) await deleteRecord(effects, tasks, task);
+  return deleted;
+}
+
+async function createJob(service: Service, request: ServiceRequest) {
+  const number = request.params.customer_number;
+  await findRecord(service.database, customers, {number});
+  const {changes, given, problems} = readChanges(service, request, jobs);
+  let jobNumber = '';
+  const answer = await answerEffects(service, request, {
+    resource: jobs,
+    work: async (effects) => {
+      const customer = await findRecord(effects.client, customers, {number});
+      const inherited = {customer_id: idOf(customer.fields), tax_id: customer.fields.tax_id ?? null};
+      const fields = {...defaults, name: '', ...inherited, ...changes};
+      const employeeIds = (await readEmployeeIds(effects.client, given.get('employee_ids'), problems)) ?? [];
+      await check(effects.client, {fields, changes, problems});
+      const assigned = await assignNumbers(effects.client, jobs);
+      jobNumber = assigned.job_number ?? '';
+      const full = {...fields, ...derive(fields, {changes, at: effects.at}), ...assigned};
+      return await createRecord(effects, jobs, {fields: full, beside: {employeeIds}});
+    },
+  });
+  return {...answer, location: `/jobs/${jobNumber}.xml`};
+}
+
+async function updateJob(service: Service, request: ServiceRequest) {
+  const number = request.params.job_number;
+  await findRecord(service.database, jobs, {number});
+  const {changes, given, problems} = readChanges(service, request, jobs);
+  return await answerEffects(service, request, {
+    resource: jobs,
+    work: async (effects) => {
+      const record = await findRecord(effects.client, jobs, {number, lock: true});
+      const fields = {...record.fields, ...changes};
+      const employeeIds = await readEmployeeIds(effects.client, given.get('employee_ids'), problems);
+      await check(effects.client, {fields, changes, problems});
+      const isSame = employeeIds === null || employeeIds.join() === record.employeeIds.join();
+      return await updateRecord(effects, jobs, {
+        record,
+        changes: {...changes, ...derive(fields, {changes, at: effects.at})},
+        beside: isSame ? {} : {employeeIds},
+      });
+    },
+  });
+}
+
+/** The employees of `employee_ids`: internal ids, replacing the assignment. Null when the request does not name them. */
+async function readEmployeeIds(
+  db: Queryable,
+  given: Given | undefined,
+  problems: Problems,
+): Promise<readonly string[] | null> {
+  if (given === undefined) return null;
+  if (given === null || (typeof given === 'string' && given.trim() === '')) return [];
+  const ids = typeof given === 'string' ? null : [...new Set(given)];
+  if (ids === null || !ids.every(isNumber)) {
+    problems.add('employee_ids', 'is invalid');
+    return null;
+  }
+  const found = await selectByIds(db, 'employees', ids);
+  for (const id of ids) if (!found.has(id)) problems.add('employee', `${id} must exist`);
+  return ids;
+}
+
+async function check(
+  db: Queryable,
+  {
+    fields,
+    changes,
+    problems,
+  }: {readonly fields: Fields; readonly changes: Fields; readonly problems: Problems},
+): Promise<void> {
+  if (!statuses.has(fields.status ?? '')) problems.add('status', 'is not included in the list');
+  if (Number(fields.duration ?? 0) < 0) problems.add('duration', 'must be greater than or equal to 0');
+  await checkReferences(db, problems, {
+    changes,
+    to: {job_type_id: 'job_types', job_status_id: 'job_statuses'},
+  });
+  problems.refuse();
+}
+
+/** Fields that follow from those of a request: the end from start and duration, times from a new status. */
+function derive(fields: Fields, {changes, at}: {readonly changes: Fields; readonly at: string}): Changes {
+  return {...deriveEnd(fields, changes), ...deriveStatus(fields, {changes, at})};
+}
+
+function deriveEnd(fields: Fields, changes: Fields): Changes {
+  const {scheduled_on: start = null, ends_at: end = null, duration = null} = fields;
+  if (start === null) return 'scheduled_on' in changes ? {ends_at: null} : {};
+  if (changes.ends_at !== undefined && changes.duration === undefined && end !== null) {
+    const minutes = (Date.parse(end) - Date.parse(start)) / 60_000;
+    return {duration: Number.isInteger(minutes) ? minutes.toFixed(1) : String(minutes)};
+  }
+  if (changes.scheduled_on === undefined && changes.duration === undefined) return {};
+  return {ends_at: AccountTime.findEnd(start, Number(duration ?? 0))};
+}
+
+function deriveStatus(
+  fields: Fields,
+  {changes, at}: {readonly changes: Fields; readonly at: string},
+): Changes {
+  switch (changes.status) {
+    case 'scheduled':
+      return {started_on: null, completed_on: null};
+    case 'in_progress':
+      return {started_on: fields.started_on ?? at, completed_on: null};
+    case 'complete':
+      return {started_on: fields.started_on ?? at, completed_on: fields.completed_on ?? at};
+    default:
+      return {};
+  }
+}

@@ -1,0 +1,181 @@
+// What becomes of an order: an estimate, an appointment that may move, a visit that begins late and takes its time, an invoice,
+// its payment, or none of it. All of it is drawn once, from a stream of its own; the business as it stands at a moment is what
+// has happened by then.
+
+import {AccountTime} from './account-time.ts';
+import type {Random} from './random.ts';
+
+/** Null is what never happens. All times in UTC. */
+export interface Life {
+  readonly estimate: {
+    readonly sentAt: string;
+    readonly wonAt: string | null;
+    readonly lostAt: string | null;
+  } | null;
+  /** In the order in which they were made: the last one counts. */
+  readonly appointments: readonly {readonly madeAt: string; readonly start: string}[];
+  readonly canceledAt: string | null;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** When the hours were written down. */
+  readonly enteredAt: string | null;
+  readonly invoicedAt: string | null;
+  readonly sentAt: string | null;
+  readonly viewedAt: string | null;
+  /** When somebody took a part off the bill. */
+  readonly correctedAt: string | null;
+  readonly partPaidAt: string | null;
+  readonly paidAt: string | null;
+  /** The share of the total that is paid first, where a bill is paid in two parts. */
+  readonly paidShare: number;
+}
+
+const day = 1_440;
+export const untouched: Life = {
+  ...{estimate: null, appointments: [], canceledAt: null, startedAt: null, endedAt: null, enteredAt: null},
+  ...{invoicedAt: null, sentAt: null, viewedAt: null, correctedAt: null, partPaidAt: null, paidAt: null},
+  paidShare: 0,
+};
+
+/** What of a life has happened before a moment. */
+export function lifeAt(life: Life, now: string): Life {
+  const past = (at: string | null) => (at !== null && at < now ? at : null);
+  const {estimate, appointments} = life;
+  return {
+    estimate:
+      estimate === null || estimate.sentAt >= now
+        ? null
+        : {sentAt: estimate.sentAt, wonAt: past(estimate.wonAt), lostAt: past(estimate.lostAt)},
+    // What is decided with the call is known with it.
+    appointments: appointments.filter(({madeAt}) => madeAt < now),
+    canceledAt: past(life.canceledAt),
+    startedAt: past(life.startedAt),
+    endedAt: past(life.endedAt),
+    enteredAt: past(life.enteredAt),
+    invoicedAt: past(life.invoicedAt),
+    sentAt: past(life.sentAt),
+    viewedAt: past(life.viewedAt),
+    correctedAt: past(life.correctedAt),
+    partPaidAt: past(life.partPaidAt),
+    paidAt: past(life.paidAt),
+    paidShare: life.paidShare,
+  };
+}
+
+/** Every moment at which something of a life happens. */
+export function timesOf({estimate, appointments, paidShare: _, ...single}: Life): string[] {
+  const times = [
+    ...Object.values(single),
+    ...appointments.map(({madeAt}) => madeAt),
+    ...[estimate?.sentAt, estimate?.wonAt, estimate?.lostAt],
+  ];
+  return times.filter((at) => at !== null && at !== undefined).toSorted();
+}
+
+export function statusOf({startedAt, endedAt}: Life): 'scheduled' | 'in_progress' | 'complete' {
+  if (endedAt !== null) return 'complete';
+  return startedAt === null ? 'scheduled' : 'in_progress';
+}
+
+/** The appointment that counts; null where there is none. */
+export const startOf = ({appointments}: Life) => appointments.at(-1)?.start ?? null;
+
+/** The length of a visit by the clock. Where its end was forgotten, people write down a day at most; where there is none, as planned. */
+export function workedMinutes({startedAt, endedAt}: Life, planned: number): number {
+  if (startedAt === null || endedAt === null) return planned;
+  return Math.min(480, (Date.parse(endedAt) - Date.parse(startedAt)) / 60_000);
+}
+
+/** A visit that begins so many minutes later, with all that follows it. */
+export function postpone(life: Life, minutes: number): Life {
+  const later = (at: string | null) => (at === null ? null : AccountTime.addMinutes(at, minutes));
+  return {
+    ...life,
+    ...{startedAt: later(life.startedAt), endedAt: later(life.endedAt), enteredAt: later(life.enteredAt)},
+    ...{invoicedAt: later(life.invoicedAt), sentAt: later(life.sentAt), viewedAt: later(life.viewedAt)},
+    ...{correctedAt: later(life.correctedAt), partPaidAt: later(life.partPaidAt), paidAt: later(life.paidAt)},
+  };
+}
+
+/** A number around 1 that is never negative: the half lie below, and now and then one is large. */
+function around(random: Random, spread: number): number {
+  const normal = Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+  return Math.exp(spread * normal);
+}
+
+/** Minutes by which a crew comes later than it said; negative where it is early. */
+function drawDelay(random: Random): number {
+  const place = random.weighted([8, 70, 22]);
+  if (place === 0) return -random.integer(5, 20);
+  return place === 1
+    ? random.integer(0, 15)
+    : Math.min(120, 15 + Math.round(-30 * Math.log(1 - random.next())));
+}
+
+/** The length of a visit that was planned to take so long, in minutes. */
+function drawLength(random: Random, planned: number): number {
+  return Math.max(10, Math.round((planned * around(random, 0.3)) / 5) * 5);
+}
+
+/** An estimate that is sent after a call, and how it ends; null for most jobs. */
+export function drawEstimate(random: Random, calledAt: string): Life['estimate'] {
+  if (!random.isTrue(0.18)) return null;
+  const after = (minutes: number) => AccountTime.addMinutes(calledAt, minutes);
+  const sent = random.integer(60, 2 * day);
+  const end = random.weighted([55, 30, 15]);
+  const decided = after(sent + Math.round(6 * day * around(random, 0.7)));
+  return {sentAt: after(sent), wonAt: end === 0 ? decided : null, lostAt: end === 1 ? decided : null};
+}
+
+/** Days from the work to its invoice; null where it is forgotten. */
+function drawInvoice(random: Random): number | null {
+  return [0, random.integer(1, 5), random.integer(6, 40), null][random.weighted([60, 30, 9, 1])] ?? null;
+}
+
+/** Days from the invoice to its payment in full; null where it is never paid. Firms take longer. */
+function drawPayment(random: Random, isFirm: boolean): number | null {
+  if (random.isTrue(0.015)) return null;
+  if (random.isTrue(isFirm ? 0.1 : 0.6)) return 0;
+  return Math.round((isFirm ? 24 : 16) * around(random, 0.7));
+}
+
+/** A visit, from its beginning to its money. */
+export function drawVisit(
+  random: Random,
+  visit: {readonly start: string; readonly minutes: number; readonly isFirm: boolean},
+): Partial<Life> {
+  const {start, minutes, isFirm} = visit;
+  const later = (from: string, by: number) => AccountTime.addMinutes(from, by);
+  // Nobody came, and the office found out later; or never.
+  const missed = random.weighted([98, 1.7, 0.3]);
+  if (missed > 0) return {canceledAt: missed === 1 ? later(start, random.integer(3, 50) * day) : null};
+  const startedAt = later(start, drawDelay(random));
+  // A button that was not pressed at the end is pressed by the office, or never.
+  const forgotten = random.weighted([97.2, 2, 0.8]);
+  const length = drawLength(random, minutes) + (forgotten === 1 ? random.integer(1, 50) * day : 0);
+  if (forgotten === 2) return {startedAt};
+  const endedAt = later(startedAt, length);
+  const lag = [0, 0, 0, 1, 2, 3][random.integer(0, 5)] ?? 0;
+  const enteredAt = random.isTrue(0.02) ? null : later(endedAt, lag * day + 5);
+  const days = drawInvoice(random);
+  const done = {startedAt, endedAt, enteredAt};
+  return days === null
+    ? done
+    : {...done, ...drawMoney(random, later(endedAt, days * day), drawPayment(random, isFirm))};
+}
+
+function drawMoney(random: Random, invoicedAt: string, wait: number | null): Partial<Life> {
+  const later = (minutes: number) => AccountTime.addMinutes(invoicedAt, minutes);
+  const sentAt = random.isTrue(0.9) ? later(random.integer(0, 1) * day + 10) : null;
+  const viewedAt = sentAt !== null && random.isTrue(0.4) ? later(2 * day) : null;
+  const paidAt = wait === null ? null : later(wait * day + 30);
+  const corrected = random.isTrue(0.03) ? later(random.integer(1, 20) * day) : null;
+  const isInParts = random.isTrue(0.06);
+  const paidShare = random.integer(30, 70) / 100;
+  return {
+    ...{invoicedAt, sentAt, viewedAt, paidAt, paidShare},
+    // A bill that is paid is not touched.
+    correctedAt: corrected !== null && (paidAt === null || corrected < paidAt) ? corrected : null,
+    partPaidAt: isInParts && wait !== null && wait > 3 ? later(Math.floor(wait / 2) * day) : null,
+  };
+}

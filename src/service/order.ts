@@ -1,0 +1,218 @@
+import {AccountTime} from './account-time.ts';
+import {isFirm, taxOf} from './business-clients.ts';
+import type {Plan} from './business-plan.ts';
+import {catalogue, type Work} from './item-catalogue.ts';
+import type {Booking, Bookings} from './order-bookings.ts';
+import {drawEstimate, drawVisit, type Life, untouched} from './order-life.ts';
+import type {Random} from './random.ts';
+import {taxes} from './store-foundation.ts';
+
+/** A job with all that ever becomes of it. */
+export interface Order {
+  readonly index: number;
+  /** The place of the customer among the customers. */
+  readonly customer: number;
+  readonly work: Work;
+  readonly crew: readonly number[];
+  readonly createdAt: string;
+  /** Planned. */
+  readonly minutes: number;
+  readonly life: Life;
+  readonly taxId: string | null;
+  /** In percent, on parts. */
+  readonly taxRate: string;
+}
+
+/** In minutes after midnight. */
+const dayBegins = 420;
+const dayEnds = 1_080;
+/** An emergency is seen to until then. */
+const nightBegins = 1_260;
+const shortestNotice = 60;
+/** How far ahead the office looks for a day with room. */
+const searchedDays = 21;
+/** Who leaves is promised nowhere so many days before. */
+const leaversNotice = 60;
+
+/**
+ * Decides the customer of a job, its work, its crew, and what becomes of it.
+ * @param bookings - of the orders before it; gets its visit
+ */
+export function decideOrder(
+  plan: Plan,
+  {index, bookings}: {readonly index: number; readonly bookings: Bookings},
+): Order {
+  const {calendar} = plan;
+  const random = plan.random('job', index);
+  const day = calendar.dayAt(plan.shareOf(index));
+  const place = random.weighted(catalogue.map(({months}) => months[calendar.month(day)] ?? 1));
+  const work = catalogue[place] ?? catalogue[0];
+  if (work === undefined) throw new TypeError('the catalogue is empty');
+  const isEmergency = work.name === 'Emergency call';
+  const created = 480 + random.integer(0, 500);
+  const minutes = work.minutes + random.integer(-1, 2) * 15;
+  const size = random.isTrue(0.25) ? random.integer(2, work.crew) : 1;
+  const lead = isEmergency ? 0 : random.integer(0, 3) === 0 ? random.integer(8, 40) : random.integer(0, 7);
+  const slot = work.minutes >= 480 ? random.integer(14, 18) * 30 : random.integer(14, 32) * 30;
+  const customer = plan.customerOf(index, random);
+  const taxId = taxOf(plan, customer);
+  const call = {day, created, at: calendar.at(day, created)};
+  const able = listAble(plan, {place, random, day: day + lead + leaversNotice});
+  const wish = {call, lead, slot, minutes, isEmergency, able, size: Math.min(size, able.length)};
+  const chance = plan.random('life', index);
+  const decided = decideLife(plan, wish, {chance, isFirm: isFirm(plan, customer), bookings});
+  return {
+    ...{index, customer, work, minutes, taxId},
+    ...decided,
+    createdAt: call.at,
+    taxRate: taxes.find(({id}) => id === taxId)?.rate ?? '0.0',
+  };
+}
+
+interface Wish {
+  readonly call: {
+    readonly day: number;
+    /** Minutes after midnight. */
+    readonly created: number;
+    readonly at: string;
+  };
+  /** Days from the call to the visit. */
+  readonly lead: number;
+  /** Minutes after midnight. */
+  readonly slot: number;
+  readonly minutes: number;
+  readonly isEmergency: boolean;
+  /** Technicians who can do it, the first one first. */
+  readonly able: readonly number[];
+  /** How many of them it takes. */
+  readonly size: number;
+}
+
+type Decided = Pick<Order, 'life' | 'crew'>;
+
+function decideLife(
+  plan: Plan,
+  wish: Wish,
+  {
+    chance,
+    isFirm,
+    bookings,
+  }: {readonly chance: Random; readonly isFirm: boolean; readonly bookings: Bookings},
+): Decided {
+  const {call, minutes, isEmergency, able, size} = wish;
+  const nobody = able.slice(0, size);
+  const estimate = isEmergency ? null : drawEstimate(chance, call.at);
+  const unplanned = {crew: nobody, life: {...untouched, estimate}};
+  if (estimate !== null && estimate.wonAt === null) return unplanned;
+  const agreedAt = estimate?.wonAt ?? call.at;
+  const waits = isEmergency ? 0 : chance.weighted([91.7, 8, 0.3]);
+  if (waits === 2) return unplanned;
+  const madeAt = waits === 1 ? AccountTime.addMinutes(agreedAt, chance.integer(1, 40) * 1_440) : agreedAt;
+  const visit = chooseVisit(plan, wish, {madeAt, bookings});
+  const {crew} = visit;
+  const first = {madeAt, start: plan.calendar.at(visit.day, visit.slot)};
+  const moved = isEmergency ? null : drawMove(plan, wish, {chance, visit, first, bookings});
+  const appointments = moved === null ? [first] : [first, moved.appointment];
+  const {start} = moved?.appointment ?? first;
+  const canceledAt = drawCancellation(chance, appointments.at(-1)?.madeAt ?? madeAt, start);
+  const planned = {...untouched, estimate, appointments};
+  if (canceledAt !== null) return {crew, life: {...planned, canceledAt}};
+  bookings.book(moved?.visit ?? visit, minutes);
+  return {crew, life: {...planned, ...drawVisit(chance, {start, minutes, isFirm})}};
+}
+
+/** A time within the working day, after it was agreed, at which a crew is free; where there is none, somebody has to be in two places. */
+function chooseVisit(
+  plan: Plan,
+  wish: Wish,
+  {madeAt, bookings}: {readonly madeAt: string; readonly bookings: Bookings},
+): Booking {
+  const {calendar} = plan;
+  const {call, lead, minutes, isEmergency, able, size} = wish;
+  const afterwards = madeAt === call.at ? 0 : Math.ceil(Date.parse(madeAt) / 86_400_000);
+  const earliest = Math.max(call.day + lead, afterwards);
+  const soonest = Math.ceil((call.created + shortestNotice) / 30) * 30;
+  const latest = isEmergency ? nightBegins : Math.max(dayBegins, dayEnds - minutes);
+  const slotsOf = (day: number) =>
+    slotsFrom(wish.slot, latest).filter((slot) => day > call.day || slot >= soonest);
+  const days = isEmergency ? [earliest] : workingDays(plan, earliest);
+  const found = bookings.find({days, slotsOf, minutes, able, size});
+  if (found !== null) return found;
+  const crew = able.slice(0, size);
+  if (isEmergency) return {day: earliest, slot: Math.max(wish.slot, soonest), crew};
+  return {day: calendar.workingDay(earliest + 1), slot: Math.min(wish.slot, latest), crew};
+}
+
+/** Days on which there is work, from one on. */
+function workingDays({calendar}: Plan, first: number): number[] {
+  const days = Array.from({length: searchedDays}, (_, step) => calendar.workingDay(first + step));
+  return [...new Set(days)];
+}
+
+/** Each half hour of a working day, those from the wish on first. */
+function slotsFrom(wish: number, latest: number): number[] {
+  const all = Array.from(
+    {length: Math.floor((latest - dayBegins) / 30) + 1},
+    (_, step) => dayBegins + step * 30,
+  );
+  return [...all.filter((slot) => slot >= wish), ...all.filter((slot) => slot < wish).toReversed()];
+}
+
+/** Now and then somebody moves an appointment before its time. */
+function drawMove(
+  plan: Plan,
+  {minutes}: Wish,
+  {
+    chance,
+    visit,
+    first,
+    bookings,
+  }: {
+    readonly chance: Random;
+    readonly visit: Booking;
+    readonly first: Life['appointments'][number];
+    readonly bookings: Bookings;
+  },
+): {readonly visit: Booking; readonly appointment: Life['appointments'][number]} | null {
+  const isMoved = chance.isTrue(0.06);
+  const share = chance.next();
+  const days = workingDays(plan, visit.day + chance.integer(1, 10));
+  const madeAt = between(first.madeAt, first.start, share);
+  if (!isMoved || madeAt <= first.madeAt) return null;
+  const {crew, slot} = visit;
+  const moved = bookings.find({days, slotsOf: () => [slot], minutes, able: crew, size: crew.length});
+  if (moved === null) return null;
+  return {visit: moved, appointment: {madeAt, start: plan.calendar.at(moved.day, moved.slot)}};
+}
+
+/** A visit is called off in time, half of these on the day before; null for nearly all. */
+function drawCancellation(chance: Random, madeAt: string, start: string): string | null {
+  const isCanceled = chance.isTrue(0.05);
+  const isLate = chance.isTrue(0.5);
+  const share = chance.next();
+  if (!isCanceled) return null;
+  const dayBefore = AccountTime.addMinutes(start, -1_080);
+  const at = isLate && dayBefore > madeAt ? dayBefore : between(madeAt, start, share);
+  return at > madeAt && at < start ? at : null;
+}
+
+/** A whole minute between two moments. */
+function between(from: string, to: string, share: number): string {
+  const minutes = (Date.parse(to) - Date.parse(from)) / 60_000;
+  return AccountTime.addMinutes(from, Math.floor(minutes * share));
+}
+
+/** Technicians with the skill, beginning anywhere among them; who has left comes no more. */
+function listAble(
+  plan: Plan,
+  {place, random, day}: {readonly place: number; readonly random: Random; readonly day: number},
+): readonly number[] {
+  const chance = random.next();
+  const all = Array.from({length: plan.technicians}, (_, step) => plan.technician(step)).filter(
+    (technician) => plan.isThere(technician, day),
+  );
+  const skilled = all.filter((technician) => plan.isSkilled(technician, place));
+  const able = skilled.length === 0 ? all : skilled;
+  const first = Math.floor(chance * able.length);
+  return [...able.slice(first), ...able.slice(0, first)];
+}

@@ -1,0 +1,206 @@
+// The steps that every resource's routes are made of.
+
+import pg from 'pg';
+import type {AccountTime} from './account-time.ts';
+import {inTransaction, type Queryable} from './database.ts';
+import type {Fields} from './field.ts';
+import {embed, plainView} from './includes.ts';
+import type {Change, Condition, ListQuery, Lists} from './lists.ts';
+import {type Query, readPage, readView} from './query.ts';
+import {Refusal, unknownRecord} from './refusal.ts';
+import type {Resource, Table} from './resource.ts';
+import {type StoredRecord, selectByIds, selectByNumber} from './store.ts';
+import {Problems, takeChanges} from './store-changes.ts';
+import type {Effects} from './store-effects.ts';
+import {type RequestFields, readRequest} from './xml-read.ts';
+import type {XmlWriter} from './xml-write.ts';
+
+/** How lists are ordered: no order is contractual, and the real service was seen with each of these. */
+export type ListOrder = 'number' | 'reversed' | 'changed';
+
+/** The parts of the service that routes draw on. */
+export interface Service {
+  readonly database: pg.Pool;
+  readonly lists: Lists;
+  readonly time: AccountTime;
+  readonly writer: XmlWriter;
+  readonly pageSize: number;
+  readonly order: ListOrder;
+  /** Whether a record asked for alone embeds what `include` names, as lists do. */
+  readonly showsEmbed: boolean;
+}
+
+/** A request that was let in. */
+export interface ServiceRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** Internal id of the employee whose token it bears. */
+  readonly actorId: string;
+}
+
+/** A body to be sent with 200. `location` stands on creates and is relative to the base URL. */
+export interface Answer {
+  readonly body: Buffer;
+  readonly location?: string;
+}
+
+/** One row of the specification's tables of endpoints. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  answer(service: Service, request: ServiceRequest): Promise<Answer>;
+}
+
+/** A page of a list: in the service's order, filtered, with what the view embeds. */
+export async function answerPage(
+  service: Service,
+  resource: Resource,
+  {query, conditions}: {readonly query: Query; readonly conditions: readonly Condition[]},
+): Promise<Answer> {
+  const ids = await service.lists.ids(listOf(service, resource, conditions));
+  const start = (readPage(query) - 1) * service.pageSize;
+  return await answerIds(service, resource, {ids: ids.slice(start, start + service.pageSize), query});
+}
+
+/** A list that the specification does not page: employees. */
+export async function answerWhole(service: Service, resource: Resource, query: Query): Promise<Answer> {
+  const ids = await service.lists.ids(listOf(service, resource, []));
+  return await answerIds(service, resource, {ids, query});
+}
+
+/** Records that are already at hand, as a list. */
+export function answerRecords(
+  service: Service,
+  resource: Resource,
+  records: readonly StoredRecord[],
+): Answer {
+  const nodes = records.map((record) => ({...record, branches: []}));
+  return {body: service.writer.writeList(resource, nodes, null)};
+}
+
+/** One record; customers and jobs take `only` and `include` here too (docs/service.md "Only and include"). */
+export async function answerRecord(
+  service: Service,
+  resource: Resource,
+  {record, query}: {readonly record: StoredRecord; readonly query?: Query},
+): Promise<Answer> {
+  const view = query === undefined ? plainView : viewOf(resource, query);
+  const nodes = service.showsEmbed
+    ? await embed(service.database, resource, {records: [record], view})
+    : [{...record, branches: []}];
+  const [node] = nodes;
+  return {body: node === undefined ? Buffer.alloc(0) : service.writer.writeRecord(resource, node, view.only)};
+}
+
+/**
+ * Runs the effects of a request in one transaction, and answers 200 with the record that they leave: the real
+ * service's next version does so for creates, updates and deletes alike (docs/service.md "Envelopes").
+ */
+export async function answerEffects(
+  service: Service,
+  request: ServiceRequest,
+  {resource, work}: {readonly resource: Resource; readonly work: (effects: Effects) => Promise<StoredRecord>},
+): Promise<Answer> {
+  const touched = new Map<Table, Change>();
+  const {method, path, actorId} = request;
+  const record = await retryDeadlocks(() =>
+    inTransaction(service.database, (client) =>
+      work({client, method, path, actorId, touched, at: service.time.now()}),
+    ),
+  );
+  for (const [table, change] of touched) service.lists.drop(table, change);
+  return await answerRecord(service, resource, {record});
+}
+
+/** The payload of a create or update. @throws {Refusal} 415, or 400 when it is no such document */
+export function readPayload(request: ServiceRequest, resource: Resource): RequestFields {
+  const [type = '', ...parameters] = request.contentType.toLowerCase().split(';');
+  const charset = parameters.join(';').match(/charset\s*=\s*"?([^";\s]+)/)?.[1] ?? null;
+  if (type.trim() !== 'application/xml')
+    throw new Refusal(415, 'Unsupported media type: send Content-Type: application/xml.');
+  return readRequest(request.body, resource, charset);
+}
+
+/** The changes that a payload sets, and the collector of its problems. */
+export function readChanges(service: Service, request: ServiceRequest, resource: Resource) {
+  const given = readPayload(request, resource);
+  const problems = new Problems();
+  return {given, problems, changes: takeChanges(resource, given, {time: service.time, problems})};
+}
+
+/** The record that a path names. @throws {Refusal} 400 `Invalid customer.` */
+export async function findRecord(
+  db: Queryable,
+  resource: Resource,
+  {number, lock = false}: {readonly number: string | undefined; readonly lock?: boolean},
+): Promise<StoredRecord> {
+  const record = await selectByNumber(db, resource, {number: number ?? '', lock});
+  if (record === null) throw unknownRecord(resource.element);
+  return record;
+}
+
+/** The record that a path names under another one. @throws {Refusal} 400 when it belongs to a different one */
+export async function findChild(
+  db: Queryable,
+  resource: Resource,
+  {
+    number,
+    lock = false,
+    owner,
+  }: {readonly number: string | undefined; readonly lock?: boolean; readonly owner: Fields},
+): Promise<StoredRecord> {
+  const child = await findRecord(db, resource, {number, lock});
+  const isOwned = Object.entries(owner).every(([name, value]) => child.fields[name] === value);
+  if (!isOwned) throw unknownRecord(resource.element);
+  return child;
+}
+
+/** Adds a problem for each of the named fields that refers to no live record. */
+export async function checkReferences(
+  db: Queryable,
+  problems: Problems,
+  {changes, to}: {readonly changes: Fields; readonly to: Readonly<Record<string, Table>>},
+): Promise<void> {
+  for (const [field, table] of Object.entries(to)) {
+    const id = changes[field] ?? null;
+    if (id !== null && !(await selectByIds(db, table, [id])).has(id)) problems.add(field, 'must exist');
+  }
+}
+
+/** Effects reach over several records, so two of them can wait for each other; Postgres then undoes one of them. */
+async function retryDeadlocks<T>(run: () => Promise<T>, attempts = 5): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const isDeadlock = error instanceof pg.DatabaseError && error.code === '40P01';
+    if (!isDeadlock || attempts <= 1) throw error;
+    return await retryDeadlocks(run, attempts - 1);
+  }
+}
+
+async function answerIds(
+  service: Service,
+  resource: Resource,
+  {ids, query}: {readonly ids: readonly string[]; readonly query: Query},
+): Promise<Answer> {
+  const view = viewOf(resource, query);
+  const found = await selectByIds(service.database, resource.table, ids);
+  const records = ids.flatMap((id) => found.get(id) ?? []);
+  const nodes = await embed(service.database, resource, {records, view});
+  return {body: service.writer.writeList(resource, nodes, view.only)};
+}
+
+/** `only` and `include` apply to customers and jobs. */
+function viewOf(resource: Resource, query: Query) {
+  return resource.table === 'customers' || resource.table === 'jobs' ? readView(query) : plainView;
+}
+
+function listOf({order}: Service, {table, key}: Resource, conditions: readonly Condition[]): ListQuery {
+  if (order === 'changed') return {table, conditions, order: 'updated_at DESC, id DESC', dependsOn: 'values'};
+  const dependsOn = conditions.length === 0 ? 'members' : 'values';
+  return {table, conditions, order: order === 'reversed' ? `${key} DESC` : key, dependsOn};
+}

@@ -1,0 +1,107 @@
+// The foundation of an account, before its first customer: an owner who can log in, and the categories,
+// statuses and taxes for which the specification has no endpoint. Their ids are the same in every account.
+
+import type pg from 'pg';
+import {inTransaction, type Queryable} from './database.ts';
+import type {Fields} from './field.ts';
+import type {Resource} from './resource.ts';
+import {jobStatuses, jobTypes, taxEntities} from './resource.ts';
+import {makeUpCredentials, newToken} from './store-secrets.ts';
+
+/** A category of work, with the facts from which a business makes such jobs up. */
+export interface Trade {
+  readonly id: string;
+  readonly name: string;
+  readonly minutes: number;
+}
+
+/** The job types of every account. */
+export const trades: readonly Trade[] = [
+  {id: '101', name: 'Heating repair', minutes: 120},
+  {id: '102', name: 'Cooling repair', minutes: 120},
+  {id: '103', name: 'Maintenance visit', minutes: 90},
+  {id: '104', name: 'Plumbing', minutes: 90},
+  {id: '105', name: 'Electrical', minutes: 120},
+  {id: '106', name: 'Installation', minutes: 480},
+  {id: '107', name: 'Inspection', minutes: 60},
+  {id: '108', name: 'Emergency call', minutes: 150},
+];
+
+/** The custom statuses of every account. */
+export const statuses: readonly {readonly id: string; readonly name: string; readonly color: string}[] = [
+  {id: '201', name: 'Waiting for parts', color: '#d98c00'},
+  {id: '202', name: 'Customer to call back', color: '#3366cc'},
+  {id: '203', name: 'Ready to invoice', color: '#2e8b57'},
+];
+
+/** The tax entities of every account; rates in percent. */
+export const taxes: readonly {readonly id: string; readonly name: string; readonly rate: string}[] = [
+  {id: '301', name: 'County & City Sales Tax', rate: '7.25'},
+  {id: '302', name: 'State Sales Tax', rate: '5.75'},
+  {id: '303', name: 'Exempt', rate: '0.0'},
+];
+
+/** Internal id and number of the owner: the first employee. */
+export const owner = {id: '1001', number: '1'} as const;
+
+const FOUNDED_AT = '2024-01-02T14:00:00Z';
+
+/** Lays the foundation where there is none, and returns the token of the owner. Running it again changes nothing. */
+export async function ensureFoundation(database: pg.Pool): Promise<string> {
+  return await inTransaction(database, (client) => layFoundation(client, newToken()));
+}
+
+/**
+ * The same within a transaction.
+ * @param token - for the owner, if there is none yet
+ * @returns the owner's token, which may be an older one
+ */
+export async function layFoundation(db: Queryable, token: string): Promise<string> {
+  await insertMissing(
+    db,
+    jobTypes,
+    trades.map(({id, name, minutes}) => ({id, name, duration: minutes.toFixed(1)})),
+  );
+  await insertMissing(db, jobStatuses, statuses);
+  await insertMissing(
+    db,
+    taxEntities,
+    taxes.map(({id, name, rate}) => ({id, name, tax_rate: rate, agency: name})),
+  );
+  const fields = {...ownerFields(), ...makeUpCredentials(token)};
+  const text = `INSERT INTO service.employees (fields, token) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
+  const {rowCount} = await db.query(text, [JSON.stringify(fields), token]);
+  if (rowCount === 1) await db.query(`SELECT setval('service.employee_numbers', $1)`, [owner.number]);
+  const {rows} = await db.query<{token: string}>('SELECT token FROM service.employees WHERE id = $1', [
+    owner.id,
+  ]);
+  return rows[0]?.token ?? token;
+}
+
+function ownerFields(): Fields {
+  return {
+    id: owner.id,
+    account_id: '1',
+    employee_number: owner.number,
+    name: 'Account Owner',
+    email_address: 'owner@example.com',
+    is_account_owner: 'true',
+    active: 'true',
+    can_login: 'false',
+    notify_via_email: 'false',
+    notify_via_mobile: 'false',
+    created_at: FOUNDED_AT,
+    updated_at: FOUNDED_AT,
+  };
+}
+
+async function insertMissing(db: Queryable, {table}: Resource, records: readonly Fields[]): Promise<void> {
+  const fields = records.map((record) => ({
+    ...record,
+    active: 'true',
+    created_at: FOUNDED_AT,
+    updated_at: FOUNDED_AT,
+  }));
+  const text = `INSERT INTO service.${table} (fields) SELECT * FROM jsonb_array_elements($1::jsonb) ON CONFLICT DO NOTHING`;
+  await db.query(text, [JSON.stringify(fields)]);
+}

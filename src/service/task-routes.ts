@@ -1,0 +1,140 @@
+import {AccountTime} from './account-time.ts';
+import type {Queryable} from './database.ts';
+import type {Fields} from './field.ts';
+import {taskConditions} from './query.ts';
+import {
+  answerEffects,
+  answerPage,
+  answerRecord,
+  checkReferences,
+  findRecord,
+  type Route,
+  readChanges,
+  type Service,
+  type ServiceRequest,
+} from './records.ts';
+import {jobs, tasks} from './resource.ts';
+import {idOf, selectByIds} from './store.ts';
+import type {Problems} from './store-changes.ts';
+import {assignNumbers, createRecord, deleteRecord, type Effects, updateRecord} from './store-effects.ts';
+
+export const taskRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/tasks.xml',
+    answer: (service, {query}) =>
+      answerPage(service, tasks, {query, conditions: taskConditions(query, service.time)}),
+  },
+  {
+    method: 'GET',
+    path: '/tasks/:id.xml',
+    answer: async (service, {params}) => {
+      const record = await findRecord(service.database, tasks, {number: params.id});
+      return await answerRecord(service, tasks, {record});
+    },
+  },
+  {method: 'POST', path: '/tasks.xml', answer: createTask},
+  {method: 'PUT', path: '/tasks/:id.xml', answer: updateTask},
+  {
+    method: 'DELETE',
+    path: '/tasks/:id.xml',
+    answer: (service, request) =>
+      answerEffects(service, request, {
+        resource: tasks,
+        work: async (effects) => {
+          const record = await findRecord(effects.client, tasks, {number: request.params.id, lock: true});
+          const deleted = await deleteRecord(effects, tasks, record);
+          await countTasks(effects, record.fields.job_id);
+          return deleted;
+        },
+      }),
+  },
+];
+
+async function createTask(service: Service, request: ServiceRequest) {
+  const {changes, problems} = readChanges(service, request, tasks);
+  let id = '';
+  const answer = await answerEffects(service, request, {
+    resource: tasks,
+    work: async (effects) => {
+      const fields = {completed: 'false', ...changes};
+      await check(effects.client, {fields, changes, problems});
+      const assigned = await assignNumbers(effects.client, tasks);
+      id = idOf(assigned);
+      const belonging = await inheritCustomer(effects, fields);
+      const full = {...fields, ...belonging, ...derive(fields, {changes, at: effects.at}), ...assigned};
+      const task = await createRecord(effects, tasks, {fields: full});
+      await countTasks(effects, changes.job_id);
+      return task;
+    },
+  });
+  return {...answer, location: `/tasks/${id}.xml`};
+}
+
+async function updateTask(service: Service, request: ServiceRequest) {
+  const number = request.params.id;
+  await findRecord(service.database, tasks, {number});
+  const {changes, problems} = readChanges(service, request, tasks);
+  return await answerEffects(service, request, {
+    resource: tasks,
+    work: async (effects) => {
+      const record = await findRecord(effects.client, tasks, {number, lock: true});
+      const fields = {...record.fields, ...changes};
+      await check(effects.client, {fields, changes, problems});
+      const derived = derive(fields, {changes, at: effects.at});
+      const task = await updateRecord(effects, tasks, {record, changes: {...changes, ...derived}});
+      const isMoved = changes.job_id !== undefined && changes.job_id !== (record.fields.job_id ?? null);
+      if (isMoved)
+        for (const jobId of [record.fields.job_id, changes.job_id]) await countTasks(effects, jobId);
+      return task;
+    },
+  });
+}
+
+async function check(
+  db: Queryable,
+  {
+    fields,
+    changes,
+    problems,
+  }: {readonly fields: Fields; readonly changes: Fields; readonly problems: Problems},
+): Promise<void> {
+  problems.requirePresence(fields, 'name', 'completed');
+  await checkReferences(db, problems, {
+    changes,
+    to: {employee_id: 'employees', job_id: 'jobs', customer_id: 'customers'},
+  });
+  problems.refuse();
+}
+
+/** A task of a job is a task of the job's customer, unless the request names another one. */
+async function inheritCustomer(
+  {client}: Effects,
+  {job_id: jobId = null, customer_id: customerId = null}: Fields,
+) {
+  if (jobId === null || customerId !== null) return {};
+  const job = (await selectByIds(client, 'jobs', [jobId])).get(jobId);
+  return {customer_id: job?.fields.customer_id ?? null};
+}
+
+function derive(fields: Fields, {changes, at}: {readonly changes: Fields; readonly at: string}): Fields {
+  const {scheduled_at: start = null, duration = null} = fields;
+  const isMoved = changes.scheduled_at !== undefined || changes.duration !== undefined;
+  const end = start === null || duration === null ? null : AccountTime.findEnd(start, Number(duration));
+  const ends = isMoved && changes.ends_at === undefined ? {ends_at: end} : {};
+  if (changes.completed === undefined) return ends;
+  return {...ends, completed_at: changes.completed === 'true' ? (fields.completed_at ?? at) : null};
+}
+
+/** The job's `tasks_count` follows its live tasks. */
+async function countTasks(effects: Effects, jobId: string | null | undefined): Promise<void> {
+  if (jobId === null || jobId === undefined) return;
+  const text = `SELECT job.fields ->> 'job_number' AS number,
+      (SELECT count(*) FROM service.tasks WHERE job_id = job.id AND deleted_at IS NULL) AS count
+    FROM service.jobs AS job WHERE job.id = $1 AND job.deleted_at IS NULL FOR UPDATE OF job`;
+  const {rows} = await effects.client.query<{number: string; count: string}>(text, [jobId]);
+  const [counted] = rows;
+  if (counted === undefined) return;
+  const record = await findRecord(effects.client, jobs, {number: counted.number});
+  await updateRecord(effects, jobs, {record, changes: {tasks_count: counted.count}});
+}

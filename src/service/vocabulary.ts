@@ -1,0 +1,193 @@
+// Words from which names, places and sentences are made up. No list of real people or firms was used; telephone numbers
+// come from the range 555-0100 to 555-0199, mail addresses from example.com and example.org.
+
+import type {Random} from './random.ts';
+
+type Words = readonly [string, ...string[]];
+
+const firstNames: Words = [
+  'Ada',
+  'Bo',
+  'Cleo',
+  'Dario',
+  'Elin',
+  'Fritz',
+  'Gemma',
+  'Hugo',
+  'Ines',
+  'Joss',
+  'Kaja',
+  'Levi',
+  'Mira',
+  'Noé',
+  'Orla',
+  'Pim',
+  'Quinn',
+  'Renée',
+  'Sören',
+  'Tova',
+  'Ulla',
+  'Vito',
+  'Wren',
+  'Xenia',
+  'Yuki',
+  'Zoë',
+];
+const nameStarts: Words = [
+  'Alder',
+  'Bram',
+  'Calder',
+  'Dun',
+  'Elm',
+  'Fen',
+  'Grün',
+  'Hazel',
+  'Iver',
+  'Kest',
+  'Lark',
+  'Mar',
+  'Nor',
+  'Oak',
+  'Pell',
+  'Quill',
+  'Raven',
+  'Stán',
+  'Thorn',
+  'Win',
+];
+const nameEnds: Words = [
+  'wick',
+  'holt',
+  'mere',
+  'ford',
+  'stead',
+  'ström',
+  'worth',
+  'by',
+  'combe',
+  'ley',
+  'bück',
+  'dale',
+];
+const firmKinds: Words = [
+  'Bakery',
+  'Dental Care',
+  'Property Management',
+  'Motors',
+  'Primary School',
+  'Café',
+  'Storage',
+  'Brewing',
+  'Books',
+  'Veterinary Clinic',
+];
+const firmForms: Words = ['', ' LLC', ' & Sons', ' Inc.', ' & Co.', ' Group'];
+const streets: Words = [
+  'Alder Lane',
+  'Birch Street',
+  'Canal Road',
+  'Depot Avenue',
+  'Elder Court',
+  'Ferry Way',
+  'Granite Hill',
+  'Harbor Street',
+  'Juniper Drive',
+  'Kiln Road',
+];
+const extras: Words = ['Unit 4', 'Rear entrance', 'Suite 210', '2nd floor', 'c/o front desk', 'Apt. B'];
+const towns: Words = [
+  'Marlow Falls',
+  'Eastbrook',
+  'Pinewick',
+  'Saint Aldan',
+  'Coldwater Bend',
+  'Harlan Ridge',
+  'Nörd Haven',
+  'Stonebridge',
+];
+const areas: Words = ['937', '614', '413', '201'];
+const instructions: Words = [
+  'Gate code 0417, then the HTTP API on the left.',
+  'Dog in the yard 🐕 — call first!',
+  'Key is with the neighbour at no. 12 & no. 14.',
+  '  Park on the street only.',
+  'Ask for "Sam" at the desk; <do not> ring after 6 pm.',
+  'Boiler room: 日本 sticker on the HTTP API.\nCeiling is low.',
+  'Très bon accueil; parler à la gérante.',
+];
+const remarks: Words = [
+  'Called, left a message.',
+  'Prefers mornings.',
+  'Wants a quote for a new unit before winter.',
+  'Paid by check at the HTTP API.',
+  'Filter size is 16x25x1.\r\nNeeds two.',
+  'Noise is back; under warranty until next year.',
+  'Asked to be invoiced at month’s end.',
+  'Access through the alley & the back gate.',
+];
+
+/** The two names of a person. */
+export interface Person {
+  readonly first: string;
+  readonly last: string;
+}
+
+export function makePerson(random: Random): Person {
+  return {first: random.pick(firstNames), last: random.pick(nameStarts) + random.pick(nameEnds)};
+}
+
+export function makeFirm(random: Random): string {
+  const name = `${random.pick(nameStarts)}${random.pick(nameEnds)} ${random.pick(firmKinds)}${random.pick(firmForms)}`;
+  return random.isTrue(0.04) ? `"${name}"` : name;
+}
+
+/** Streets with a second line now and then, whose line break is LF or CRLF: both were seen on the wire. */
+export function makeStreet(random: Random): string {
+  const street = `${random.integer(1, 2400)} ${random.pick(streets)}`;
+  if (!random.isTrue(0.15)) return street;
+  return `${street}${random.isTrue(0.5) ? '\n' : '\r\n'}${random.pick(extras)}`;
+}
+
+/** A made-up town with its state; zip codes of two of the states begin with a zero. */
+export function makeTown(random: Random): {
+  readonly city: string;
+  readonly state: string;
+  readonly zip: string;
+} {
+  const state = random.pick(['OH', 'OH', 'NJ', 'MA']);
+  const zip = `${state === 'OH' ? '45' : '01'}${random.integer(100, 180)}`;
+  const tail = random.integer(0, 39);
+  const suffix = tail === 0 ? `-${random.integer(1000, 9999)}` : '';
+  return {city: random.pick(towns), state, zip: `${tail === 1 ? ' ' : ''}${zip}${suffix}`};
+}
+
+export function makePhone(random: Random): string {
+  return `(${random.pick(areas)}) 555-01${String(random.integer(0, 99)).padStart(2, '0')}`;
+}
+
+/** @param index - makes the address unique */
+export function makeMail(person: Person, index: number): string {
+  const local = `${person.first}.${person.last}`
+    .normalize('NFD')
+    .replaceAll(/[^A-Za-z.]/g, '')
+    .toLowerCase();
+  return `${local}${index}@example.${index % 5 === 0 ? 'org' : 'com'}`;
+}
+
+/** Instructions one after the other, so that the least business has each of them. */
+export function makeInstruction(index: number): string {
+  return instructions[index % instructions.length] ?? '';
+}
+
+/** How many instructions there are. */
+export const instructionCount = instructions.length;
+
+export function makeRemark(random: Random): string {
+  return random.pick(remarks);
+}
+
+/** Cents as the service writes money: `325.0`, `28.03`, `1234.5`; `275.10` where both places are kept. */
+export function writeMoney(cents: number, isPadded = false): string {
+  const text = (cents / 100).toFixed(2);
+  return isPadded ? text : text.replace(/0$/, '');
+}

@@ -1,0 +1,190 @@
+// Jobs with their charges, hours and notes, and a task of the schedule, as they stand at a moment. What is drawn does not depend
+// on the moment: each part draws from a stream of its own, all that it ever needs.
+
+import {AccountTime} from './account-time.ts';
+import {makeNote} from './business-clients.ts';
+import type {Plan} from './business-plan.ts';
+import type {Row} from './copy-rows.ts';
+import type {Fields} from './field.ts';
+import type {Ledger} from './ledger.ts';
+import type {Order} from './order.ts';
+import {type Charged, makeCharges} from './order-charges.ts';
+import {lifeAt, startOf, statusOf, timesOf, workedMinutes} from './order-life.ts';
+import type {Roster} from './roster.ts';
+import {writeMoney} from './vocabulary.ts';
+
+/** Places of what belongs to a job within the ids of the job; its charges have those from 1. */
+const idPlaces = {entries: 6, task: 12, note: 13} as const;
+
+/**
+ * A job with all that belongs to it, as it stands at a moment; nothing before its call.
+ * @param ledger - gets the entry that the job leaves with its customer
+ */
+export function makeJob(roster: Roster, index: number, now: string, ledger: Ledger): readonly Row[] {
+  const {plan} = roster;
+  const whole = roster.order(index);
+  if (whole.createdAt >= now) return [];
+  const order = {...whole, life: lifeAt(whole.life, now)};
+  const charged = makeCharges(plan, order);
+  const task = makeTask(plan, order);
+  const note = plan.random('note', index);
+  const {id, number} = plan.job(index);
+  const fields: Fields = {
+    ...describe(plan, order),
+    ...makeBill(plan, order, charged),
+    tax_id: order.taxId,
+    sales_tax_percentage: order.taxId === null ? null : order.taxRate,
+    tasks_count: String(task.length),
+    id,
+    customer_id: plan.customer(order.customer).id,
+    job_number: number,
+    created_at: order.createdAt,
+    updated_at: timesOf(order.life).at(-1) ?? order.createdAt,
+  };
+  enter(ledger, {order, number, charged});
+  const employees =
+    startOf(order.life) === null ? [] : order.crew.map((technician) => plan.employeeId(technician));
+  return [
+    {table: 'jobs', fields, beside: {employee_ids: `{${employees.join(',')}}`}},
+    ...charged.rows,
+    ...makeEntries(plan, order),
+    ...task,
+    ...(note.isTrue(0.4)
+      ? [makeNote(plan, {owner: fields, kind: 'Job', random: note, id: plan.partOf(id, idPlaces.note)})]
+      : []),
+  ];
+}
+
+function describe(plan: Plan, order: Order): Fields {
+  const {work, minutes, life, index} = order;
+  const random = plan.random('words', index);
+  const start = startOf(order.life);
+  const status = statusOf(life);
+  const complaint = random.pick(work.complaints);
+  const remark = random.pick(['Customer is home after 3 pm.', 'Bring the ladder & lamp.', ' ']);
+  const isYearly = work.name === 'Maintenance visit';
+  const author = plan.officeId(random);
+  const [waits, holds, isChecked] = [random.isTrue(0.1), random.isTrue(0.5), random.isTrue(0.05)];
+  const waitingStatus = random.pick(['201', '202']);
+  const isWaiting = waits && status === 'scheduled' && start !== null;
+  return {
+    name: work.name,
+    description: random.isTrue(0.6) ? `${complaint}\n${remark}` : random.pick([complaint, '']),
+    scheduled_on: start,
+    duration: start === null ? null : `${minutes}.0`,
+    ends_at: start === null ? null : AccountTime.addMinutes(start, minutes),
+    status,
+    job_type_id: random.isTrue(0.97) ? work.jobTypeId : null,
+    job_status_id: isWaiting ? waitingStatus : status === 'complete' && isChecked ? '203' : null,
+    on_hold: isWaiting && holds ? order.createdAt : null,
+    canceled_on: life.canceledAt,
+    estimate_type: life.estimate?.wonAt == null ? null : 'won',
+    estimate_sent_on: life.estimate?.sentAt ?? null,
+    won_date: life.estimate?.wonAt ?? null,
+    lost_date: life.estimate?.lostAt ?? null,
+    recurring_interval: isYearly ? 'yearly' : random.isTrue(0.1) ? '' : null,
+    po_number: random.isTrue(0.15) ? `00${random.integer(100, 9999)}` : random.isTrue(0.2) ? '' : null,
+    custom_text1: random.isTrue(0.2) ? 'None' : null,
+    custom_number1: random.isTrue(0.1) ? '275.10' : null,
+    custom_datetime1: random.isTrue(0.1) ? order.createdAt : null,
+    ref_number: random.isTrue(0.3) ? String(index + 1).padStart(7, '0') : null,
+    created_by: author,
+    updated_by: author,
+    self_service: 'false',
+    detailed_invoice: String(random.isTrue(0.8)),
+    notification_sent: String(random.isTrue(0.3)),
+    ok_to_sync: random.isTrue(0.5) ? 'true' : null,
+    ...(isYearly ? {recurring_ended: 'false'} : {}),
+  };
+}
+
+/** Sums, tax and the state of the invoice. */
+function makeBill(plan: Plan, order: Order, {subtotalCents, taxCents, expensesCents}: Charged): Fields {
+  const totalCents = subtotalCents + taxCents;
+  const {startedAt, endedAt, invoicedAt, sentAt, viewedAt, paidAt} = order.life;
+  const terms = plan.random('bill', order.index).pick(['Net 30 ', 'Due on receipt', null]);
+  return {
+    subtotal: writeMoney(subtotalCents),
+    tax: writeMoney(taxCents),
+    total: writeMoney(totalCents),
+    total_expenses: endedAt === null ? '0.0' : writeMoney(expensesCents),
+    balance_remaining: paidAt === null ? writeMoney(totalCents - partPaid(order, totalCents)) : '0.0',
+    invoice_status: paidAt === null ? 'unpaid' : 'paid',
+    started_on: startedAt,
+    completed_on: endedAt,
+    invoice_terms: endedAt === null ? null : terms,
+    invoice_date: invoicedAt,
+    invoice_sent_date: sentAt,
+    invoice_viewed_on: viewedAt,
+    invoice_paid_on: paidAt,
+  };
+}
+
+/** Cents of a bill that is paid in two parts, when the first has come. */
+function partPaid({life: {partPaidAt, paidShare}}: Order, totalCents: number): number {
+  return partPaidAt === null ? 0 : Math.round(totalCents * paidShare);
+}
+
+/** The hours of each technician, once they are written down. */
+function makeEntries(plan: Plan, {index, crew, life, minutes}: Order): readonly Row[] {
+  const {startedAt, endedAt, enteredAt} = life;
+  if (startedAt === null || endedAt === null || enteredAt === null) return [];
+  const random = plan.random('entries', index);
+  const worked = workedMinutes(life, minutes);
+  return crew.map((technician, place) => {
+    const hours = Math.max(0.25, Math.round((worked + random.integer(-1, 1) * 15) / 15) / 4);
+    const employee = plan.employeeId(technician);
+    const {id} = plan.job(index);
+    const fields: Fields = {
+      id: plan.partOf(id, idPlaces.entries + place),
+      job_id: id,
+      employee_id: employee,
+      started_on: startedAt,
+      ended_on: AccountTime.addMinutes(startedAt, hours * 60),
+      number_of_hours: Number.isInteger(hours) ? hours.toFixed(1) : String(hours),
+      note: random.pick(['', null, null, 'Travel included']),
+      mileage: random.isTrue(0.4) ? `${random.integer(1, 40)}.5` : null,
+      billable: String(!random.isTrue(0.08)),
+      created_by: employee,
+      updated_by: employee,
+      created_at: enteredAt,
+      updated_at: enteredAt,
+    };
+    return {table: 'time_entries', fields};
+  });
+}
+
+/** Each fourth visit has a task for its technician. */
+function makeTask(plan: Plan, order: Order): readonly Row[] {
+  const {index, crew, minutes, work, life} = order;
+  const start = startOf(order.life);
+  if (start === null || !plan.random('task', index).isTrue(0.25)) return [];
+  const {id} = plan.job(index);
+  const [technician] = crew;
+  const fields: Fields = {
+    id: plan.partOf(id, idPlaces.task),
+    job_id: id,
+    customer_id: plan.customer(order.customer).id,
+    employee_id: technician === undefined ? null : plan.employeeId(technician),
+    name: `Visit: ${work.name}`,
+    scheduled_at: start,
+    ends_at: AccountTime.addMinutes(start, minutes),
+    duration: `${minutes}.0`,
+    completed: String(life.endedAt !== null),
+    completed_at: life.endedAt,
+    created_at: life.appointments[0]?.madeAt ?? order.createdAt,
+    updated_at: life.endedAt ?? life.appointments.at(-1)?.madeAt ?? order.createdAt,
+  };
+  return [{table: 'tasks', fields}];
+}
+
+function enter(
+  ledger: Ledger,
+  {order, number, charged}: {readonly order: Order; readonly number: string; readonly charged: Charged},
+): void {
+  const {endedAt: at, paidAt} = order.life;
+  if (at === null) return;
+  ledger.complete(order.customer, {number, at, name: order.work.name});
+  const totalCents = charged.subtotalCents + charged.taxCents;
+  if (paidAt === null) ledger.owe(order.customer, totalCents - partPaid(order, totalCents));
+}

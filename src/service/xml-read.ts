@@ -1,0 +1,172 @@
+// Request bodies are read by fast-xml-parser, on purpose another parser than the client's: a fault of one is not
+// forgiven by the other. Entities are decoded here, because the parser leaves or guesses those it does not know.
+
+import {XMLParser, XMLValidator} from 'fast-xml-parser';
+import {z} from 'zod';
+import {decodeBody} from './body-text.ts';
+import {Refusal} from './refusal.ts';
+import type {Resource} from './resource.ts';
+
+/** A field of a request: a text, nil, or the texts of an array's items. */
+export type Given = string | null | readonly string[];
+
+/** The fields of a request under their names with underscores. */
+export type RequestFields = ReadonlyMap<string, Given>;
+
+const textSchema = z.object({'#text': z.string()});
+const cdataSchema = z.object({'#cdata': z.array(textSchema)});
+const attributesSchema = z.record(z.string(), z.string());
+const nodesSchema = z.array(z.record(z.string(), z.unknown()));
+
+interface ElementNode {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly nodes: z.infer<typeof nodesSchema>;
+}
+
+const parser = new XMLParser({
+  preserveOrder: true,
+  ignoreAttributes: false,
+  parseTagValue: false,
+  parseAttributeValue: false,
+  trimValues: false,
+  processEntities: false,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  cdataPropName: '#cdata',
+});
+
+const entities: Readonly<Record<string, string>> = {amp: '&', lt: '<', gt: '>', quot: '"', apos: "'"};
+const forbiddenCharacter = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
+const MAX_DEPTH_PROBE = 64;
+
+/**
+ * Reads the payload of a create or update: one root element named after the resource, a child element per field.
+ * The plural names it, too, for that is the root of a shown customer, which a client may send back.
+ * Dashed and underscored names mean the same; `nil="true"` is nil; an element with elements inside is an array.
+ * What is nested deeper is no value of any field that can be set: it is passed over, as Rails does.
+ * @param charset - of the request's `Content-Type`; null where it names none
+ * @throws {Refusal} 400 for a body that is no such document
+ */
+export function readRequest(
+  body: Buffer,
+  {element, table}: Pick<Resource, 'element' | 'table'>,
+  charset: string | null = null,
+): RequestFields {
+  const root = parseDocument(decode(body, charset));
+  const isShown = underscore(root.name) === table && root.attributes['@_type'] !== 'array';
+  if (underscore(root.name) !== element && !isShown)
+    throw malformed(`expected the root element ${element}, got ${root.name}`);
+  const fields = new Map<string, Given>();
+  for (const child of elementsOf(root)) {
+    const name = underscore(child.name);
+    if (isShown && name === element) throw malformed(`expected one ${element}, got a list`);
+    if (fields.has(name)) throw malformed(`the element ${name} is given twice`);
+    fields.set(name, readValue(child));
+  }
+  return fields;
+}
+
+function decode(body: Buffer, charset: string | null): string {
+  const decoded = decodeBody(body, charset);
+  if ('problem' in decoded) throw malformed(decoded.problem);
+  return decoded.text;
+}
+
+function parseDocument(text: string): ElementNode {
+  refuseBefore(text);
+  const verdict = XMLValidator.validate(text);
+  if (verdict !== true) throw malformed(`${verdict.err.msg} (line ${verdict.err.line})`);
+  const roots = elementsIn(parse(text));
+  const [root] = roots;
+  if (root === undefined || roots.length > 1) throw malformed('expected exactly one root element');
+  return root;
+}
+
+function parse(text: string): z.infer<typeof nodesSchema> {
+  try {
+    return nodesSchema.parse(parser.parse(text));
+  } catch (cause) {
+    if (cause instanceof Error) throw malformed('the parser refuses it');
+    throw cause;
+  }
+}
+
+/**
+ * Refuses text that must not reach the parser. CDATA and comments may hold anything, so they do not count.
+ */
+function refuseBefore(text: string): void {
+  if (text.trim() === '') throw malformed('the body is empty');
+  if (forbiddenCharacter.test(text)) throw malformed('it holds a character that XML 1.0 forbids');
+  const markup = text.replaceAll(/<!\[CDATA\[.*?\]\]>|<!--.*?-->/gs, '');
+  if (/<!DOCTYPE|<!ENTITY/i.test(markup)) throw malformed('a document type is not allowed');
+  if (isTooDeep(markup)) throw malformed('it is nested too deeply');
+}
+
+/** The validator takes any depth and the parser's own limit is no promise. */
+function isTooDeep(markup: string): boolean {
+  let depth = 0;
+  for (const [tag] of markup.matchAll(/<[A-Za-z_/][^>]*>/g)) {
+    if (tag.startsWith('</')) depth--;
+    else if (!tag.endsWith('/>')) depth++;
+    if (depth > MAX_DEPTH_PROBE) return true;
+  }
+  return false;
+}
+
+function readValue(element: ElementNode): Given {
+  if (element.attributes['@_nil'] === 'true') return element.attributes['@_type'] === 'array' ? [] : null;
+  const items = elementsOf(element);
+  if (items.length > 0) return items.map((item) => textOf(item).trim());
+  return element.attributes['@_type'] === 'array' ? [] : textOf(element);
+}
+
+function elementsOf(element: ElementNode): ElementNode[] {
+  return elementsIn(element.nodes);
+}
+
+function elementsIn(nodes: z.infer<typeof nodesSchema>): ElementNode[] {
+  return nodes.flatMap((node) => {
+    const name = Object.keys(node).find((key) => !key.startsWith('#') && key !== ':@');
+    if (name === undefined) return [];
+    const attributes = attributesSchema.parse(node[':@'] ?? {});
+    return [{name, attributes, nodes: nodesSchema.parse(node[name])}];
+  });
+}
+
+function textOf(element: ElementNode): string {
+  return element.nodes
+    .map((node) => {
+      const cdata = cdataSchema.safeParse(node);
+      if (cdata.success) return cdata.data['#cdata'].map((part) => part['#text']).join('');
+      const text = textSchema.safeParse(node);
+      return text.success ? decodeEntities(text.data['#text']) : '';
+    })
+    .join('');
+}
+
+function decodeEntities(text: string): string {
+  return text.replaceAll(/&([^;&\s]*);/g, (reference, name: string) => {
+    const named = Object.hasOwn(entities, name) ? entities[name] : undefined;
+    if (named !== undefined) return named;
+    const code = /^#(?:(\d{1,8})|x([0-9a-fA-F]{1,6}))$/.exec(name);
+    const point =
+      code === null
+        ? Number.NaN
+        : code[1] === undefined
+          ? Number.parseInt(code[2] ?? '', 16)
+          : Number(code[1]);
+    if (!(point <= 0x10ffff)) throw malformed(`no such entity: ${reference}`);
+    const character = String.fromCodePoint(point);
+    if (forbiddenCharacter.test(character)) throw malformed(`XML 1.0 forbids the character ${reference}`);
+    return character;
+  });
+}
+
+function underscore(name: string): string {
+  return name.replaceAll('-', '_');
+}
+
+function malformed(reason: string): Refusal {
+  return new Refusal(400, `The request body is not a valid XML document: ${reason}.`);
+}

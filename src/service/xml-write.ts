@@ -1,0 +1,179 @@
+import type {Column, Dialect, Writable} from './dialect.ts';
+import type {Resource} from './resource.ts';
+import {escapeText} from './xml-text.ts';
+
+/** A record with what was embedded in it, ready to be written. */
+export interface Node extends Writable {
+  readonly branches: readonly Branch[];
+}
+
+/** One embedded association: a list, or one record. */
+export interface Branch {
+  readonly resource: Resource;
+  readonly element: string;
+  /** The items' element when it is a list; null for one record. */
+  readonly item: string | null;
+  /** The Ruby class, which the observed dialect adds where it is not that of the element's name. */
+  readonly className: string | null;
+  readonly nodes: readonly Node[];
+}
+
+/** The tags around a record's fields, and the columns between them. */
+interface Frame {
+  readonly open: string;
+  readonly close: string;
+  readonly depth: number;
+  readonly columns: Columns;
+}
+
+/**
+ * The columns of a resource at one depth. Most fields of a record are nil, so a run of nil fields is cut as one piece
+ * out of a text in which all of them are.
+ */
+interface Columns {
+  readonly list: readonly Column[];
+  /** The place of a field in `list`; fields of more than one value stand in `wholes` instead. */
+  readonly places: ReadonlyMap<string, number>;
+  readonly wholes: readonly number[];
+  readonly nils: string;
+  /** The start of each column in `nils`; one more for its end. */
+  readonly starts: readonly number[];
+}
+
+const HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n';
+
+/** Writes answers as Ruby's Builder does: two blanks of indent, line breaks raw (docs/service.md "Text and white space"). */
+export class XmlWriter {
+  readonly #dialect: Dialect;
+  readonly #columns = new Map<string, Columns>();
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+  }
+
+  /**
+   * A list as UTF-8. Each record becomes bytes by itself: one emoji would make a wide string of the whole page.
+   * @param only - the fields to write, in column order; null for all
+   */
+  writeList(resource: Resource, nodes: readonly Node[], only: ReadonlySet<string> | null): Buffer {
+    const list = this.#dialect.tag(resource.table);
+    const type = this.#dialect.type('array');
+    if (nodes.length === 0) return Buffer.from(`${HEADER}<${list}${type}/>\n`);
+    const frame = this.#frame(resource.element, {depth: 1, columns: this.#columnsOf(resource, 2, only)});
+    return Buffer.concat([
+      Buffer.from(`${HEADER}<${list}${type}>\n`),
+      ...nodes.map((node) => Buffer.from(this.#writeElement(frame, node))),
+      Buffer.from(`</${list}>\n`),
+    ]);
+  }
+
+  /** One record. A customer's root is plural in the observed dialect: so it was recorded on two accounts. */
+  writeRecord(resource: Resource, node: Node, only: ReadonlySet<string> | null): Buffer {
+    const isPlural = this.#dialect.name === 'observed' && resource.table === 'customers';
+    const element = isPlural ? resource.table : resource.element;
+    const frame = this.#frame(element, {depth: 0, columns: this.#columnsOf(resource, 1, only)});
+    return Buffer.from(HEADER + this.#writeElement(frame, node));
+  }
+
+  #frame(
+    element: string,
+    {
+      depth,
+      columns,
+      className = null,
+    }: Pick<Frame, 'depth' | 'columns'> & {readonly className?: string | null},
+  ): Frame {
+    const indent = '  '.repeat(depth);
+    const tag = this.#dialect.tag(element);
+    return {
+      open: `${indent}<${tag}${this.#dialect.type(className)}>\n`,
+      close: `${indent}</${tag}>\n`,
+      depth,
+      columns,
+    };
+  }
+
+  #writeElement({open, close, depth, columns}: Frame, node: Node): string {
+    let text = open + writeFields(columns, node);
+    for (const branch of node.branches) text += this.#writeBranch(branch, depth + 1);
+    return text + close;
+  }
+
+  #writeBranch(branch: Branch, depth: number): string {
+    const {resource, element, item, className, nodes} = branch;
+    if (item === null) {
+      const frame = this.#frame(element, {
+        depth,
+        columns: this.#columnsOf(resource, depth + 1, null),
+        className,
+      });
+      return nodes.map((node) => this.#writeElement(frame, node)).join('');
+    }
+    const indent = '  '.repeat(depth);
+    const tag = this.#dialect.tag(element);
+    const type = this.#dialect.type('array');
+    if (nodes.length === 0) return `${indent}<${tag}${type}/>\n`;
+    const columns = this.#columnsOf(resource, depth + 2, null);
+    const frame = this.#frame(item, {depth: depth + 1, columns, className});
+    let text = `${indent}<${tag}${type}>\n`;
+    for (const node of nodes) text += this.#writeElement(frame, node);
+    return `${text}${indent}</${tag}>\n`;
+  }
+
+  #columnsOf(resource: Resource, depth: number, only: ReadonlySet<string> | null): Columns {
+    if (only !== null)
+      return arrange(this.#dialect.columnsOf(resource, depth).filter((column) => only.has(column.name)));
+    const key = `${resource.table}/${depth}`;
+    const known = this.#columns.get(key);
+    if (known !== undefined) return known;
+    const columns = arrange(this.#dialect.columnsOf(resource, depth));
+    this.#columns.set(key, columns);
+    return columns;
+  }
+}
+
+function arrange(list: readonly Column[]): Columns {
+  const starts = [0];
+  let nils = '';
+  for (const {nil} of list) {
+    nils += nil;
+    starts.push(nils.length);
+  }
+  const places = new Map(list.map(({name}, place) => [name, place]));
+  const wholes = list.flatMap(({writeWhole}, place) => (writeWhole === null ? [] : [place]));
+  for (const place of wholes) places.delete(list[place]?.name ?? '');
+  return {list, places, wholes, nils, starts};
+}
+
+/** Goes by the fields that are there, not by the columns: of 113 fields of a job some 35 are not nil. */
+function writeFields({list, places, wholes, nils, starts}: Columns, node: Node): string {
+  const present = [...wholes];
+  for (const name in node.fields) {
+    const place = places.get(name);
+    if (place !== undefined && node.fields[name] !== null) present.push(place);
+  }
+  present.sort(ascending);
+  let text = '';
+  let written = 0;
+  for (const place of present) {
+    const column = list[place];
+    if (column === undefined) continue;
+    if (written < place) text += nils.slice(starts[written], starts[place]);
+    text +=
+      column.writeWhole === null
+        ? column.open + column.writeValue(node.fields[column.name] ?? '') + column.close
+        : column.writeWhole(node);
+    written = place + 1;
+  }
+  return text + nils.slice(starts[written]);
+}
+
+function ascending(left: number, right: number): number {
+  return left - right;
+}
+
+/** The body of every error: `<errors>` with one `<error>` a text, the same in both dialects. */
+export function writeErrors(texts: readonly string[]): string {
+  const lines = texts.map((text) => `  <error>${escapeText(text)}</error>\n`).join('');
+  return `${HEADER}<errors>\n${lines}</errors>\n`;
+}
