@@ -8,7 +8,7 @@ import {pipeline} from 'node:stream/promises';
 import type pg from 'pg';
 import {from as copyFrom, to as copyTo} from 'pg-copy-streams';
 import {SaxesParser} from 'saxes';
-import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 
 /** Seconds to run the pages through the XML parser, listening only as far as it takes to see every event. */
 export async function tokenise(files: readonly string[]): Promise<number> {

@@ -1,9 +1,9 @@
-import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
-import type {Capture, Origin, WarehouseTable} from '../warehouse/rows/warehouse-table.ts';
 import {allStreams, allWrites} from './all.ts';
-import {jobEmployees} from './embedded/job-employees.ts';
-import {personalColumnsOf} from './personal/personal-columns.ts';
+import {jobEmployees} from './job-employees.ts';
+import type {MirrorTable} from './mirror-table.ts';
+import {personalColumnsOf} from './personal-columns.ts';
 import {parentColumnOf} from './stream.ts';
+import type {Capture, Origin, WarehouseTable} from './warehouse-table.ts';
 
 /** An assignment is no record of its own: it is written with its job. */
 const assignments: Capture = {

@@ -1,14 +1,14 @@
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/nearest.ts';
-import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
 import {customers, customerWrites} from './customers.ts';
-import {jobChargeWrites} from './embedded/job-charges.ts';
-import {customerNoteWrites, jobNoteWrites} from './embedded/notes.ts';
-import {timeEntryWrites} from './embedded/time-entries.ts';
 import {employees, employeeWrites} from './employees.ts';
+import {jobChargeWrites} from './job-charges.ts';
 import {jobs, jobWrites} from './jobs.ts';
+import type {MirrorTable} from './mirror-table.ts';
+import {customerNoteWrites, jobNoteWrites} from './notes.ts';
 import type {Stream} from './stream.ts';
 import {tasks, taskWrites} from './tasks.ts';
+import {timeEntryWrites} from './time-entries.ts';
 import type {Writes} from './writes.ts';
 
 /** Every stream, in the order to sweep them: a stream that others point at comes before them. */

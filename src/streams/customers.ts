@@ -1,8 +1,8 @@
-import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
-import {contacts} from './embedded/contacts.ts';
-import {customerNotes} from './embedded/notes.ts';
-import {taxEntities} from './embedded/tax-entities.ts';
+import {contacts} from './contacts.ts';
+import {mirrorTable} from './mirror-table.ts';
+import {customerNotes} from './notes.ts';
 import type {Stream} from './stream.ts';
+import {taxEntities} from './tax-entities.ts';
 import type {Writes} from './writes.ts';
 
 const addressOf = (where: 'service' | 'billing') =>

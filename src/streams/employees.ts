@@ -1,4 +1,4 @@
-import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from './mirror-table.ts';
 import type {Stream} from './stream.ts';
 import type {Writes} from './writes.ts';
 

@@ -1,13 +1,13 @@
 import {TIME_SHAPES} from '../api/time-shapes.ts';
-import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
-import {jobCharges} from './embedded/job-charges.ts';
-import {jobEmployees} from './embedded/job-employees.ts';
-import {jobStatuses} from './embedded/job-statuses.ts';
-import {jobTypes} from './embedded/job-types.ts';
-import {jobNotes} from './embedded/notes.ts';
-import {taxEntities} from './embedded/tax-entities.ts';
-import {timeEntries} from './embedded/time-entries.ts';
+import {jobCharges} from './job-charges.ts';
+import {jobEmployees} from './job-employees.ts';
+import {jobStatuses} from './job-statuses.ts';
+import {jobTypes} from './job-types.ts';
+import {mirrorTable} from './mirror-table.ts';
+import {jobNotes} from './notes.ts';
 import type {Stream} from './stream.ts';
+import {taxEntities} from './tax-entities.ts';
+import {timeEntries} from './time-entries.ts';
 import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';
 

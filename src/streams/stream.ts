@@ -1,4 +1,4 @@
-import type {MirrorTable, OwnedTable} from '../warehouse/rows/mirror-table.ts';
+import type {MirrorTable, OwnedTable} from './mirror-table.ts';
 
 export type StreamName = 'customers' | 'jobs' | 'employees' | 'tasks';
 

@@ -1,5 +1,5 @@
 import {TIME_SHAPES} from '../api/time-shapes.ts';
-import {mirrorTable} from '../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from './mirror-table.ts';
 import type {Stream} from './stream.ts';
 import {spans} from './windows.ts';
 import type {Writes} from './writes.ts';

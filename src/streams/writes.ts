@@ -1,6 +1,6 @@
 import type {TimeShape} from '../api/time-shapes.ts';
 import type {Resource} from '../api/xml-encode.ts';
-import type {ChangeOperation, MirrorTable} from '../warehouse/rows/mirror-table.ts';
+import type {ChangeOperation, MirrorTable} from './mirror-table.ts';
 import type {StreamName} from './stream.ts';
 
 /**

@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
 import type {Element, Value} from '../../src/api/xml-record.ts';
 import {RecordError} from '../../src/core/errors.ts';
-import {toJson} from '../../src/records/nested.ts';
-import type {Reading} from '../../src/records/refusal.ts';
+import {toJson} from '../../src/streams/nested-records.ts';
+import type {Reading} from '../../src/streams/record-refusal.ts';
 import {element, list, SECRET, timeZone} from './sample-record.ts';
 
 const reading: Reading = {stream: 'jobs', number: '7021', child: null, timeZone};

@@ -2,10 +2,10 @@
 // value of its type, each child with two records, one field without a column, and a secret.
 
 import type {Element, Value} from '../../src/api/xml-record.ts';
-import {type RowSet, readRows} from '../../src/records/rows.ts';
+import type {ColumnType, MirrorTable} from '../../src/streams/mirror-table.ts';
+import {type RowSet, readRows} from '../../src/streams/record-rows.ts';
+import type {Row} from '../../src/streams/row.ts';
 import type {Child, Stream} from '../../src/streams/stream.ts';
-import type {ColumnType, MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
-import type {Row} from '../../src/warehouse/rows/row.ts';
 
 export const timeZone = 'America/New_York';
 

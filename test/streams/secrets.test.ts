@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {isSecret, redactXml} from '../../src/records/values/secrets.ts';
+import {isSecret, redactXml} from '../../src/streams/secret-values.ts';
 
 const SECRET = 'hunter2';
 

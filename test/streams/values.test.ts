@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {readValue} from '../../src/records/values/values.ts';
-import type {ColumnType} from '../../src/warehouse/rows/mirror-table.ts';
+import type {ColumnType} from '../../src/streams/mirror-table.ts';
+import {readValue} from '../../src/streams/values.ts';
 import {timeZone} from './sample-record.ts';
 
 const read = (type: ColumnType, text: string) => readValue(type, text, timeZone);

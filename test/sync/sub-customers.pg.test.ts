@@ -3,8 +3,8 @@
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {readOne} from '../../src/api/xml-read.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {readRows} from '../../src/records/rows.ts';
 import {customers} from '../../src/streams/customers.ts';
+import {readRows} from '../../src/streams/record-rows.ts';
 import {encodeShown} from '../../src/sync/load/encoded-row-set.ts';
 import {writeRowSets} from '../../src/sync/load/write-batch.ts';
 import {list, type ScriptedService, scriptService} from '../support/scripted-service.ts';

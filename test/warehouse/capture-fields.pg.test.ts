@@ -3,7 +3,7 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allWrites} from '../../src/streams/all.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import type {Column, MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import type {Column, MirrorTable} from '../../src/streams/mirror-table.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -4,9 +4,9 @@ import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
+import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import {settleAssignments, stampUnassigned} from '../../src/warehouse/rows/authored-rows.ts';
 import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
-import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';
 import {rowOf} from './sample.ts';
 

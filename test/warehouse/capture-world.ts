@@ -2,8 +2,8 @@ import pg from 'pg';
 import {inject} from 'vitest';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
+import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
-import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 export const timeZone = 'America/New_York';

@@ -2,9 +2,9 @@
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
+import type {MirrorTable} from '../../src/streams/mirror-table.ts';
+import type {EncodedRow} from '../../src/streams/row.ts';
 import {type LoadCounts, loadRows} from '../../src/warehouse/rows/load.ts';
-import type {MirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
-import type {EncodedRow} from '../../src/warehouse/rows/row.ts';
 import {machines, openWorld, rowOf, type World} from './sample.ts';
 
 export let world: World;

@@ -2,9 +2,9 @@ import type pg from 'pg';
 import {describe, expect, test} from 'vitest';
 import {RecordError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
+import type {EncodedRow} from '../../src/streams/row.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
 import {loadRows} from '../../src/warehouse/rows/load.ts';
-import type {EncodedRow} from '../../src/warehouse/rows/row.ts';
 import {load, machine, readAll, world} from './load-place.ts';
 import {machines, rowOf} from './sample.ts';
 

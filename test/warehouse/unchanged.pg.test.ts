@@ -2,8 +2,8 @@
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
+import type {EncodedRow} from '../../src/streams/row.ts';
 import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
-import type {EncodedRow} from '../../src/warehouse/rows/row.ts';
 import {load, machine, world} from './load-place.ts';
 import {machines, parts, rowOf} from './sample.ts';
 

@@ -8,7 +8,7 @@ import type {ReadRequest} from '../../api/transport.ts';
 import {isGone} from '../../api/verdict.ts';
 import type {Element, FieldRecord, Value} from '../../api/xml-record.ts';
 import {RecordError} from '../../core/errors.ts';
-import {numberOf, toNumber} from '../../records/number-of.ts';
+import {numberOf, toNumber} from '../../streams/number-of.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {readCustomerNumber} from '../../warehouse/rows/numbers/customer-numbers.ts';
 import type {AccountApi} from '../accounts/account-api.ts';

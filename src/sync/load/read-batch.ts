@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {freeBytes} from '../../core/own-bytes.ts';
-import {shapeOf} from '../../records/rows.ts';
+import {shapeOf} from '../../streams/record-rows.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {probeKnown} from '../../warehouse/rows/known/known-records.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';

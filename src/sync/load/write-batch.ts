@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import {shapeOf} from '../../records/rows.ts';
+import {shapeOf} from '../../streams/record-rows.ts';
+import type {EncodedRow} from '../../streams/row.ts';
 import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../../streams/stream.ts';
 import {rememberFields, type SeenField} from '../../warehouse/fields/fields.ts';
 import {readParentsOfLive, readVanishing} from '../../warehouse/rows/held-numbers.ts';
@@ -14,7 +15,6 @@ import {
   probeRows,
   readSpared,
 } from '../../warehouse/rows/load.ts';
-import type {EncodedRow} from '../../warehouse/rows/row.ts';
 import {forgetAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import {noteOlder} from '../../warehouse/sweeps/older-readings.ts';
 import {quarantineRecords, resolveQuarantine} from '../../warehouse/sweeps/quarantine.ts';

@@ -4,7 +4,7 @@
 import {fetchPages, type Page} from '../../api/pages-ahead.ts';
 import {readListApart} from '../../api/xml-undecodable.ts';
 import {NumberSet} from '../../core/number-set.ts';
-import {numberOf} from '../../records/number-of.ts';
+import {numberOf} from '../../streams/number-of.ts';
 import {ListBound} from '../load/list-bound.ts';
 import {keyQueryOf} from '../load/query.ts';
 import type {FirstPass} from '../load/read-list.ts';

@@ -3,7 +3,7 @@
 import {nearest} from '../../core/nearest.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {allTables} from '../../streams/all-tables.ts';
-import {isPersonal} from '../../streams/personal/personal-fields.ts';
+import {isPersonal} from '../../streams/personal-fields.ts';
 import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {
   countFields,

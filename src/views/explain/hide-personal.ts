@@ -1,6 +1,6 @@
 // Stories of records for those who are not to see personal data.
 
-import {isPersonal} from '../../streams/personal/personal-fields.ts';
+import {isPersonal} from '../../streams/personal-fields.ts';
 import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {FieldStory} from './explain-field.ts';
 import type {RecordStory, ToldValue} from './record-story.ts';

@@ -2,10 +2,10 @@
 
 import type {Queryable} from '../../postgres/database.ts';
 import {allStreams, findStream} from '../../streams/all.ts';
+import type {MirrorTable} from '../../streams/mirror-table.ts';
 import {ownedTablesOf, type Stream, type StreamName} from '../../streams/stream.ts';
 import {type Part, readNamed, readParts} from '../../warehouse/history/parts.ts';
 import type {Version} from '../../warehouse/history/versions.ts';
-import type {MirrorTable} from '../../warehouse/rows/mirror-table.ts';
 
 /** A part at the moment that is looked at, and how it differs from now. */
 export interface ToldPart extends Part {

@@ -2,8 +2,8 @@
 // them, and no word of the service on a change: it may repeat a value.
 
 import {formatElapsed, formatNumber} from '../../core/format.ts';
+import type {ChangeOperation} from '../../streams/mirror-table.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
-import type {ChangeOperation} from '../../warehouse/rows/mirror-table.ts';
 import type {Sweep, SweepCounts, SweepEnd} from '../../warehouse/sweeps/sweep.ts';
 import {nameState} from '../changes/change-words.ts';
 

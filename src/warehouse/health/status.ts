@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type {Queryable} from '../../postgres/database.ts';
-import type {MirrorTable} from '../rows/mirror-table.ts';
+import type {MirrorTable} from '../../streams/mirror-table.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import {type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 

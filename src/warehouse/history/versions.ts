@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type {Queryable} from '../../postgres/database.ts';
+import type {ChangeOperation, MirrorTable} from '../../streams/mirror-table.ts';
 import type {ChangeState} from '../changes/change-states.ts';
-import type {ChangeOperation, MirrorTable} from '../rows/mirror-table.ts';
 import {keyOf} from '../rows/table-sql.ts';
 import type {SweepMode, SweepState} from '../sweeps/sweep.ts';
 

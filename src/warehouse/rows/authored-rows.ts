@@ -2,9 +2,9 @@
 
 import pg from 'pg';
 import type {Queryable} from '../../postgres/database.ts';
+import type {MirrorTable} from '../../streams/mirror-table.ts';
 import type {Change} from '../changes/change.ts';
 import type {ChangeValues} from '../changes/change-values.ts';
-import type {MirrorTable} from './mirror-table.ts';
 import {nameTable} from './table-sql.ts';
 
 /** Locks rows before their changes, in one order for all callers. */

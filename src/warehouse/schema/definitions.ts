@@ -1,4 +1,4 @@
-import type {WarehouseTable} from '../rows/warehouse-table.ts';
+import type {WarehouseTable} from '../../streams/warehouse-table.ts';
 import type {StarMember} from '../star/star-member.ts';
 
 /** What a migration makes beside the tables of `migrations/*.sql`, from definitions in the code. */

@@ -18,7 +18,7 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import {bigNumber, bytea, instant} from '../../postgres/column-types.ts';
-import type {Column, ColumnType, MirrorTable} from '../rows/mirror-table.ts';
+import type {Column, ColumnType, MirrorTable} from '../../streams/mirror-table.ts';
 import {searchedWords} from '../rows/search/searched-words.ts';
 
 export const warehouse = pgSchema('warehouse');

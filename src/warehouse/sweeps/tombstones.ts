@@ -3,7 +3,7 @@
 import pg from 'pg';
 import type {Queryable} from '../../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
-import type {MirrorTable, OwnedTable} from '../rows/mirror-table.ts';
+import type {MirrorTable, OwnedTable} from '../../streams/mirror-table.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import type {tombstones} from './evidence-tables.ts';
 

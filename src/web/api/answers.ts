@@ -1,13 +1,8 @@
 // The answers, made from the tables' own definitions: a new column is here by itself.
 
 import {z} from 'zod';
+import {type Column, changeOperations, type MirrorTable, ownColumns} from '../../streams/mirror-table.ts';
 import {attemptOutcomes, changeStates} from '../../warehouse/changes/change-states.ts';
-import {
-  type Column,
-  changeOperations,
-  type MirrorTable,
-  ownColumns,
-} from '../../warehouse/rows/mirror-table.ts';
 
 /** Numbers are text: no digit is lost. */
 const number = z.string();

@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {isStorableInstant} from '../../records/values/values.ts';
+import {isStorableInstant} from '../../streams/values.ts';
 
 const tokenSchema = z.tuple([
   z.literal(1),

@@ -1,4 +1,4 @@
-import {planOf} from '../../../records/plan.ts';
+import {planOf} from '../../../streams/record-plan.ts';
 import type {Stream} from '../../../streams/stream.ts';
 import type {SeenField} from '../../../warehouse/fields/fields.ts';
 import type {PageFields} from './page-fields.ts';

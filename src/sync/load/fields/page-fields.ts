@@ -2,8 +2,8 @@
 // shape of record.
 
 import {listTypes, namesTypes, type SeenElements, type SentType} from '../../../api/seen-elements.ts';
-import {type Part, planOf} from '../../../records/plan.ts';
-import {isSecret} from '../../../records/values/secrets.ts';
+import {type Part, planOf} from '../../../streams/record-plan.ts';
+import {isSecret} from '../../../streams/secret-values.ts';
 import type {Stream} from '../../../streams/stream.ts';
 
 /** The type a field came as; `secret` was dropped, whatever its type; null where it was nil and untyped. */

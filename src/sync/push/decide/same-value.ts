@@ -1,6 +1,6 @@
-import {meaningOf} from '../../../records/values/meaning.ts';
+import type {WriteRule} from '../../../streams/mirror-table.ts';
+import {meaningOf} from '../../../streams/value-meaning.ts';
 import type {ChangeValue} from '../../../warehouse/changes/change-values.ts';
-import type {WriteRule} from '../../../warehouse/rows/mirror-table.ts';
 
 /**
  * Whether two values of a field mean the same: `275.10` and `275.1`, one moment under two offsets, the same employees in

@@ -3,7 +3,7 @@
 import type {List} from '../../../api/operations.ts';
 import {isGone} from '../../../api/verdict.ts';
 import {RecordError} from '../../../core/errors.ts';
-import {readRows} from '../../../records/rows.ts';
+import {readRows} from '../../../streams/record-rows.ts';
 import {listRivalCreates, placeInTime} from '../../../warehouse/rows/authored-rows.ts';
 import {isLastLook} from '../decide/decide-look.ts';
 import {type Candidates, filtersOf, isMatch, pickCandidates, toAppearance} from '../decide/recognize.ts';

@@ -1,8 +1,8 @@
 import {readRecord} from '../../../api/quick-record.ts';
 import {type Gone, isGone} from '../../../api/verdict.ts';
 import {RecordError, RetryableError} from '../../../core/errors.ts';
-import {readRows} from '../../../records/rows.ts';
-import {listUnsaid} from '../../../records/unsaid.ts';
+import {readRows} from '../../../streams/record-rows.ts';
+import {listUnsaid} from '../../../streams/unsaid-parts.ts';
 import {embedCustomer, embedMissing} from '../../load/embed-missing.ts';
 import {includeOf, pathOf} from '../../load/query.ts';
 import {atStep, type ChangeContext} from '../change-context.ts';

@@ -2,7 +2,7 @@
 // answer leaves open.
 
 import {sendWrite, type WriteResult} from '../../../api/operations.ts';
-import {numberOf} from '../../../records/number-of.ts';
+import {numberOf} from '../../../streams/number-of.ts';
 import {atStep} from '../change-context.ts';
 import type {Outcome} from '../decide/decide.ts';
 import {readBack} from '../plan/read-remote.ts';

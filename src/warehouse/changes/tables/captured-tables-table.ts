@@ -2,8 +2,8 @@ import {sql} from 'drizzle-orm';
 import {check, text} from 'drizzle-orm/pg-core';
 import {listed} from '../../../postgres/column-types.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
+import {changeOperations} from '../../../streams/mirror-table.ts';
 import {sync} from '../../accounts/accounts-table.ts';
-import {changeOperations} from '../../rows/mirror-table.ts';
 
 const capturedTables = sync.table(
   'captured_tables',

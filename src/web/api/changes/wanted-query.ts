@@ -1,8 +1,8 @@
 // The filters of the HTTP API: those of the console and the terminal, for the account of the key.
 
 import {z} from 'zod';
-import {isStorableInstant} from '../../../records/values/values.ts';
 import {allWrites} from '../../../streams/all.ts';
+import {isStorableInstant} from '../../../streams/values.ts';
 import {changeStates, longestBatch} from '../../../warehouse/changes/change-states.ts';
 import {everyChange, type Wanted} from '../../../warehouse/changes/reads/wanted-changes.ts';
 

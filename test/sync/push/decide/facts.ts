@@ -1,9 +1,9 @@
 // Changes in hand, and the service's view of their records, as plain values for decisions.
 
 import {readOne} from '../../../../src/api/xml-read.ts';
-import {readRows} from '../../../../src/records/rows.ts';
-import {listUnsaid} from '../../../../src/records/unsaid.ts';
 import {findStream, findWrites} from '../../../../src/streams/all.ts';
+import {readRows} from '../../../../src/streams/record-rows.ts';
+import {listUnsaid} from '../../../../src/streams/unsaid-parts.ts';
 import type {EndedAttempt, SendPlan} from '../../../../src/sync/push/decide/decision.ts';
 import type {ChangeFacts} from '../../../../src/sync/push/decide/facts.ts';
 import type {Remote} from '../../../../src/sync/push/decide/remote.ts';

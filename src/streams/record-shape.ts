@@ -1,6 +1,6 @@
 import {hash} from 'node:crypto';
-import type {Child, Stream} from '../streams/stream.ts';
-import type {MirrorTable} from '../warehouse/rows/mirror-table.ts';
+import type {MirrorTable} from './mirror-table.ts';
+import type {Child, Stream} from './stream.ts';
 
 /** Counts up when the same definition makes other rows than before: a rule of reading changed, not a field. */
 const RULES = 1;

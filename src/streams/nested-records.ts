@@ -1,7 +1,7 @@
 import type {Element, Value} from '../api/xml-record.ts';
-import {describe, type Reading, refusal} from './refusal.ts';
-import {isSecret} from './values/secrets.ts';
-import {expectedOf, isStorable} from './values/values.ts';
+import {describe, type Reading, refusal} from './record-refusal.ts';
+import {isSecret} from './secret-values.ts';
+import {expectedOf, isStorable} from './values.ts';
 
 /** How the elements inside one element are written; the same for all elements with the same list of names. */
 interface NestedLayout {

@@ -1,6 +1,6 @@
 import {hash} from 'node:crypto';
-import type {ColumnType} from '../../warehouse/rows/mirror-table.ts';
-import {epochSeconds} from '../epoch.ts';
+import type {ColumnType} from './mirror-table.ts';
+import {epochSeconds} from './reading-epoch.ts';
 
 const HASH_DIGITS = 32;
 const DECIMAL = /^([-+]?)(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/;

@@ -1,5 +1,5 @@
-import {type Column, mirrorTable} from '../../warehouse/rows/mirror-table.ts';
-import type {Writes} from '../writes.ts';
+import {type Column, mirrorTable} from './mirror-table.ts';
+import type {Writes} from './writes.ts';
 
 // One resource at the service, two tables here: a note of a customer and one of a job differ in their parent.
 const columns: readonly Column[] = [

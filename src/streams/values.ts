@@ -1,6 +1,6 @@
-import {isIsoInstant} from '../../api/iso-instant.ts';
-import type {ColumnType} from '../../warehouse/rows/mirror-table.ts';
-import {epochSeconds} from '../epoch.ts';
+import {isIsoInstant} from '../api/iso-instant.ts';
+import type {ColumnType} from './mirror-table.ts';
+import {epochSeconds} from './reading-epoch.ts';
 import {readTextualInstant} from './textual-instant.ts';
 
 const INTEGER = /^[-+]?\d+$/;

@@ -1,6 +1,6 @@
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import {describe, expect, test} from 'vitest';
-import {type Definition, mirrorTable} from '../../src/warehouse/rows/mirror-table.ts';
+import {type Definition, mirrorTable} from '../../src/streams/mirror-table.ts';
 import {toDrizzle} from '../../src/warehouse/schema/drizzle-table.ts';
 
 const definition: Definition = {

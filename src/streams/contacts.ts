@@ -1,4 +1,4 @@
-import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from './mirror-table.ts';
 
 /**
  * People to talk to at a customer. No recording shows one: other fields are in `extra`

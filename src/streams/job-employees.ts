@@ -1,4 +1,4 @@
-import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from './mirror-table.ts';
 
 /** Links only: the employees themselves come with their own stream. */
 export const jobEmployees = mirrorTable('job_employees', {

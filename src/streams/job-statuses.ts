@@ -1,4 +1,4 @@
-import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from './mirror-table.ts';
 
 /** Statuses of the account's own making, as jobs embed them. No recording shows one (docs/service.md "Fields"). */
 export const jobStatuses = mirrorTable('job_statuses', {

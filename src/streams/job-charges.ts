@@ -1,5 +1,5 @@
-import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
-import type {Writes} from '../writes.ts';
+import {mirrorTable} from './mirror-table.ts';
+import type {Writes} from './writes.ts';
 
 const once = {onUpdate: false} as const;
 

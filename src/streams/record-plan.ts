@@ -1,6 +1,6 @@
-import type {Child, Stream} from '../streams/stream.ts';
-import type {Column, MirrorTable} from '../warehouse/rows/mirror-table.ts';
-import {makeShape} from './shape.ts';
+import type {Column, MirrorTable} from './mirror-table.ts';
+import {makeShape} from './record-shape.ts';
+import type {Child, Stream} from './stream.ts';
 
 // A stream's definition with everything looked up that does not depend on a record: 30,000 records of 100 fields
 // leave no time to look it up again.

@@ -1,5 +1,5 @@
-import {parseTime} from '../../api/times.ts';
-import {RecordError} from '../../core/errors.ts';
+import {parseTime} from '../api/times.ts';
+import {RecordError} from '../core/errors.ts';
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 

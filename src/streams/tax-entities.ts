@@ -1,4 +1,4 @@
-import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
+import {mirrorTable} from './mirror-table.ts';
 
 /** Taxes, as customers and jobs embed them. No recording shows one (docs/service.md "Fields"). */
 export const taxEntities = mirrorTable('tax_entities', {

@@ -1,12 +1,12 @@
 import type {Element, Value} from '../api/xml-record.ts';
-import type {Column} from '../warehouse/rows/mirror-table.ts';
-import type {Row} from '../warehouse/rows/row.ts';
-import {elementAt} from './layout.ts';
-import {textToJson, toJson} from './nested.ts';
-import type {Layout, Part} from './plan.ts';
-import {describe, type Reading, refusal} from './refusal.ts';
-import {END, hashRow, meaningOf} from './values/meaning.ts';
-import {expectedOf, readValue} from './values/values.ts';
+import type {Column} from './mirror-table.ts';
+import {textToJson, toJson} from './nested-records.ts';
+import {elementAt} from './record-layout.ts';
+import type {Layout, Part} from './record-plan.ts';
+import {describe, type Reading, refusal} from './record-refusal.ts';
+import type {Row} from './row.ts';
+import {END, hashRow, meaningOf} from './value-meaning.ts';
+import {expectedOf, readValue} from './values.ts';
 
 /** The form of a number that identifies a row, as errors tell it. */
 export const NUMBER = 'a positive whole number of 64 bits';

@@ -1,6 +1,6 @@
-import {TIME_SHAPES} from '../../api/time-shapes.ts';
-import {mirrorTable} from '../../warehouse/rows/mirror-table.ts';
-import type {Writes} from '../writes.ts';
+import {TIME_SHAPES} from '../api/time-shapes.ts';
+import {mirrorTable} from './mirror-table.ts';
+import type {Writes} from './writes.ts';
 
 /** @see docs/service.md "Fields" */
 export const timeEntries = mirrorTable('time_entries', {

@@ -4,10 +4,10 @@
 // records: only there a missing element means that there is nothing.
 
 import type {FieldRecord} from '../api/xml-record.ts';
-import type {Stream} from '../streams/stream.ts';
-import type {HeldValues, Row} from '../warehouse/rows/row.ts';
-import {compareNames} from './nested.ts';
-import {END, hashRow, meaningOf} from './values/meaning.ts';
+import {compareNames} from './nested-records.ts';
+import type {HeldValues, Row} from './row.ts';
+import type {Stream} from './stream.ts';
+import {END, hashRow, meaningOf} from './value-meaning.ts';
 
 /** Columns of the record's own row without a value in its document, from an element or an embedded record. */
 export function listUnsaid({table, derived}: Stream, {names}: FieldRecord): ReadonlySet<string> {

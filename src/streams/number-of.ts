@@ -1,7 +1,7 @@
 import type {FieldRecord, Value} from '../api/xml-record.ts';
-import type {Stream} from '../streams/stream.ts';
+import type {Stream} from './stream.ts';
 import {isNumber} from './table-row.ts';
-import {readValue} from './values/values.ts';
+import {readValue} from './values.ts';
 
 /** The number of a record, as paths know it; null where it bears none that can be read. */
 export function numberOf(stream: Stream, record: FieldRecord): string | null {

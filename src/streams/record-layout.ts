@@ -1,8 +1,8 @@
 import type {Element, Value} from '../api/xml-record.ts';
-import {compareNames} from './nested.ts';
-import type {Layout, Part} from './plan.ts';
-import {type Reading, refusal} from './refusal.ts';
-import {isSecret} from './values/secrets.ts';
+import {compareNames} from './nested-records.ts';
+import type {Layout, Part} from './record-plan.ts';
+import {type Reading, refusal} from './record-refusal.ts';
+import {isSecret} from './secret-values.ts';
 
 /**
  * The layout of a list of names, made once per list.

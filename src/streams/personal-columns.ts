@@ -1,4 +1,4 @@
-import type {ColumnType, MirrorTable} from '../../warehouse/rows/mirror-table.ts';
+import type {ColumnType, MirrorTable} from './mirror-table.ts';
 
 /** Texts that say how a record stands, not whom it is about. */
 const plainTexts: ReadonlySet<string> = new Set([

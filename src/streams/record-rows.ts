@@ -1,13 +1,13 @@
 import {crc32} from 'node:zlib';
 import type {Element, FieldRecord, Value} from '../api/xml-record.ts';
 import {RecordError} from '../core/errors.ts';
-import type {Stream} from '../streams/stream.ts';
-import type {Row} from '../warehouse/rows/row.ts';
-import {elementAt, layoutOf} from './layout.ts';
 import {toNumber} from './number-of.ts';
-import type {Layout} from './plan.ts';
-import {type ChildPlan, type Plan, planOf} from './plan.ts';
-import {describe, type Reading, refusal} from './refusal.ts';
+import {elementAt, layoutOf} from './record-layout.ts';
+import type {Layout} from './record-plan.ts';
+import {type ChildPlan, type Plan, planOf} from './record-plan.ts';
+import {describe, type Reading, refusal} from './record-refusal.ts';
+import type {Row} from './row.ts';
+import type {Stream} from './stream.ts';
 import {NUMBER, readRow} from './table-row.ts';
 
 /** The rows that one record makes: its own, and those of the records embedded in it. Plain data: it crosses threads. */
