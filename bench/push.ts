@@ -4,6 +4,7 @@
 
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
+import {upsertAccount} from '../src/accounts/accounts.ts';
 import {createClient} from '../src/api/client.ts';
 import {sendWrite} from '../src/api/operations.ts';
 import {createTransport, type Transport} from '../src/api/transport.ts';
@@ -17,7 +18,6 @@ import {PageReader} from '../src/sync/load/page-reader.ts';
 import {pushAccount} from '../src/sync/push/push.ts';
 import {composeRequest} from '../src/sync/push/send/request.ts';
 import {runSweep} from '../src/sync/sweep/run-sweep.ts';
-import {upsertAccount} from '../src/warehouse/accounts/accounts.ts';
 import {migrate} from '../src/warehouse/schema/migrate.ts';
 import {requestSweep} from '../src/warehouse/sweeps/sweeps.ts';
 import {type Running, startCommand} from '../test/support/command.ts';

@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 import type pg from 'pg';
+import {listAccounts} from '../src/accounts/accounts.ts';
 import type {Logger} from '../src/core/log.ts';
-import {listAccounts} from '../src/warehouse/accounts/accounts.ts';
 
 /** Numbers of accounts, or a function that reads them, so that an added account is served within seconds. */
 export type AccountIds = readonly string[] | (() => Promise<readonly string[]>);

@@ -1,4 +1,5 @@
 import {setTimeout as wait} from 'node:timers/promises';
+import {dropExpiredLogins} from '../src/accounts/login-keys.ts';
 import {AccessError, FatalError} from '../src/core/errors.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
@@ -8,7 +9,6 @@ import {makePruner} from '../src/sync/prune/pruner.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
-import {dropExpiredLogins} from '../src/warehouse/accounts/access/login-keys.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
 import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';

@@ -2,10 +2,10 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
+import {keepSealedToken, pauseAccount, upsertAccount} from '../../src/accounts/accounts.ts';
 import {parseKeys, seal} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {keepSealedToken, pauseAccount, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {AccountServer} from '../../test/jobs/account-server.ts';
 import type {Running} from '../../test/support/command.ts';

@@ -1,6 +1,7 @@
 // One full sweep of the jobs, as in the product, in a process of its own, so that its memory can be measured: with the star that
 // is brought in line beside it, or without; and, where asked for, one more by the same process.
 
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
@@ -9,7 +10,6 @@ import {openPool} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runSweep} from '../../src/sync/sweep/run-sweep.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 
 const [databaseUrl = '', apiUrl = '', ...how] = process.argv.slice(2);

@@ -1,18 +1,6 @@
 // The ground of verbs that move data, beside the warehouse: the accounts, and the service behind them.
 
 import type pg from 'pg';
-import type {RawPage} from '../api/client.ts';
-import type {AccountConfig, Config} from '../core/config.ts';
-import {demoName} from '../core/demo-name.ts';
-import {AccessError, UsageError} from '../core/errors.ts';
-import {createLogger, type Logger} from '../core/log.ts';
-import type {Secret} from '../core/secret.ts';
-import {refuseWrongClock} from '../postgres/clock.ts';
-import {Accounts, type GivenAccess} from '../sync/accounts/accounts.ts';
-import type {HookMeans} from '../sync/feed/send-hook.ts';
-import {PageReader} from '../sync/load/page-reader.ts';
-import {Passwords} from '../sync/push/send/passwords.ts';
-import type {SweepDeps} from '../sync/sweep/sweep-deps.ts';
 import {
   type Account,
   listAccounts,
@@ -21,10 +9,22 @@ import {
   resumeAccount,
   stopAccount,
   upsertAccount,
-} from '../warehouse/accounts/accounts.ts';
+} from '../accounts/accounts.ts';
+import {Accounts, type GivenAccess} from '../accounts/open-accounts.ts';
+import {listWorkers} from '../accounts/workers.ts';
+import type {RawPage} from '../api/client.ts';
+import type {AccountConfig, Config} from '../core/config.ts';
+import {demoName} from '../core/demo-name.ts';
+import {AccessError, UsageError} from '../core/errors.ts';
+import {createLogger, type Logger} from '../core/log.ts';
+import type {Secret} from '../core/secret.ts';
+import {refuseWrongClock} from '../postgres/clock.ts';
+import type {HookMeans} from '../sync/feed/send-hook.ts';
+import {PageReader} from '../sync/load/page-reader.ts';
+import {Passwords} from '../sync/push/send/passwords.ts';
+import type {SweepDeps} from '../sync/sweep/sweep-deps.ts';
 import {findCopy, refuseCopy} from '../warehouse/health/installation/installation.ts';
 import {namePlace} from '../warehouse/health/installation/place-name.ts';
-import {listWorkers} from '../warehouse/health/workers.ts';
 import {refuseWrongZone} from './accounts/account-zone.ts';
 import {askAccount} from './accounts/ask-account.ts';
 import {openDemo} from './accounts/demo/demo.ts';

@@ -1,7 +1,7 @@
+import type {Account} from '../accounts/accounts.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {wholeList} from '../streams/windows.ts';
-import type {Account} from '../warehouse/accounts/accounts.ts';
 import {
   type ChangeCount,
   countChanges,

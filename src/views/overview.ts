@@ -1,9 +1,9 @@
 // The whole installation in five seconds: is it fine, and what must somebody do.
 
 import type pg from 'pg';
+import type {Account} from '../accounts/accounts.ts';
 import type {UnderWay} from '../core/pace.ts';
 import {allStreams} from '../streams/all.ts';
-import type {Account} from '../warehouse/accounts/accounts.ts';
 import {type ChangeCount, countChanges} from '../warehouse/changes/reads/change-health.ts';
 import {type Hour, listHours, listNights, type Night} from '../warehouse/health/activity.ts';
 import type {Schedule} from '../warehouse/sweeps/schedules.ts';

@@ -4,7 +4,7 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {listSealingKeys} from '../../src/warehouse/accounts/access/seals.ts';
+import {listSealingKeys} from '../../src/accounts/seals.ts';
 import {listRules} from '../../src/warehouse/alerts/alert-rules.ts';
 import {failedSweep, keyText} from '../support/alerts-place.ts';
 import {runCommand} from '../support/command.ts';

@@ -4,8 +4,8 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
+import {add, client, env} from '../accounts/accounts-place.ts';
 import {runCommand, startCommand} from '../support/command.ts';
-import {add, client, env} from './accounts-place.ts';
 
 const run = (...args: string[]) => runCommand(args, env);
 const json = async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout);

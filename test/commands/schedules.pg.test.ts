@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
+import {add, client, env} from '../accounts/accounts-place.ts';
 import {runCommand, startCommand} from '../support/command.ts';
-import {add, client, env} from './accounts-place.ts';
 
 const run = (...args: string[]) => runCommand(['schedules', ...args], env);
 

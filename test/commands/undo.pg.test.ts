@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, test} from 'vitest';
-import {pauseAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {pauseAccount} from '../../src/accounts/accounts.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 import {playUndo} from './undo-story.ts';
 

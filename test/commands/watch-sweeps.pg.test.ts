@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {pauseAccount, resumeAccount, stopAccount} from '../../src/accounts/accounts.ts';
 import {watchSweeps} from '../../src/commands/sweeps/watch-sweeps.ts';
 import {watchProgress} from '../../src/commands/terminal/progress.ts';
-import {pauseAccount, resumeAccount, stopAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {openWorld, type TestWorld} from '../support/world.ts';
 

@@ -4,12 +4,12 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test} from 'vitest';
+import {keepSealedToken, upsertAccount} from '../../src/accounts/accounts.ts';
 import {parseKeys, seal} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {beginAccount} from '../../src/sync/accounts/begin-account.ts';
-import {keepSealedToken, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {type AccountServer, serveAccounts} from '../jobs/account-server.ts';
 import {type Running, runCommand, startCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';

@@ -2,10 +2,10 @@
 
 import type {ServerResponse} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {addApiKey} from '../../src/accounts/api-keys.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
-import {addApiKey} from '../../src/warehouse/accounts/access/api-keys.ts';
 import {openPools} from '../../src/web/pools.ts';
 import {openServer} from '../../src/web/server.ts';
 import {runCommand} from '../support/command.ts';

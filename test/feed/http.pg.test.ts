@@ -1,8 +1,8 @@
 import {once} from 'node:events';
 import http from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {addApiKey, revokeApiKey} from '../../src/accounts/api-keys.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {addApiKey, revokeApiKey} from '../../src/warehouse/accounts/access/api-keys.ts';
 import {withClient} from '../support/with-client.ts';
 import {openPlace, type Place} from '../web/api/place.ts';
 

@@ -3,12 +3,12 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {questions} from '../../src/insight/questions/questions.ts';
 import {readReport} from '../../src/insight/report/report.ts';
 import {members} from '../../src/insight/star/star.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {findQuestion, prepareQuestion} from '../../src/views/answers/answer-question.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
 

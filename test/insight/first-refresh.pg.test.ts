@@ -2,9 +2,9 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, expect, inject, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {isTimeZone} from '../../src/core/time-zone.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 

@@ -4,6 +4,7 @@
 import {join} from 'node:path';
 import {Temporal} from 'temporal-polyfill';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {livePast} from '../../src/commands/accounts/demo/past.ts';
 import {drawAnswer} from '../../src/commands/insight/draw-answer.ts';
 import {createLogger} from '../../src/core/log.ts';
@@ -17,7 +18,6 @@ import {
   prepareQuestion,
   wordOf,
 } from '../../src/views/answers/answer-question.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
 

@@ -2,10 +2,10 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {tieOuts} from '../../src/insight/check/tie-outs.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {Random} from '../../src/service/random.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {refreshStar} from '../../src/warehouse/star/refresh-star.ts';
 import {createDatabase} from '../support/postgres.ts';
 

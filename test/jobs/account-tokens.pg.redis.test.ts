@@ -2,10 +2,10 @@
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
+import {readAccount, resumeAccount} from '../../src/accounts/accounts.ts';
+import {Accounts} from '../../src/accounts/open-accounts.ts';
 import {markToken} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {Accounts} from '../../src/sync/accounts/accounts.ts';
-import {readAccount, resumeAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {keys, streams} from './many-accounts.ts';
 import {backends, closers, endedWell, many, start, told} from './many-accounts-place.ts';

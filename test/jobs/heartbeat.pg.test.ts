@@ -3,8 +3,8 @@
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, expect, inject, test} from 'vitest';
 import {Heartbeat} from '../../jobs/heartbeat.ts';
+import {listWorkers} from '../../src/accounts/workers.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {listWorkers} from '../../src/warehouse/health/workers.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

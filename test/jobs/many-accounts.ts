@@ -1,19 +1,19 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {inject, vi} from 'vitest';
-import {createLogger} from '../../src/core/log.ts';
-import {parseKeys, seal} from '../../src/core/seal.ts';
-import {Secret} from '../../src/core/secret.ts';
-import {openPool} from '../../src/postgres/database.ts';
-import {Accounts} from '../../src/sync/accounts/accounts.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
-import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
 import {
   type Account,
   keepSealedToken,
   listKnownAccounts,
   upsertAccount,
-} from '../../src/warehouse/accounts/accounts.ts';
+} from '../../src/accounts/accounts.ts';
+import {Accounts} from '../../src/accounts/open-accounts.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {parseKeys, seal} from '../../src/core/seal.ts';
+import {Secret} from '../../src/core/secret.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
+import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
 import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
 import {readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {createDatabase} from '../support/postgres.ts';

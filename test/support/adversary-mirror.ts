@@ -2,6 +2,8 @@
 // runner: the torture uses it too.
 
 import type pg from 'pg';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
+import {writeDeletionLimit} from '../../src/accounts/deletion-limits.ts';
 import {createClient} from '../../src/api/client.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
@@ -10,8 +12,6 @@ import {openPool} from '../../src/postgres/database.ts';
 import {findStream} from '../../src/streams/all.ts';
 import type {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
-import {writeDeletionLimit} from '../../src/warehouse/accounts/settings/deletion-limits.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import type {HeldRow} from './sweep-checker.ts';
 

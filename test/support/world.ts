@@ -2,6 +2,7 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
+import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
@@ -11,7 +12,6 @@ import {allStreams} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
 import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
-import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {createDatabase, type TestDatabase} from './postgres.ts';
 import {createWritingClient, type WritingClient} from './writing-client.ts';

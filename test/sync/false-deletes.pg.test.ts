@@ -1,15 +1,12 @@
 // Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it.
 
 import {afterEach, describe, expect, test} from 'vitest';
+import {deleteDeletionLimit, writeDeletionLimit} from '../../src/accounts/deletion-limits.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {ownedTablesOf} from '../../src/streams/stream.ts';
 import {edgeWidth} from '../../src/sync/verify/open-numbers.ts';
-import {
-  deleteDeletionLimit,
-  writeDeletionLimit,
-} from '../../src/warehouse/accounts/settings/deletion-limits.ts';
 import {writeTombstones} from '../../src/warehouse/sweeps/tombstones.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
 import {refuse, words} from '../support/adversary-script.ts';

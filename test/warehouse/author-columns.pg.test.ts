@@ -4,8 +4,8 @@
 
 import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {type CaptureWorld, neededBy, openCaptureWorld, timeZone} from './capture-world.ts';
 

@@ -1,7 +1,7 @@
 // Rows under parents that the service does not know yet.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {beginSweep, events, field, pool, remember, seen, settle, sweep} from './fields-place.ts';
 
 describe('a field that is seen', () => {

@@ -1,7 +1,7 @@
 import {expect, inject, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {readHeldNumbers} from '../../src/warehouse/rows/held-numbers.ts';
 import {createDatabase} from '../support/postgres.ts';
 

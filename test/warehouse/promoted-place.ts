@@ -2,8 +2,8 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 export let database: TestDatabase;

@@ -1,10 +1,10 @@
 import {createHash} from 'node:crypto';
 import pg from 'pg';
+import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {type MirrorTable, mirrorTable} from '../../src/streams/mirror-table.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
-import {type Account, upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {createDatabase} from '../support/postgres.ts';

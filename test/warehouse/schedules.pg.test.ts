@@ -1,5 +1,5 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {pauseAccount, resumeAccount, stopAccount} from '../../src/warehouse/accounts/accounts.ts';
+import {pauseAccount, resumeAccount, stopAccount} from '../../src/accounts/accounts.ts';
 import {
   insertSchedules,
   listDueSchedules,

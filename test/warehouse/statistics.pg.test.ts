@@ -1,6 +1,6 @@
 import {expect, inject, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {upsertAccount} from '../../src/warehouse/accounts/accounts.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {withClient} from '../support/with-client.ts';
 

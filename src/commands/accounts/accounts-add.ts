@@ -1,13 +1,4 @@
 import type pg from 'pg';
-import type {Config} from '../../core/config.ts';
-import {demoName} from '../../core/demo-name.ts';
-import {UsageError} from '../../core/errors.ts';
-import {type SealingKey, seal} from '../../core/seal.ts';
-import type {Secret} from '../../core/secret.ts';
-import {expectTimeZone, isTimeZone} from '../../core/time-zone.ts';
-import {inTransaction, type Queryable} from '../../postgres/database.ts';
-import {allStreams} from '../../streams/all.ts';
-import {beginAccount} from '../../sync/accounts/begin-account.ts';
 import {
   type Account,
   keepSealedToken,
@@ -17,7 +8,16 @@ import {
   refuseMove,
   resumeAccount,
   upsertAccount,
-} from '../../warehouse/accounts/accounts.ts';
+} from '../../accounts/accounts.ts';
+import type {Config} from '../../core/config.ts';
+import {demoName} from '../../core/demo-name.ts';
+import {UsageError} from '../../core/errors.ts';
+import {type SealingKey, seal} from '../../core/seal.ts';
+import type {Secret} from '../../core/secret.ts';
+import {expectTimeZone, isTimeZone} from '../../core/time-zone.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
+import {allStreams} from '../../streams/all.ts';
+import {beginAccount} from '../../sync/accounts/begin-account.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {refuseWrongZone} from './account-zone.ts';

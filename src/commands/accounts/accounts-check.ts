@@ -2,20 +2,20 @@
 
 import PQueue from 'p-queue';
 import type pg from 'pg';
-import type {Config} from '../../core/config.ts';
-import {demoName} from '../../core/demo-name.ts';
-import {FatalError} from '../../core/errors.ts';
-import {markToken, seal} from '../../core/seal.ts';
-import type {Secret} from '../../core/secret.ts';
-import {openToken} from '../../sync/accounts/open-token.ts';
 import {
   type Account,
   keepSealedToken,
   listAccounts,
   readAccountAccess,
   resumeAccount,
-} from '../../warehouse/accounts/accounts.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
+} from '../../accounts/accounts.ts';
+import {openToken} from '../../accounts/open-token.ts';
+import {listWorkers} from '../../accounts/workers.ts';
+import type {Config} from '../../core/config.ts';
+import {demoName} from '../../core/demo-name.ts';
+import {FatalError} from '../../core/errors.ts';
+import {markToken, seal} from '../../core/seal.ts';
+import type {Secret} from '../../core/secret.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {isEnvironments} from './accounts.ts';

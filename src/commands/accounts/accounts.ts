@@ -1,9 +1,9 @@
 // Looking after the accounts that are mirrored. A token goes one way: from a person to the seal in the warehouse; no
 // command gives it out, not even in part.
 
+import {type Account, listAccounts, pauseAccount, placeOf} from '../../accounts/accounts.ts';
 import type {Config} from '../../core/config.ts';
 import {demoName} from '../../core/demo-name.ts';
-import {type Account, listAccounts, pauseAccount, placeOf} from '../../warehouse/accounts/accounts.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {chooseAccount} from './choose-account.ts';

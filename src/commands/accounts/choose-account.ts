@@ -1,8 +1,8 @@
+import {type Account, listAccounts} from '../../accounts/accounts.ts';
+import {describeIdle} from '../../accounts/idle-account.ts';
 import {FatalError, UsageError} from '../../core/errors.ts';
 import {nearest} from '../../core/nearest.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {describeIdle} from '../../views/concerns/idle-account.ts';
-import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 
 /**
  * The account that a command is about: the one named; else the environment's or the demo; else the only one there is.

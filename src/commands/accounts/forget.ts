@@ -1,19 +1,19 @@
 // A customer is forgotten: shown first, typed back, with a receipt that holds none of the data.
 
-import type {Config} from '../../core/config.ts';
-import {UsageError} from '../../core/errors.ts';
-import {formatNumber} from '../../core/format.ts';
-import {tellAside} from '../../core/terminal.ts';
-import {inTransaction, openPool} from '../../postgres/database.ts';
-import {clearUpForgotten} from '../../sync/accounts/clear-up-forgotten.ts';
-import {describeEnd, describeFiles, sumRemoved} from '../../views/work/forgetting.ts';
+import {clearUpForgotten} from '../../accounts/clear-up-forgotten.ts';
 import {
   countForgotten,
   findCustomer,
   forgetCustomer,
   listNames,
   type Removed,
-} from '../../warehouse/accounts/forget/forget-customer.ts';
+} from '../../accounts/forget-customer.ts';
+import {describeEnd, describeFiles, sumRemoved} from '../../accounts/forgetting-story.ts';
+import type {Config} from '../../core/config.ts';
+import {UsageError} from '../../core/errors.ts';
+import {formatNumber} from '../../core/format.ts';
+import {tellAside} from '../../core/terminal.ts';
+import {inTransaction, openPool} from '../../postgres/database.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {typeBack} from '../terminal/type-back.ts';
 import {tellWait, withWarehouse} from '../warehouse.ts';

@@ -1,12 +1,12 @@
 // The verb `keys`: the keys of the HTTP API and the console.
 
+import type {Role} from '../../accounts/access-roles.ts';
+import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../accounts/api-keys.ts';
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
 import {formatAgo} from '../../core/format.ts';
 import {nearest} from '../../core/nearest.ts';
 import {checkShortName} from '../../core/person-short-name.ts';
-import {type ApiKey, addApiKey, listApiKeys, revokeApiKey} from '../../warehouse/accounts/access/api-keys.ts';
-import type {Role} from '../../warehouse/accounts/access/roles.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {chooseAccount} from './choose-account.ts';

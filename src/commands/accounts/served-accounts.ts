@@ -1,9 +1,9 @@
 // The accounts that a command serves. An active account whose token cannot be had here is told, not left out
 // without a word.
 
+import type {Account} from '../../accounts/accounts.ts';
+import {describeIdle} from '../../accounts/idle-account.ts';
 import {UsageError} from '../../core/errors.ts';
-import {describeIdle} from '../../views/concerns/idle-account.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Unopened, World} from '../world.ts';
 
 export interface Served {

@@ -1,9 +1,9 @@
 // The verbs `changes list` and `changes show`: the changes made here, and their outcomes.
 
+import {listAccounts} from '../../accounts/accounts.ts';
 import type {Config} from '../../core/config.ts';
 import {readStory} from '../../views/changes/change-story.ts';
 import {maskChange} from '../../views/changes/change-words.ts';
-import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listChanges} from '../../warehouse/changes/reads/change-log.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';

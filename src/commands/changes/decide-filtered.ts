@@ -1,10 +1,10 @@
 // A decision about all changes that match a filter, and what it would do.
 
+import {listAccounts} from '../../accounts/accounts.ts';
 import {UsageError} from '../../core/errors.ts';
 import {formatNumber} from '../../core/format.ts';
 import {tellGroup, tellMany} from '../../views/changes/decisions/decided-words.ts';
 import {type DecisionPreview, previewDecision} from '../../views/changes/decisions/preview-decision.ts';
-import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {Deciding} from '../../warehouse/changes/decisions/decide-changes.ts';
 import {decideMany, mostDecided} from '../../warehouse/changes/decisions/decide-many.ts';
 import {

@@ -1,11 +1,11 @@
 // The verb `push`: carries the due changes here and now; or shows the requests, and sends nothing.
 
 import {reportChange} from '../../../jobs/report-outcome.ts';
+import {type Account, listAccounts} from '../../accounts/accounts.ts';
 import type {Config} from '../../core/config.ts';
 import {pushAccount} from '../../sync/push/push.ts';
 import type {Carried} from '../../sync/push/push-deps.ts';
 import {maskChange} from '../../views/changes/change-words.ts';
-import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {readHeldChanges} from '../../warehouse/changes/claim-changes.ts';
 import {countChanges} from '../../warehouse/changes/reads/change-health.ts';
 import {listNeedy} from '../../warehouse/changes/reads/change-log.ts';

@@ -1,9 +1,9 @@
+import {listAccounts} from '../../accounts/accounts.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {intervalMs} from '../../sync/settings/interval.ts';
 import type {SettingsPlan} from '../../sync/settings/plan-settings.ts';
 import {freshnessSection} from '../../sync/settings/sections/freshness.ts';
 import {findFreshnessCost, tellFreshnessCost} from '../../views/sweeps/schedule-cost.ts';
-import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listUsualCosts} from '../../warehouse/health/past-sweeps.ts';
 import {listSchedules} from '../../warehouse/sweeps/schedules.ts';
 

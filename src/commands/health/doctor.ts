@@ -1,6 +1,9 @@
 import {join} from 'node:path';
 import type pg from 'pg';
 import {inspectRedis} from '../../../jobs/queue/redis/inspect-redis.ts';
+import {type Account, listAccounts, placeOf, readAccountAccess} from '../../accounts/accounts.ts';
+import {openToken} from '../../accounts/open-token.ts';
+import {listWorkers} from '../../accounts/workers.ts';
 import type {Config} from '../../core/config.ts';
 import {demoName} from '../../core/demo-name.ts';
 import {FatalError} from '../../core/errors.ts';
@@ -13,7 +16,6 @@ import {listHeldUp} from '../../postgres/lock-waits.ts';
 import {hasEmbedded} from '../../postgres/remove-embedded.ts';
 import {describeSpent, findSpentSequences} from '../../postgres/sequences.ts';
 import {allTables} from '../../streams/all-tables.ts';
-import {openToken} from '../../sync/accounts/open-token.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {readAccounts} from '../../views/account-status.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
@@ -24,7 +26,6 @@ import {findFailingHooks, findFailingRules} from '../../views/concerns/receiver-
 import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
 import {drawWorkers, findWorkerConcerns, type Workforce} from '../../views/concerns/worker-concerns.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
-import {type Account, listAccounts, placeOf, readAccountAccess} from '../../warehouse/accounts/accounts.ts';
 import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {
@@ -33,7 +34,6 @@ import {
   readInstallationRow,
 } from '../../warehouse/health/installation/installation.ts';
 import {namePlace} from '../../warehouse/health/installation/place-name.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
 import {listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';

@@ -1,6 +1,7 @@
 // How `status` looks: a few accounts have a table of streams each; many accounts have one line each, and a
 // table only for those that need a person.
 
+import type {Worker} from '../../accounts/workers.ts';
 import {seeDocs} from '../../core/alert-causes.ts';
 import {formatNumber, formatRoughly} from '../../core/format.ts';
 import type {UnderWay} from '../../core/pace.ts';
@@ -11,7 +12,6 @@ import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import {tellFreshness} from '../../views/sweeps/freshness.ts';
 import {tellRetention} from '../../views/work/retention-story.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';
-import type {Worker} from '../../warehouse/health/workers.ts';
 import type {RetentionStory} from '../../warehouse/history/retention/retention.ts';
 import {drawTable} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';

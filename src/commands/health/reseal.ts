@@ -1,8 +1,8 @@
+import {resealAll} from '../../accounts/reseal.ts';
+import {listWorkers} from '../../accounts/workers.ts';
 import type {Config} from '../../core/config.ts';
 import {FatalError} from '../../core/errors.ts';
 import {inTransaction, type Queryable} from '../../postgres/database.ts';
-import {resealAll} from '../../sync/accounts/reseal.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 

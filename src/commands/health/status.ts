@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import {type Account, listAccounts} from '../../accounts/accounts.ts';
 import {causeNumbers} from '../../core/alert-causes.ts';
 import type {Config} from '../../core/config.ts';
 import {FatalError} from '../../core/errors.ts';
@@ -9,7 +10,6 @@ import {findConcerns} from '../../views/concerns/concerns.ts';
 import {findEveryConcern, readInstallation} from '../../views/concerns/every-concern.ts';
 import {findHeldUp} from '../../views/concerns/held-up-concerns.ts';
 import {readUnderWay} from '../../views/work/under-way.ts';
-import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';

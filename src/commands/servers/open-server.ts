@@ -1,8 +1,8 @@
 import {isIP} from 'node:net';
+import {makeSignInCode} from '../../accounts/sign-in-codes.ts';
 import type {Config} from '../../core/config.ts';
 import {Secret} from '../../core/secret.ts';
 import {tellAside} from '../../core/terminal.ts';
-import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
 import type {Doings} from '../../web/console/serve/doings.ts';
 import {openPools} from '../../web/pools.ts';
 import {openServer as open, type ServerOptions} from '../../web/server.ts';

@@ -1,10 +1,10 @@
 // The verb `open`: a link that signs in to the console. It is for whoever can reach the database, as this command does.
 
+import type {Role} from '../../accounts/access-roles.ts';
+import {makeSignInCode} from '../../accounts/sign-in-codes.ts';
+import {listWorkers} from '../../accounts/workers.ts';
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
-import type {Role} from '../../warehouse/accounts/access/roles.ts';
-import {makeSignInCode} from '../../warehouse/accounts/access/sign-in-codes.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
 import {callOf} from '../terminal/next-steps.ts';
 import {print} from '../terminal/report.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';

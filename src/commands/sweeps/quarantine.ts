@@ -1,12 +1,12 @@
 // The verbs `quarantine list` and `quarantine show`: records that could not be read, and the flaw of each.
 
+import {listAccounts} from '../../accounts/accounts.ts';
 import type {Config} from '../../core/config.ts';
 import {seeNumber, UsageError} from '../../core/errors.ts';
 import {formatAgo} from '../../core/format.ts';
 import {shorten} from '../../core/shorten.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {findStream} from '../../streams/all.ts';
-import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../../warehouse/sweeps/quarantine.ts';
 import {quarantinePage} from '../../warehouse/sweeps/sweep-page.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';

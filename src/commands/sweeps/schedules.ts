@@ -1,6 +1,8 @@
 // The sweeps that come round by themselves: listed, set, taken away, and run before their time. What may be set is what a file of
 // settings may have (src/sync/settings/sections/schedules.ts).
 
+import {type Account, listAccounts} from '../../accounts/accounts.ts';
+import {listWorkers} from '../../accounts/workers.ts';
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
 import {formatAgo, formatDuration, formatNumber} from '../../core/format.ts';
@@ -13,9 +15,7 @@ import {schedulesSection} from '../../sync/settings/sections/schedules.ts';
 import type {Patch} from '../../sync/settings/tree.ts';
 import {isOfFreshness} from '../../sync/sweep/freshness-schedule.ts';
 import {requestsADay} from '../../views/sweeps/schedule-cost.ts';
-import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listUsualCosts} from '../../warehouse/health/past-sweeps.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
 import {listSchedules, type Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {requestSweep} from '../../warehouse/sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from '../accounts/choose-account.ts';

@@ -1,6 +1,7 @@
 // The verb `sweeps`: past sweeps with the evidence for their end states, and the one decision that is a
 // person's.
 
+import {type Account, listAccounts} from '../../accounts/accounts.ts';
 import type {Config} from '../../core/config.ts';
 import {seeNumber, UsageError} from '../../core/errors.ts';
 import {formatAgo, formatNumber} from '../../core/format.ts';
@@ -10,7 +11,6 @@ import {readSweepStory, type SweepStory} from '../../views/sweeps/sweep-story.ts
 import {describeTarget, describeTombstone, tellCounts, tellEvidence} from '../../views/sweeps/sweep-words.ts';
 import {tellSteps} from '../../views/sweeps/timeline.ts';
 import {tellPruned} from '../../views/work/retention-story.ts';
-import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listSweeps} from '../../warehouse/health/past-sweeps.ts';
 import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
 import {readSweep} from '../../warehouse/sweeps/sweeps.ts';

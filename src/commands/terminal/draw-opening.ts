@@ -1,4 +1,4 @@
-import {describeIdle} from '../../views/concerns/idle-account.ts';
+import {describeIdle} from '../../accounts/idle-account.ts';
 import {describeUnopened, type Served} from '../accounts/served-accounts.ts';
 import type {World} from '../world.ts';
 

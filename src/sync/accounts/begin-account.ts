@@ -1,5 +1,5 @@
+import type {Account} from '../../accounts/accounts.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {listLatestSweeps} from '../../warehouse/health/status.ts';
 import {insertSchedules, listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {requestSweep} from '../../warehouse/sweeps/sweeps.ts';

@@ -3,6 +3,7 @@
 // put into the record, as if it had been embedded; an element found nowhere stays unknown.
 
 import type pg from 'pg';
+import type {AccountApi} from '../../accounts/account-api.ts';
 import {listRecords} from '../../api/operations.ts';
 import type {ReadRequest} from '../../api/transport.ts';
 import {isGone} from '../../api/verdict.ts';
@@ -11,7 +12,6 @@ import {RecordError} from '../../core/errors.ts';
 import {numberOf, toNumber} from '../../streams/number-of.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {readCustomerNumber} from '../../warehouse/rows/numbers/customer-numbers.ts';
-import type {AccountApi} from '../accounts/account-api.ts';
 import {keyQueryOf, pathOf} from './query.ts';
 
 /** The place where a record was read. */

@@ -1,11 +1,11 @@
 import type pg from 'pg';
-import {inTransaction, type Queryable} from '../../postgres/database.ts';
 import {
   type FileSetting,
   forgetFileSettings,
   lockFileSettings,
   noteFileSettings,
-} from '../../warehouse/accounts/settings/file-settings.ts';
+} from '../../accounts/file-settings.ts';
+import {inTransaction, type Queryable} from '../../postgres/database.ts';
 import {planSettings, type SectionPlan, type SettingsPlan} from './plan-settings.ts';
 import type {Environment} from './section.ts';
 import {find, listPatches, type Patch, toTree} from './tree.ts';

@@ -1,8 +1,8 @@
 // The breaker stops a mass deletion: a service that lost its records, or shows another business, must not empty a warehouse.
 // full-sweep.ts asks it.
 
+import type {DeletionLimit} from '../../accounts/deletion-limits.ts';
 import type {NumberSet} from '../../core/number-set.ts';
-import type {DeletionLimit} from '../../warehouse/accounts/settings/deletion-limits.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {keepSuspects} from '../../warehouse/sweeps/tombstones.ts';
 import {endRun} from './end-run.ts';

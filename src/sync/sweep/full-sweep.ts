@@ -2,7 +2,7 @@
 // that lived throughout is missing here, or older than that start, and no row is marked deleted whose record
 // lives.
 
-import {type DeletionLimit, readDeletionLimit} from '../../warehouse/accounts/settings/deletion-limits.ts';
+import {type DeletionLimit, readDeletionLimit} from '../../accounts/deletion-limits.ts';
 import {settleFields} from '../../warehouse/fields/fields.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../warehouse/rows/held-numbers.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';

@@ -1,3 +1,5 @@
+import {stopAccount} from '../../accounts/accounts.ts';
+import {judgeAccess} from '../../accounts/replaced-token.ts';
 import {AccessError, NoRoomError, OlderReadingError, RetryableError} from '../../core/errors.ts';
 import {hideInError} from '../../core/hide-secrets.ts';
 import {Leases, machineClocks} from '../../core/lease.ts';
@@ -5,10 +7,8 @@ import {inSpan} from '../../core/span.ts';
 import {inTransaction} from '../../postgres/database.ts';
 import {explainDatabaseError} from '../../postgres/database-errors.ts';
 import {findStream} from '../../streams/all.ts';
-import {stopAccount} from '../../warehouse/accounts/accounts.ts';
 import type {ClaimedSweep, Sweep, SweepCounts} from '../../warehouse/sweeps/sweep.ts';
 import {claimSweep, endSweep, postponeSweep, renewLease} from '../../warehouse/sweeps/sweeps.ts';
-import {judgeAccess} from '../accounts/replaced-token.ts';
 import {FieldSightings} from '../load/fields/field-sightings.ts';
 import {sweepApproved} from './approved-sweep.ts';
 import {sweepFull} from './full-sweep.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
+import type {AccountApi} from '../../accounts/account-api.ts';
 import type {Logger} from '../../core/log.ts';
 import type {ClaimedSweep} from '../../warehouse/sweeps/sweep.ts';
-import type {AccountApi} from '../accounts/account-api.ts';
 import type {PageReader} from '../load/page-reader.ts';
 import type {SweepStep} from './sweep-step.ts';
 

@@ -1,8 +1,8 @@
+import type {AccountApi} from '../../accounts/account-api.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {wholeList} from '../../streams/windows.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import type {ClaimedSweep} from '../../warehouse/sweeps/sweep.ts';
-import type {AccountApi} from '../accounts/account-api.ts';
 import type {FieldSightings} from '../load/fields/field-sightings.ts';
 import type {SweepDeps} from './sweep-deps.ts';
 import type {SweepStep} from './sweep-step.ts';

@@ -1,8 +1,8 @@
 // Everything that is told of one change where there is room for it, and what a person can do about it.
 
+import type {Account} from '../../accounts/accounts.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {allStreams, findWrites} from '../../streams/all.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {type Verb, verbs} from '../../warehouse/changes/decisions/decide-changes.ts';
 import {readChangedRow} from '../../warehouse/changes/reads/changed-row.ts';

@@ -1,7 +1,7 @@
 // The changes as a list, a page at a time: each with its next step, and how many there are by state.
 
+import type {Account} from '../../accounts/accounts.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {type OpenState, openStates, type SettledState} from '../../warehouse/changes/change-states.ts';
 import {browseChanges} from '../../warehouse/changes/reads/browse-changes.ts';

@@ -1,11 +1,11 @@
 // The next step of a change, and the commands that a person can give.
 
+import type {Account} from '../../accounts/accounts.ts';
+import {listWaysOn} from '../../accounts/idle-account.ts';
 import {formatAhead, showSecond} from '../../core/format.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import type {FieldConflict} from '../../warehouse/changes/reads/change-log.ts';
-import {listWaysOn} from '../concerns/idle-account.ts';
 import {nameState} from './change-words.ts';
 
 /** Facts about a change beside its row. */

@@ -1,8 +1,8 @@
+import type {Account} from '../../accounts/accounts.ts';
 import {RecordError} from '../../core/errors.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {allWrites, findWrites} from '../../streams/all.ts';
 import {composeRequest, parentInPath, type Subject} from '../../sync/push/send/request.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {type Nesting, readParentNumbers} from '../../warehouse/rows/numbers/parent-numbers.ts';
 import {maskChange} from './change-words.ts';

@@ -1,6 +1,6 @@
+import {type Account, listAccounts} from '../../accounts/accounts.ts';
 import {UsageError} from '../../core/errors.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {pageOfChange} from '../../warehouse/changes/change-page.ts';

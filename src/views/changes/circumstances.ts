@@ -1,5 +1,5 @@
+import type {Account} from '../../accounts/accounts.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {readAlterations} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {listOvertaken, readChanges, readConflictsOf} from '../../warehouse/changes/reads/change-log.ts';

@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import {listAccounts} from '../../accounts/accounts.ts';
 import {readNow} from '../../postgres/clock.ts';
 import {inTransaction, type Queryable} from '../../postgres/database.ts';
 import {isLockTimeout, listHeldUp} from '../../postgres/lock-waits.ts';
-import {listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {listOpenTroubles, type Trouble} from '../../warehouse/alerts/alerts.ts';
 import {readAccountFacts} from '../account-status.ts';
 import type {Concern} from './concerns.ts';

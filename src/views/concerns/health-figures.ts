@@ -1,8 +1,9 @@
+import {type Account, listAccounts} from '../../accounts/accounts.ts';
+import {listWorkers} from '../../accounts/workers.ts';
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {allStreams} from '../../streams/all.ts';
 import {wholeList} from '../../streams/windows.ts';
-import {type Account, listAccounts} from '../../warehouse/accounts/accounts.ts';
 import {
   type ChangeCount,
   countChanges,
@@ -26,7 +27,6 @@ import {
   type StreamFigures,
   type UnfinishedSweeps,
 } from '../../warehouse/health/sweep-figures.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
 import {type RetentionStory, readRetention} from '../../warehouse/history/retention/retention.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {

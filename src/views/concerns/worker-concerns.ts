@@ -1,8 +1,8 @@
 // Concerns from the rows of workers: whether one is alive, and which accounts none of them can serve.
 
+import type {Worker} from '../../accounts/workers.ts';
 import {demoName} from '../../core/demo-name.ts';
 import {formatAgo, formatDuration, formatNumber} from '../../core/format.ts';
-import type {Worker} from '../../warehouse/health/workers.ts';
 import type {AccountFacts} from '../account-status.ts';
 import type {Concern} from './concerns.ts';
 

@@ -1,10 +1,10 @@
 // Every field that the service was ever seen to send, and what changed in them of late.
 
+import type {Account} from '../../accounts/accounts.ts';
 import {nearest} from '../../core/nearest.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {allTables} from '../../streams/all-tables.ts';
 import {isPersonal} from '../../streams/personal-fields.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {
   countFields,
   type Field,

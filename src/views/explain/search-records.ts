@@ -1,9 +1,9 @@
 // What a person finds by typing a number, a name, a phone number, an e-mail address or a key.
 
+import type {Account} from '../../accounts/accounts.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {allStreams} from '../../streams/all.ts';
 import type {StreamName} from '../../streams/stream.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
 import {
   type FoundRow,
   findNearNumbers,

@@ -11,10 +11,10 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
+import {accounts, sync} from '../../accounts/accounts-table.ts';
 import {causes} from '../../core/alert-causes.ts';
 import {bigNumber, bytea, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {accounts, sync} from '../accounts/accounts-table.ts';
 import {receivers} from './receivers.ts';
 
 const deliveryKinds = ['opened', 'mended', 'digest', 'ping'] as const;

@@ -1,8 +1,8 @@
 import {sql} from 'drizzle-orm';
 import {check, index, primaryKey, real, text, uniqueIndex} from 'drizzle-orm/pg-core';
+import {accounts, sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, instant} from '../../postgres/column-types.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {accounts, sync} from '../accounts/accounts-table.ts';
 
 const accountId = () =>
   bigNumber()

@@ -1,8 +1,8 @@
 import {readMigrationFiles} from 'drizzle-orm/migrator';
 import {bigint, integer, text} from 'drizzle-orm/pg-core';
 import type pg from 'pg';
+import {sync} from '../../accounts/accounts-table.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {sync} from '../accounts/accounts-table.ts';
 import {applyCapturedTables} from '../changes/rules/captured-tables.ts';
 import {applyTransitions} from '../changes/rules/transitions.ts';
 import {applyWriteRules} from '../changes/rules/write-rules.ts';

@@ -1,20 +1,17 @@
 import {index, integer, primaryKey, text} from 'drizzle-orm/pg-core';
-import {bigNumber, bytea} from '../../postgres/column-types.ts';
-import {type CommentedTable, commentTable} from '../../postgres/commented-table.ts';
 import {
   apiKeysTable,
   apiRequestsTable,
   assistantScopesTable,
   authorAccountsTable,
-} from '../accounts/access/access-tables.ts';
-import {auditTable, sessionsTable, signInCodesTable} from '../accounts/access/console-tables.ts';
-import {accountsTable, sync} from '../accounts/accounts-table.ts';
-import {forgottenTable} from '../accounts/forget/forgotten-table.ts';
-import {
-  capacityToComeTable,
-  deletionLimitsTable,
-  fileSettingsTable,
-} from '../accounts/settings/settings-tables.ts';
+} from '../../accounts/access-tables.ts';
+import {accountsTable, sync} from '../../accounts/accounts-table.ts';
+import {auditTable, sessionsTable, signInCodesTable} from '../../accounts/console-tables.ts';
+import {forgottenTable} from '../../accounts/forgotten-table.ts';
+import {capacityToComeTable, deletionLimitsTable, fileSettingsTable} from '../../accounts/settings-tables.ts';
+import {workersTable} from '../../accounts/workers-table.ts';
+import {bigNumber, bytea} from '../../postgres/column-types.ts';
+import {type CommentedTable, commentTable} from '../../postgres/commented-table.ts';
 import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
@@ -25,7 +22,6 @@ import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
 import {heartbeatsTable} from '../health/heartbeats-table.ts';
 import {installationTable} from '../health/installation/installation-table.ts';
-import {workersTable} from '../health/workers-table.ts';
 import {feedEntriesTable, feedStartsTable, feedStateTable} from '../history/feed/feed-tables.ts';
 import {deadLettersTable, feedHooksTable} from '../history/feed/hooks/hook-tables.ts';
 import {pruningsTable, retentionTable} from '../history/retention/retention-tables.ts';

@@ -1,6 +1,6 @@
+import {sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, instant} from '../../postgres/column-types.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {sync} from '../accounts/accounts-table.ts';
 
 export const staleJobsTable = commentTable(
   sync.table('stale_jobs', {

@@ -1,7 +1,7 @@
 import {date, primaryKey, text} from 'drizzle-orm/pg-core';
+import {sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, instant} from '../../postgres/column-types.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {sync} from '../accounts/accounts-table.ts';
 
 export const weeklyReportsTable = commentTable(
   sync.table(

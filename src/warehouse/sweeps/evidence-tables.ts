@@ -3,9 +3,9 @@
 
 import {sql} from 'drizzle-orm';
 import {check, index, integer, primaryKey, text} from 'drizzle-orm/pg-core';
+import {sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, bytea, instant} from '../../postgres/column-types.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {sync} from '../accounts/accounts-table.ts';
 import {sweeps} from './sweeps-table.ts';
 
 const sweepId = () =>

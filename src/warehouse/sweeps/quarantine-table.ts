@@ -1,8 +1,8 @@
 import {sql} from 'drizzle-orm';
 import {index, integer, text, uniqueIndex} from 'drizzle-orm/pg-core';
+import {accounts, sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, bytea, instant} from '../../postgres/column-types.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {accounts, sync} from '../accounts/accounts-table.ts';
 import {sweeps} from './sweeps-table.ts';
 
 export const quarantine = sync.table(

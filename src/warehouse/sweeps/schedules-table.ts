@@ -1,8 +1,8 @@
 import {sql} from 'drizzle-orm';
 import {bigint, check, text, unique} from 'drizzle-orm/pg-core';
+import {accounts, sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {accounts, sync} from '../accounts/accounts-table.ts';
 
 const modes = ['full', 'window'] as const;
 

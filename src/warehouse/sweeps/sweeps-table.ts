@@ -1,8 +1,8 @@
 import {sql} from 'drizzle-orm';
 import {bigint, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
+import {accounts, sync} from '../../accounts/accounts-table.ts';
 import {bigNumber, instant, listed} from '../../postgres/column-types.ts';
 import {commentTable} from '../../postgres/commented-table.ts';
-import {accounts, sync} from '../accounts/accounts-table.ts';
 import type {Evidence} from './evidence.ts';
 
 const modes = ['full', 'window', 'record'] as const;

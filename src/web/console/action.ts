@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type {z} from 'zod';
-import type {Role} from '../../warehouse/accounts/access/roles.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
+import type {Role} from '../../accounts/access-roles.ts';
+import type {Account} from '../../accounts/accounts.ts';
 import type {Viewer} from './access/viewer.ts';
 import type {Doings} from './serve/doings.ts';
 

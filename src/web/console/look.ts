@@ -1,5 +1,5 @@
-import type {Role} from '../../warehouse/accounts/access/roles.ts';
-import type {Account} from '../../warehouse/accounts/accounts.ts';
+import type {Role} from '../../accounts/access-roles.ts';
+import type {Account} from '../../accounts/accounts.ts';
 import {mayActAs, type Viewer} from './access/viewer.ts';
 
 /** Which tables' changes an open page is redrawn for: names of sync's tables. */

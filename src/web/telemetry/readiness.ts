@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import {listWorkers} from '../../accounts/workers.ts';
 import type {Logger} from '../../core/log.ts';
 import {readNow} from '../../postgres/clock.ts';
 import {explainDatabaseError} from '../../postgres/database-errors.ts';
-import {listWorkers} from '../../warehouse/health/workers.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {Absence} from './absence.ts';
 import {CachedReading, type ReadingOptions} from './cached-reading.ts';

@@ -1,6 +1,6 @@
+import type {AccountState} from '../../accounts/accounts.ts';
 import type {HealthFigures} from '../../views/concerns/health-figures.ts';
 import {closestPromise, countsSince} from '../../views/sweeps/freshness.ts';
-import type {AccountState} from '../../warehouse/accounts/accounts.ts';
 import {openStates} from '../../warehouse/changes/change-states.ts';
 import type {Lateness} from '../../warehouse/changes/reads/change-health.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';

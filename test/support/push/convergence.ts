@@ -2,12 +2,12 @@
 // that lost against another is kept. Nothing fails here.
 
 import type pg from 'pg';
+import {upsertAccount} from '../../../src/accounts/accounts.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {Random} from '../../../src/service/random.ts';
 import {customers, jobs} from '../../../src/service/resource.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
-import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {judge} from './checker.ts';
 import {letTimePass, readNextDue} from './fake-time.ts';
 import {readChanges, readConflicts, readFinalRows, readRecords, toEffects} from './final-state.ts';

@@ -2,12 +2,12 @@
 // runs, is healed, and is judged. The module does not know the test runner: the torture uses it too.
 
 import type pg from 'pg';
+import {upsertAccount} from '../../../src/accounts/accounts.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {Random} from '../../../src/service/random.ts';
 import {allStreams} from '../../../src/streams/all.ts';
 import type {PageReader} from '../../../src/sync/load/page-reader.ts';
-import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {Author} from './author.ts';
 import {judge} from './checker.ts';
 import {readEstates} from './estates.ts';

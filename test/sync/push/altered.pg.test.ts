@@ -2,12 +2,12 @@
 // as altered, and the first of its kind stops the others until a person has looked.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {listAccounts} from '../../../src/accounts/accounts.ts';
 import {drawChange} from '../../../src/commands/changes/draw-change.ts';
 import {drawChanges} from '../../../src/commands/changes/draw-changes.ts';
 import {pushAll} from '../../../src/commands/changes/push.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';
 import {readStory} from '../../../src/views/changes/change-story.ts';
-import {listAccounts} from '../../../src/warehouse/accounts/accounts.ts';
 import {listLateChanges} from '../../../src/warehouse/changes/reads/change-health.ts';
 import {listChanges} from '../../../src/warehouse/changes/reads/change-log.ts';
 import {everyChange} from '../../../src/warehouse/changes/reads/wanted-changes.ts';

@@ -1,6 +1,8 @@
 // A service behind a door that can be shut, a warehouse with its employees, and the keys to their passwords.
 
 import {randomBytes} from 'node:crypto';
+import type {AccountApi} from '../../../src/accounts/account-api.ts';
+import {learnEmployee} from '../../../src/accounts/accounts.ts';
 import {createClient} from '../../../src/api/client.ts';
 import {createTransport, type Transport} from '../../../src/api/transport.ts';
 import {createLogger} from '../../../src/core/log.ts';
@@ -8,11 +10,9 @@ import {parseKeys} from '../../../src/core/seal.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {isPassword} from '../../../src/service/store-secrets.ts';
-import type {AccountApi} from '../../../src/sync/accounts/account-api.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushCounts, PushDeps} from '../../../src/sync/push/push-deps.ts';
 import {Passwords} from '../../../src/sync/push/send/passwords.ts';
-import {learnEmployee} from '../../../src/warehouse/accounts/accounts.ts';
 import type {LocalServer} from '../../support/local-server.ts';
 import {giveBackAsItCame, openProxy} from '../../support/proxy.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../../support/world.ts';

@@ -1,8 +1,8 @@
 // The password of an employee: sealed at once, sent once, wiped with the answer.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {dropExpiredLogins} from '../../../src/warehouse/accounts/access/login-keys.ts';
-import {learnEmployee, resumeAccount} from '../../../src/warehouse/accounts/accounts.ts';
+import {learnEmployee, resumeAccount} from '../../../src/accounts/accounts.ts';
+import {dropExpiredLogins} from '../../../src/accounts/login-keys.ts';
 import {type LoginPlace, openLoginPlace} from './login-place.ts';
 
 let place: LoginPlace;

@@ -2,19 +2,19 @@
 
 import {randomBytes} from 'node:crypto';
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {parseKeys, seal} from '../../../src/core/seal.ts';
-import {Secret} from '../../../src/core/secret.ts';
-import {customers} from '../../../src/service/resource.ts';
-import {Accounts} from '../../../src/sync/accounts/accounts.ts';
-import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
-import type {PushStep} from '../../../src/sync/push/push-step.ts';
 import {
   keepSealedToken,
   pauseAccount,
   readAccount,
   resumeAccount,
   upsertAccount,
-} from '../../../src/warehouse/accounts/accounts.ts';
+} from '../../../src/accounts/accounts.ts';
+import {Accounts} from '../../../src/accounts/open-accounts.ts';
+import {parseKeys, seal} from '../../../src/core/seal.ts';
+import {Secret} from '../../../src/core/secret.ts';
+import {customers} from '../../../src/service/resource.ts';
+import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
+import type {PushStep} from '../../../src/sync/push/push-step.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 const keys = parseKeys(randomBytes(32).toString('base64'));

@@ -1,8 +1,8 @@
 import {beforeEach, describe, expect, test} from 'vitest';
+import type {AccountApi} from '../../../src/accounts/account-api.ts';
 import {createClient} from '../../../src/api/client.ts';
 import {createTransport} from '../../../src/api/transport.ts';
 import {Secret} from '../../../src/core/secret.ts';
-import type {AccountApi} from '../../../src/sync/accounts/account-api.ts';
 import {OpenedAccount} from '../../../src/sync/push/batch/opened-account.ts';
 
 let openings: PromiseWithResolvers<AccountApi>[];

@@ -2,8 +2,8 @@
 // sends nothing.
 
 import {afterEach, describe, expect, test} from 'vitest';
+import {pauseAccount, resumeAccount} from '../../../src/accounts/accounts.ts';
 import {customers} from '../../../src/service/resource.ts';
-import {pauseAccount, resumeAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

@@ -3,9 +3,9 @@
 // it, and pruned as a worker of that day would have.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import type {Account} from '../../../src/accounts/accounts.ts';
 import {prune} from '../../../src/sync/prune/prune.ts';
 import {runSweep} from '../../../src/sync/sweep/run-sweep.ts';
-import type {Account} from '../../../src/warehouse/accounts/accounts.ts';
 import {listNights} from '../../../src/warehouse/health/activity.ts';
 import {readDatabaseBytes} from '../../../src/warehouse/health/sizes.ts';
 import {type ManyAccounts, openManyAccounts, streams} from '../../jobs/many-accounts.ts';

@@ -2,11 +2,11 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
+import type {Role} from '../../../src/accounts/access-roles.ts';
+import {type Account, upsertAccount} from '../../../src/accounts/accounts.ts';
+import {addApiKey} from '../../../src/accounts/api-keys.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {inSweepTransaction, openPool} from '../../../src/postgres/database.ts';
-import {addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
-import type {Role} from '../../../src/warehouse/accounts/access/roles.ts';
-import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {openPools} from '../../../src/web/pools.ts';
 import {openServer} from '../../../src/web/server.ts';
 import {plainConsole} from '../../support/plain-console.ts';

@@ -1,8 +1,8 @@
 // Decisions told line by line while they are made, to a reader that may go away.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {revokeApiKey} from '../../../src/accounts/api-keys.ts';
 import {writeNumbers} from '../../../src/core/number-ranges.ts';
-import {revokeApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
 import type {AccountKey} from '../../../src/web/api/authentication.ts';
 import {decideInBatches} from '../../../src/web/api/changes/many/decide-in-batches.ts';
 import {linesType} from '../../../src/web/api/changes/many/send-lines.ts';

@@ -2,7 +2,7 @@
 
 import type {FastifyRequest} from 'fastify';
 import {describe, expect, test} from 'vitest';
-import {type Role, roles} from '../../../src/warehouse/accounts/access/roles.ts';
+import {type Role, roles} from '../../../src/accounts/access-roles.ts';
 import {Attempts} from '../../../src/web/console/access/attempts.ts';
 import {checkRole} from '../../../src/web/console/access/check-role.ts';
 import {checkForm, checkHost, checkOrigin, checkTexts} from '../../../src/web/console/access/guard.ts';

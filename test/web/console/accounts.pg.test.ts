@@ -1,8 +1,8 @@
 // The Accounts page: accounts, keys and the audit, and who may change them.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {upsertAccount} from '../../../src/accounts/accounts.ts';
 import {FatalError} from '../../../src/core/errors.ts';
-import {upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import type {GivenAccount} from '../../../src/web/console/serve/doings.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {makePerson, openPlace, type Place} from './place.ts';

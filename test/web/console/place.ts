@@ -2,10 +2,10 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
+import {type Account, upsertAccount} from '../../../src/accounts/accounts.ts';
+import {type ApiKey, addApiKey} from '../../../src/accounts/api-keys.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {inSweepTransaction, openPool} from '../../../src/postgres/database.ts';
-import {type ApiKey, addApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
-import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import type {ConsoleOptions} from '../../../src/web/console/serve/console-deps.ts';
 import {openPools} from '../../../src/web/pools.ts';
 import {openServer, type Route} from '../../../src/web/server.ts';

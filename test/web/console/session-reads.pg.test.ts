@@ -1,6 +1,6 @@
 import {afterAll, afterEach, beforeAll, expect, inject, test, vi} from 'vitest';
+import {endSession, openSession} from '../../../src/accounts/sessions.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import {endSession, openSession} from '../../../src/warehouse/accounts/access/sessions.ts';
 import {SessionReads} from '../../../src/web/console/access/session-reads.ts';
 import {createDatabase} from '../../support/postgres.ts';
 

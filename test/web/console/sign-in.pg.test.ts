@@ -2,8 +2,8 @@
 
 import {request} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {revokeApiKey} from '../../../src/warehouse/accounts/access/api-keys.ts';
-import {makeSignInCode} from '../../../src/warehouse/accounts/access/sign-in-codes.ts';
+import {revokeApiKey} from '../../../src/accounts/api-keys.ts';
+import {makeSignInCode} from '../../../src/accounts/sign-in-codes.ts';
 import {makePerson, openPlace, type Person, type Place} from './place.ts';
 
 let place: Place;

@@ -1,5 +1,5 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {pauseAccount} from '../../../src/warehouse/accounts/accounts.ts';
+import {pauseAccount} from '../../../src/accounts/accounts.ts';
 import {requestSweep} from '../../../src/warehouse/sweeps/sweeps.ts';
 import {type Exposition, figureOf} from './exposition.ts';
 import {openTelemetry, type TelemetryPlace} from './place.ts';

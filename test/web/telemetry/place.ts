@@ -3,9 +3,9 @@
 import fastify from 'fastify';
 import type pg from 'pg';
 import {inject} from 'vitest';
+import {type Account, upsertAccount} from '../../../src/accounts/accounts.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import {type Account, upsertAccount} from '../../../src/warehouse/accounts/accounts.ts';
 import {listKnownNames} from '../../../src/web/known-names.ts';
 import {addTelemetry, type TelemetryDeps} from '../../../src/web/telemetry/add-telemetry.ts';
 import {RequestMetrics} from '../../../src/web/telemetry/request-metrics.ts';

@@ -1,8 +1,8 @@
 // The requests of this process, counted where they are sent.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {Accounts} from '../../../src/accounts/open-accounts.ts';
 import {Secret} from '../../../src/core/secret.ts';
-import {Accounts} from '../../../src/sync/accounts/accounts.ts';
 import {list, type ScriptedService, scriptService} from '../../support/scripted-service.ts';
 import {figureOf} from './exposition.ts';
 import {openTelemetry, type TelemetryPlace} from './place.ts';

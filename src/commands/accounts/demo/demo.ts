@@ -3,13 +3,13 @@
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
+import {type Account, readAccount, upsertAccount} from '../../../accounts/accounts.ts';
+import type {GivenAccess} from '../../../accounts/open-accounts.ts';
 import {createClient} from '../../../api/client.ts';
 import {createTransport} from '../../../api/transport.ts';
 import {demoName} from '../../../core/demo-name.ts';
 import {formatNumber} from '../../../core/format.ts';
 import {Secret} from '../../../core/secret.ts';
-import type {GivenAccess} from '../../../sync/accounts/accounts.ts';
-import {type Account, readAccount, upsertAccount} from '../../../warehouse/accounts/accounts.ts';
 import {tellStep} from '../../terminal/tell-step.ts';
 import type {Opening} from '../../warehouse.ts';
 import {latestNight} from './latest-night.ts';

@@ -4,6 +4,7 @@
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
+import type {Account} from '../../../accounts/accounts.ts';
 import {createClient} from '../../../api/client.ts';
 import {createTransport} from '../../../api/transport.ts';
 import {Secret} from '../../../core/secret.ts';
@@ -15,7 +16,6 @@ import {startService} from '../../../service/server.ts';
 import {allStreams} from '../../../streams/all.ts';
 import {runSweep} from '../../../sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../../../sync/sweep/sweep-deps.ts';
-import type {Account} from '../../../warehouse/accounts/accounts.ts';
 import {refreshStar} from '../../../warehouse/star/refresh-star.ts';
 import {requestSweep} from '../../../warehouse/sweeps/sweeps.ts';
 import {type Counter, countSteps} from '../../terminal/count-steps.ts';

@@ -1,6 +1,19 @@
 // An account gets a new address, where the same business is: its records say so, and its token is tried there before anything is stored.
 
 import type pg from 'pg';
+import {
+  type Account,
+  keepSealedToken,
+  listAccounts,
+  placeOf,
+  readAccountAccess,
+  type SealedToken,
+} from '../../../accounts/accounts.ts';
+import {writeAudit} from '../../../accounts/audit.ts';
+import {type ComparedBusiness, compareBusiness} from '../../../accounts/compare-business.ts';
+import {countOpenChanges, moveAccount} from '../../../accounts/move-account.ts';
+import {openToken} from '../../../accounts/open-token.ts';
+import {findWorkUnderWay} from '../../../accounts/remove-account.ts';
 import {createClient} from '../../../api/client.ts';
 import {createTransport} from '../../../api/transport.ts';
 import type {Config} from '../../../core/config.ts';
@@ -11,20 +24,7 @@ import {seal} from '../../../core/seal.ts';
 import type {Secret} from '../../../core/secret.ts';
 import {tellAside} from '../../../core/terminal.ts';
 import {inTransaction} from '../../../postgres/database.ts';
-import {type ComparedBusiness, compareBusiness} from '../../../sync/accounts/compare-business.ts';
-import {openToken} from '../../../sync/accounts/open-token.ts';
 import {countChanges} from '../../../views/changes/decisions/undo-words.ts';
-import {writeAudit} from '../../../warehouse/accounts/access/audit.ts';
-import {
-  type Account,
-  keepSealedToken,
-  listAccounts,
-  placeOf,
-  readAccountAccess,
-  type SealedToken,
-} from '../../../warehouse/accounts/accounts.ts';
-import {countOpenChanges, moveAccount} from '../../../warehouse/accounts/move-account.ts';
-import {findWorkUnderWay} from '../../../warehouse/accounts/remove-account.ts';
 import {drawTable, print} from '../../terminal/report.ts';
 import {typeBack} from '../../terminal/type-back.ts';
 import {withWarehouse} from '../../warehouse.ts';

@@ -1,18 +1,18 @@
 // An account gets another name, or goes with all that it holds.
 
+import {listAccounts, placeOf, renameAccount} from '../../../accounts/accounts.ts';
+import {
+  countHoldings,
+  findWorkUnderWay,
+  type Holding,
+  removeAccount,
+} from '../../../accounts/remove-account.ts';
 import type {Config} from '../../../core/config.ts';
 import {demoName} from '../../../core/demo-name.ts';
 import {FatalError, UsageError} from '../../../core/errors.ts';
 import {formatNumber} from '../../../core/format.ts';
 import {tellAside} from '../../../core/terminal.ts';
 import {inTransaction, openPool} from '../../../postgres/database.ts';
-import {listAccounts, placeOf, renameAccount} from '../../../warehouse/accounts/accounts.ts';
-import {
-  countHoldings,
-  findWorkUnderWay,
-  type Holding,
-  removeAccount,
-} from '../../../warehouse/accounts/remove-account.ts';
 import {drawTable, print} from '../../terminal/report.ts';
 import {typeBack} from '../../terminal/type-back.ts';
 import {tellWait, withWarehouse} from '../../warehouse.ts';

@@ -1,10 +1,10 @@
 // The account that is to be mirrored, by answers or options; tried with its token.
 
+import {placeOf} from '../../../accounts/accounts.ts';
 import type {Config} from '../../../core/config.ts';
 import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../../../core/errors.ts';
 import {Secret} from '../../../core/secret.ts';
 import {expectTimeZone, isTimeZone} from '../../../core/time-zone.ts';
-import {placeOf} from '../../../warehouse/accounts/accounts.ts';
 import {findZoneMismatch, guessZones} from '../../accounts/account-zone.ts';
 import {checkName} from '../../accounts/accounts-add.ts';
 import {askAccount} from '../../accounts/ask-account.ts';

@@ -1,13 +1,13 @@
 // The warehouse of an account that answers: tried, migrated, and given the account.
 
+import {listAccounts, placeOf, upsertAccount} from '../../../accounts/accounts.ts';
+import {listSealingKeys} from '../../../accounts/seals.ts';
 import type {Config} from '../../../core/config.ts';
 import {FatalError, RetryableError, UsageError} from '../../../core/errors.ts';
 import {inTransaction, type Queryable} from '../../../postgres/database.ts';
 import {allStreams} from '../../../streams/all.ts';
 import {beginAccount} from '../../../sync/accounts/begin-account.ts';
 import {applySettings} from '../../../sync/settings/apply-settings.ts';
-import {listSealingKeys} from '../../../warehouse/accounts/access/seals.ts';
-import {listAccounts, placeOf, upsertAccount} from '../../../warehouse/accounts/accounts.ts';
 import {withWarehouse} from '../../warehouse.ts';
 import {environmentOf} from '../environment.ts';
 import {readSettingsFile} from '../read-file.ts';

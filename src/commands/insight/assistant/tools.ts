@@ -4,6 +4,7 @@ import type {McpServer} from '@modelcontextprotocol/sdk/server/mcp.js';
 import type {CallToolResult} from '@modelcontextprotocol/sdk/types.js';
 import type pg from 'pg';
 import {z} from 'zod';
+import type {Account} from '../../../accounts/accounts.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {nearest} from '../../../core/nearest.ts';
 import {questions} from '../../../insight/questions/questions.ts';
@@ -17,7 +18,6 @@ import {
   tellAnswered,
   wordOf,
 } from '../../../views/answers/answer-question.ts';
-import type {Account} from '../../../warehouse/accounts/accounts.ts';
 import {explainTo} from '../../health/explain.ts';
 import {checkExplained} from './personal.ts';
 import {type Limits, runStatement} from './statement.ts';

@@ -2,6 +2,7 @@
 
 import {join} from 'node:path';
 import type pg from 'pg';
+import {listWorkers} from '../../../accounts/workers.ts';
 import type {Config} from '../../../core/config.ts';
 import {FatalError} from '../../../core/errors.ts';
 import {tellAside} from '../../../core/terminal.ts';
@@ -10,7 +11,6 @@ import {explainDatabaseError} from '../../../postgres/database-errors.ts';
 import {openEmbeddedPostgres} from '../../../postgres/embedded.ts';
 import {hasEmbedded, removeEmbedded} from '../../../postgres/remove-embedded.ts';
 import {dropOwnSchemas, listDependents} from '../../../warehouse/health/installation/own-schemas.ts';
-import {listWorkers} from '../../../warehouse/health/workers.ts';
 import {callOf} from '../../terminal/next-steps.ts';
 import {print} from '../../terminal/report.ts';
 import {tellStep} from '../../terminal/tell-step.ts';

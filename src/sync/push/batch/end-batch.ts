@@ -1,9 +1,9 @@
 // Changes that come to their end beside each other end in one transaction: a commit, and a statement a table, for all.
 
 import type pg from 'pg';
+import {learnEmployee} from '../../../accounts/accounts.ts';
 import {inSweepTransaction} from '../../../postgres/database.ts';
 import {ownedTablesOf} from '../../../streams/stream.ts';
-import {learnEmployee} from '../../../warehouse/accounts/accounts.ts';
 import {type Alteration, keepAlterations} from '../../../warehouse/changes/alterations.ts';
 import {keepConflicts} from '../../../warehouse/changes/conflicts.ts';
 import {type FinishedClaim, finishChanges} from '../../../warehouse/changes/move-changes.ts';

@@ -1,5 +1,5 @@
+import type {AccountApi} from '../../../accounts/account-api.ts';
 import {type Clocks, isWithin} from '../../../core/lease.ts';
-import type {AccountApi} from '../../accounts/account-api.ts';
 
 /** A change may be in hand for long before it is begun: after so long the account is looked at again. */
 const freshMs = 2_000;

@@ -1,9 +1,9 @@
 // A change that an error stopped is given back. The meaning of an answer is decided in
 // ../decide/postponements.ts.
 
+import {stopAccount} from '../../../accounts/accounts.ts';
 import {AccessError, RetryableError} from '../../../core/errors.ts';
 import {explainDatabaseError} from '../../../postgres/database-errors.ts';
-import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
 import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
 import {giveBackChange} from '../../../warehouse/changes/move-changes.ts';
 import {failureDelayMs} from '../decide/postponements.ts';

@@ -5,14 +5,14 @@
 
 import type {PrivateKey} from 'openpgp';
 import type pg from 'pg';
-import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../../../core/seal.ts';
-import {Secret} from '../../../core/secret.ts';
 import {
   forgetLoginKey,
   keepLoginKey,
   readLatestLoginKey,
   readSealedLogin,
-} from '../../../warehouse/accounts/access/login-keys.ts';
+} from '../../../accounts/login-keys.ts';
+import {boundOf, type Sealed, type SealingKey, seal, unseal} from '../../../core/seal.ts';
+import {Secret} from '../../../core/secret.ts';
 
 export interface PasswordsOptions {
   readonly pool: pg.Pool;

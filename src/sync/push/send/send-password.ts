@@ -1,8 +1,8 @@
 // A change that sets an employee's password bears a mask in its place: the sender opens the seal, for one request.
 
+import {stopAccount} from '../../../accounts/accounts.ts';
+import {isTokenOwner, readSealedLogin} from '../../../accounts/login-keys.ts';
 import type {Secret} from '../../../core/secret.ts';
-import {isTokenOwner, readSealedLogin} from '../../../warehouse/accounts/access/login-keys.ts';
-import {stopAccount} from '../../../warehouse/accounts/accounts.ts';
 import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import {type Postponed, postpone, type Rejected} from '../decide/decision.ts';
 import type {PushRun} from '../push-run.ts';

@@ -1,14 +1,14 @@
 import {z} from 'zod';
-import {parseBaseUrl} from '../../../api/base-url.ts';
-import {UsageError} from '../../../core/errors.ts';
-import {expectTimeZone, isTimeZone} from '../../../core/time-zone.ts';
 import {
   listAccounts,
   pauseAccount,
   placeOf,
   resumeAccount,
   upsertAccount,
-} from '../../../warehouse/accounts/accounts.ts';
+} from '../../../accounts/accounts.ts';
+import {parseBaseUrl} from '../../../api/base-url.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {expectTimeZone, isTimeZone} from '../../../core/time-zone.ts';
 import {listChanged} from '../entries.ts';
 import type {Problem, Section} from '../section.ts';
 import {type Leaf, type Tree, toTree} from '../tree.ts';

@@ -1,11 +1,11 @@
 import {z} from 'zod';
-import {nearest} from '../../../core/nearest.ts';
 import {
   deleteCapacity,
   listCapacity,
   listEmployeeNumbers,
   writeCapacity,
-} from '../../../warehouse/accounts/settings/capacity.ts';
+} from '../../../accounts/capacity.ts';
+import {nearest} from '../../../core/nearest.ts';
 import {type Entry, listChanged} from '../entries.ts';
 import type {Problem, Section} from '../section.ts';
 import {toTree} from '../tree.ts';

@@ -1,9 +1,5 @@
 import {z} from 'zod';
-import {
-  deleteClosedDay,
-  listClosedDays,
-  writeClosedDay,
-} from '../../../warehouse/accounts/settings/closed-days.ts';
+import {deleteClosedDay, listClosedDays, writeClosedDay} from '../../../accounts/closed-days.ts';
 import {listChanged} from '../entries.ts';
 import type {Section} from '../section.ts';
 import {toTree} from '../tree.ts';

@@ -1,11 +1,11 @@
 import {z} from 'zod';
-import {allStreams} from '../../../streams/all.ts';
 import {
   type DeletionLimit,
   deleteDeletionLimit,
   listDeletionLimits,
   writeDeletionLimit,
-} from '../../../warehouse/accounts/settings/deletion-limits.ts';
+} from '../../../accounts/deletion-limits.ts';
+import {allStreams} from '../../../streams/all.ts';
 import {listChanged} from '../entries.ts';
 import type {Section} from '../section.ts';
 import {toTree} from '../tree.ts';

@@ -1,9 +1,9 @@
 import {z} from 'zod';
+import {listAccounts} from '../../../accounts/accounts.ts';
 import type {Queryable} from '../../../postgres/database.ts';
 import {allStreams} from '../../../streams/all.ts';
 import type {StreamName} from '../../../streams/stream.ts';
 import {wholeList} from '../../../streams/windows.ts';
-import {listAccounts} from '../../../warehouse/accounts/accounts.ts';
 import {listUsualCosts} from '../../../warehouse/health/past-sweeps.ts';
 import {
   deleteSchedule,

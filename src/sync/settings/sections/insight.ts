@@ -4,7 +4,7 @@ import {
   type InsightSettings,
   listInsightSettings,
   writeInsightSettings,
-} from '../../../warehouse/accounts/settings/insight-settings.ts';
+} from '../../../accounts/insight-settings.ts';
 import {listChanged} from '../entries.ts';
 import type {Section} from '../section.ts';
 import {type Leaf, type Tree, toTree, type Value} from '../tree.ts';

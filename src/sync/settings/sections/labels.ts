@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {deleteLabel, listLabels, writeLabel} from '../../../warehouse/accounts/settings/labels.ts';
+import {deleteLabel, listLabels, writeLabel} from '../../../accounts/labels.ts';
 import {listChanged} from '../entries.ts';
 import type {Section} from '../section.ts';
 import {toTree} from '../tree.ts';

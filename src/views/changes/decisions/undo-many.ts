@@ -1,8 +1,8 @@
 // Many changes taken back, or a look at what that would do: the same statements, rolled back.
 
 import type pg from 'pg';
+import {type Account, listAccounts} from '../../../accounts/accounts.ts';
 import {inTransaction} from '../../../postgres/database.ts';
-import {type Account, listAccounts} from '../../../warehouse/accounts/accounts.ts';
 import type {Change} from '../../../warehouse/changes/change.ts';
 import {listRefusals} from '../../../warehouse/changes/decisions/refusals.ts';
 import {type UndoneChange, undoChanges} from '../../../warehouse/changes/decisions/undo-changes.ts';

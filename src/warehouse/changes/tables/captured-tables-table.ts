@@ -1,9 +1,9 @@
 import {sql} from 'drizzle-orm';
 import {check, text} from 'drizzle-orm/pg-core';
+import {sync} from '../../../accounts/accounts-table.ts';
 import {listed} from '../../../postgres/column-types.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
 import {changeOperations} from '../../../streams/mirror-table.ts';
-import {sync} from '../../accounts/accounts-table.ts';
 
 const capturedTables = sync.table(
   'captured_tables',

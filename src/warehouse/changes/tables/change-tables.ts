@@ -1,9 +1,9 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
+import {accounts, sync} from '../../../accounts/accounts-table.ts';
 import {bigNumber, bytea, instant, listed} from '../../../postgres/column-types.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
 import {changeOperations} from '../../../streams/mirror-table.ts';
-import {accounts, sync} from '../../accounts/accounts-table.ts';
 import {attemptOutcomes, changeStates, longestBatch, openStates} from '../change-states.ts';
 import type {ChangeResult, ChangeValues} from '../change-values.ts';
 

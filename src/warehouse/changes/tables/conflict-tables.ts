@@ -1,8 +1,8 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, index, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
+import {sync} from '../../../accounts/accounts-table.ts';
 import {bigNumber, instant, listed} from '../../../postgres/column-types.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
-import {sync} from '../../accounts/accounts-table.ts';
 import type {ChangeValue} from '../change-values.ts';
 import {changes} from './change-tables.ts';
 import {rules} from './write-rules-table.ts';

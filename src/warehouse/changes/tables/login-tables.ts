@@ -1,7 +1,7 @@
 import {text} from 'drizzle-orm/pg-core';
+import {sync} from '../../../accounts/accounts-table.ts';
 import {bigNumber, bytea, instant} from '../../../postgres/column-types.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
-import {sync} from '../../accounts/accounts-table.ts';
 import {changes} from './change-tables.ts';
 
 const loginKeys = sync.table('login_keys', {

@@ -1,6 +1,6 @@
 import {primaryKey, text} from 'drizzle-orm/pg-core';
+import {sync} from '../../../accounts/accounts-table.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
-import {sync} from '../../accounts/accounts-table.ts';
 
 const changeTransitions = sync.table(
   'change_transitions',

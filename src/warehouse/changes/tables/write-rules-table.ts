@@ -1,8 +1,8 @@
 import {sql} from 'drizzle-orm';
 import {boolean, check, numeric, primaryKey, text} from 'drizzle-orm/pg-core';
+import {sync} from '../../../accounts/accounts-table.ts';
 import {listed} from '../../../postgres/column-types.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
-import {sync} from '../../accounts/accounts-table.ts';
 
 /** Whose value counts where both sides changed a field. */
 export const rules = ['service', 'warehouse', 'newest', 'ask'] as const;

@@ -2,10 +2,10 @@
 // looked up.
 
 import type pg from 'pg';
+import type {ApiResult} from '../../../accounts/api-requests.ts';
 import {RecordError} from '../../../core/errors.ts';
 import {findWrites} from '../../../streams/all.ts';
 import type {Writes} from '../../../streams/writes.ts';
-import type {ApiResult} from '../../../warehouse/accounts/access/api-requests.ts';
 import type {AccountKey} from '../authentication.ts';
 import {readTime} from '../local-time.ts';
 import {explainRefusal, Problem} from '../problems/problem.ts';

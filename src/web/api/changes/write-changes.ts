@@ -1,12 +1,12 @@
 import {createHash} from 'node:crypto';
 import type pg from 'pg';
-import {inTransaction} from '../../../postgres/database.ts';
 import {
   type ApiRequest,
   type ApiResult,
   claimApiRequest,
   keepApiResults,
-} from '../../../warehouse/accounts/access/api-requests.ts';
+} from '../../../accounts/api-requests.ts';
+import {inTransaction} from '../../../postgres/database.ts';
 import {type Result, unchangedSchema} from '../answers.ts';
 import type {AccountKey} from '../authentication.ts';
 import {Problem} from '../problems/problem.ts';

@@ -1,6 +1,6 @@
 import {setImmediate as turn} from 'node:timers/promises';
+import {readSessions, type Session} from '../../../accounts/sessions.ts';
 import type {Queryable} from '../../../postgres/database.ts';
-import {readSessions, type Session} from '../../../warehouse/accounts/access/sessions.ts';
 
 type Waiting = Map<string, PromiseWithResolvers<Session | null>>;
 

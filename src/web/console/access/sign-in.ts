@@ -2,9 +2,9 @@
 
 import {html} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyRequest} from 'fastify';
-import {useApiKey} from '../../../warehouse/accounts/access/api-keys.ts';
-import {endSession} from '../../../warehouse/accounts/access/sessions.ts';
-import {useSignInCode} from '../../../warehouse/accounts/access/sign-in-codes.ts';
+import {useApiKey} from '../../../accounts/api-keys.ts';
+import {endSession} from '../../../accounts/sessions.ts';
+import {useSignInCode} from '../../../accounts/sign-in-codes.ts';
 import {drawPlain} from '../draw/layout.ts';
 import {Refused} from '../refused.ts';
 import type {ConsoleDeps} from '../serve/console-deps.ts';

@@ -1,6 +1,6 @@
 import {createHash} from 'node:crypto';
-import {type Role, roles} from '../../../warehouse/accounts/access/roles.ts';
-import type {Session} from '../../../warehouse/accounts/access/sessions.ts';
+import {type Role, roles} from '../../../accounts/access-roles.ts';
+import type {Session} from '../../../accounts/sessions.ts';
 
 /** Somebody who looks at the console. */
 export interface Viewer extends Session {

@@ -1,8 +1,8 @@
 // From a request to the person behind it: by the cookie of a session, or by a proxy that has signed the person in.
 
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
-import {roles} from '../../../warehouse/accounts/access/roles.ts';
-import {openSession, readSession, type Session} from '../../../warehouse/accounts/access/sessions.ts';
+import {roles} from '../../../accounts/access-roles.ts';
+import {openSession, readSession, type Session} from '../../../accounts/sessions.ts';
 import {Refused} from '../refused.ts';
 import type {ConsoleDeps, SignInProxy} from '../serve/console-deps.ts';
 import {SessionReads} from './session-reads.ts';

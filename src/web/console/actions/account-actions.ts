@@ -1,6 +1,6 @@
 import {z} from 'zod';
+import {pauseAccount, resumeAccount} from '../../../accounts/accounts.ts';
 import {UsageError} from '../../../core/errors.ts';
-import {pauseAccount, resumeAccount} from '../../../warehouse/accounts/accounts.ts';
 import {defineAction} from '../action.ts';
 import {findSeen} from './find-seen.ts';
 

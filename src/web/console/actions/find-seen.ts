@@ -1,4 +1,4 @@
-import type {Account} from '../../../warehouse/accounts/accounts.ts';
+import type {Account} from '../../../accounts/accounts.ts';
 import {notThere} from '../refused.ts';
 
 /** The account of that name among those that the viewer may see. @throws {Refused} there is none */

@@ -1,7 +1,5 @@
 import type pg from 'pg';
 import {z} from 'zod';
-import {FatalError, RetryableError, UsageError} from '../../../core/errors.ts';
-import {sumRemoved} from '../../../views/work/forgetting.ts';
 import {
   type CustomerKey,
   findCustomer,
@@ -9,7 +7,9 @@ import {
   listNames,
   listReceipts,
   type Receipt,
-} from '../../../warehouse/accounts/forget/forget-customer.ts';
+} from '../../../accounts/forget-customer.ts';
+import {sumRemoved} from '../../../accounts/forgetting-story.ts';
+import {FatalError, RetryableError, UsageError} from '../../../core/errors.ts';
 import {defineAction} from '../action.ts';
 import {notThere, Refused} from '../refused.ts';
 import {findSeen} from './find-seen.ts';

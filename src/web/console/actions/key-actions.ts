@@ -1,8 +1,8 @@
 import {z} from 'zod';
+import {roles} from '../../../accounts/access-roles.ts';
+import {addApiKey, revokeApiKey} from '../../../accounts/api-keys.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {checkShortName} from '../../../core/person-short-name.ts';
-import {addApiKey, revokeApiKey} from '../../../warehouse/accounts/access/api-keys.ts';
-import {roles} from '../../../warehouse/accounts/access/roles.ts';
 import {defineAction} from '../action.ts';
 import {findSeen} from './find-seen.ts';
 

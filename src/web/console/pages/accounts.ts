@@ -1,10 +1,10 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {listWaysOn} from '../../../views/concerns/idle-account.ts';
-import {type ApiKey, listApiKeys} from '../../../warehouse/accounts/access/api-keys.ts';
-import {type AuditEntry, listAudit} from '../../../warehouse/accounts/access/audit.ts';
-import {roles} from '../../../warehouse/accounts/access/roles.ts';
-import {type Account, placeOf} from '../../../warehouse/accounts/accounts.ts';
-import {listWorkers, type Worker} from '../../../warehouse/health/workers.ts';
+import {roles} from '../../../accounts/access-roles.ts';
+import {type Account, placeOf} from '../../../accounts/accounts.ts';
+import {type ApiKey, listApiKeys} from '../../../accounts/api-keys.ts';
+import {type AuditEntry, listAudit} from '../../../accounts/audit.ts';
+import {listWaysOn} from '../../../accounts/idle-account.ts';
+import {listWorkers, type Worker} from '../../../accounts/workers.ts';
 import {drawForm} from '../draw/form.ts';
 import {drawMark, drawState} from '../draw/mark.ts';
 import {drawTable} from '../draw/table.ts';

@@ -1,5 +1,5 @@
 import type {FastifyInstance, FastifyRequest} from 'fastify';
-import type {Account} from '../../../warehouse/accounts/accounts.ts';
+import type {Account} from '../../../accounts/accounts.ts';
 import {checkForm} from '../access/guard.ts';
 import {viewerOf} from '../access/viewers.ts';
 import type {Look} from '../look.ts';

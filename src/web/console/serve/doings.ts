@@ -1,6 +1,6 @@
+import type {Account} from '../../../accounts/accounts.ts';
 import type {Queryable} from '../../../postgres/database.ts';
 import type {Looker} from '../../../views/concerns/every-concern.ts';
-import type {Account} from '../../../warehouse/accounts/accounts.ts';
 import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
 
 /** What the console lets others do, because it takes more than the warehouse: the service, the key that seals tokens. */

@@ -1,9 +1,9 @@
 import {html} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import pg from 'pg';
+import {writeAudit} from '../../../accounts/audit.ts';
 import {FatalError, RetryableError, UsageError} from '../../../core/errors.ts';
 import {inTransaction} from '../../../postgres/database.ts';
-import {writeAudit} from '../../../warehouse/accounts/access/audit.ts';
 import {checkRole} from '../access/check-role.ts';
 import {checkForm} from '../access/guard.ts';
 import type {Viewer} from '../access/viewer.ts';

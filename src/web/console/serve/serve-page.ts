@@ -1,5 +1,5 @@
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
-import {type Account, listAccounts} from '../../../warehouse/accounts/accounts.ts';
+import {type Account, listAccounts} from '../../../accounts/accounts.ts';
 import {checkRole} from '../access/check-role.ts';
 import type {Viewer} from '../access/viewer.ts';
 import {viewerOf} from '../access/viewers.ts';

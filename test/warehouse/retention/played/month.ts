@@ -3,6 +3,7 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
+import {type Account, upsertAccount} from '../../../../src/accounts/accounts.ts';
 import {createTransport} from '../../../../src/api/transport.ts';
 import {createLogger} from '../../../../src/core/log.ts';
 import {Secret} from '../../../../src/core/secret.ts';
@@ -12,7 +13,6 @@ import {planSchedules} from '../../../../src/sync/accounts/default-schedules.ts'
 import {PageReader} from '../../../../src/sync/load/page-reader.ts';
 import {runSweep, type SweepResult} from '../../../../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../../../../src/sync/sweep/sweep-deps.ts';
-import {type Account, upsertAccount} from '../../../../src/warehouse/accounts/accounts.ts';
 import {insertSchedules, listSchedules} from '../../../../src/warehouse/sweeps/schedules.ts';
 import {requestSweep} from '../../../../src/warehouse/sweeps/sweeps.ts';
 import {serveAccounts} from '../../../jobs/account-server.ts';

@@ -1,8 +1,8 @@
 // A key that decides about changes: an author like any other, and named in the audit.
 
 import type pg from 'pg';
-import {isKeyInUse} from '../../../../warehouse/accounts/access/api-keys.ts';
-import {type AuditEntry, writeAudit} from '../../../../warehouse/accounts/access/audit.ts';
+import {isKeyInUse} from '../../../../accounts/api-keys.ts';
+import {type AuditEntry, writeAudit} from '../../../../accounts/audit.ts';
 import type {AccountKey} from '../../authentication.ts';
 import {Problem} from '../../problems/problem.ts';
 

@@ -1,4 +1,4 @@
-import type {Account} from '../../../../warehouse/accounts/accounts.ts';
+import type {Account} from '../../../../accounts/accounts.ts';
 import {Refused} from '../../refused.ts';
 
 /** The account whose business is shown: the chosen one, else the first. Nothing sums over accounts: their currencies may differ. */

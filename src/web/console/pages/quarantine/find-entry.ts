@@ -1,5 +1,5 @@
+import type {Account} from '../../../../accounts/accounts.ts';
 import type {Queryable} from '../../../../postgres/database.ts';
-import type {Account} from '../../../../warehouse/accounts/accounts.ts';
 import {type QuarantineEntry, readQuarantine} from '../../../../warehouse/sweeps/quarantine.ts';
 import {notThere} from '../../refused.ts';
 

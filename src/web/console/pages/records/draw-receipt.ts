@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {Receipt, Removed} from '../../../../warehouse/accounts/forget/forget-customer.ts';
+import type {Receipt, Removed} from '../../../../accounts/forget-customer.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {describeEnd, type ForgettingStory, readForgetting} from '../../../../views/work/forgetting.ts';
+import {describeEnd, type ForgettingStory, readForgetting} from '../../../../accounts/forgetting-story.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawMark} from '../../draw/mark.ts';
 import type {Look} from '../../look.ts';

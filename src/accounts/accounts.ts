@@ -1,0 +1,227 @@
+import {UsageError} from '../core/errors.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {accounts} from './accounts-table.ts';
+
+type Row = typeof accounts.$inferSelect;
+
+const columns = [
+  'account_id',
+  'name',
+  'api_url',
+  'time_zone',
+  'created_at',
+  'state',
+  'state_reason',
+  'state_since',
+  'key_id',
+] as const;
+
+/** A row of sync.accounts, without its token. */
+export type Account = ReadRow<Row, (typeof columns)[number]>;
+export type AccountState = Account['state'];
+
+/** A token as it is kept: `src/core/seal.ts` makes and opens it. */
+export interface SealedToken {
+  readonly keyId: string;
+  readonly bytes: Buffer;
+}
+
+/** The part of an address that identifies a service: its scheme and a slash at its end do not count. */
+export function placeOf(apiUrl: string): string {
+  if (!URL.canParse(apiUrl)) return apiUrl;
+  const {host, pathname} = new URL(apiUrl);
+  return `${host}${pathname.replace(/\/+$/, '')}`;
+}
+
+/** @throws {UsageError} the account is at another service: the rows of two would be mixed */
+export function refuseMove(known: Pick<Account, 'name' | 'apiUrl'>, apiUrl: string): void {
+  const [here, there] = [placeOf(known.apiUrl), placeOf(apiUrl)];
+  if (here === there) return;
+  throw new UsageError(
+    `account ${known.name}: it mirrors ${here}, got ${there}: the rows of two services would be mixed; give the other one a name of its own, or, where the same business has moved: fieldmirror accounts move ${known.name} --url ${apiUrl}`,
+  );
+}
+
+/**
+ * Makes the account of that name, or gives it another zone; an account that agrees already is not written.
+ * @param options.mayMove - whether its address may become another service's: of the demo only, whose port changes
+ * @throws {UsageError} the account of that name is at another service: the rows of two would be mixed
+ */
+export async function upsertAccount(
+  db: Queryable,
+  account: Pick<Account, 'name' | 'apiUrl' | 'timeZone'>,
+  options: {readonly mayMove?: boolean} = {},
+): Promise<Account> {
+  const {name, apiUrl, timeZone} = account;
+  // Another process may write the account after we have read it: then we judge the account as it is by now.
+  for (;;) {
+    const known = await readAccount(db, name);
+    if (known?.apiUrl === apiUrl && known.timeZone === timeZone) return known;
+    if (known !== null && options.mayMove !== true) refuseMove(known, apiUrl);
+    const written = await writeAccount(db, account, known);
+    if (written !== null) return written;
+  }
+}
+
+/** @returns null where the address is no longer the one that was read; then nothing is written */
+async function writeAccount(
+  db: Queryable,
+  {name, apiUrl, timeZone}: Pick<Account, 'name' | 'apiUrl' | 'timeZone'>,
+  known: Account | null,
+): Promise<Account | null> {
+  const {rows} = await db.query<Account>(
+    `INSERT INTO sync.accounts AS held (name, api_url, time_zone) VALUES ($1, $2, $3)
+         ON CONFLICT (name) DO UPDATE SET api_url = EXCLUDED.api_url, time_zone = EXCLUDED.time_zone
+      WHERE held.api_url = $4
+     RETURNING ${selectColumns(columns)}`,
+    [name, apiUrl, timeZone, known?.apiUrl ?? null],
+  );
+  return rows[0] ?? null;
+}
+
+/** The account of that name, null when there is none. */
+export async function readAccount(db: Queryable, name: string): Promise<Account | null> {
+  const {rows} = await db.query<Account>(
+    `SELECT ${selectColumns(columns)} FROM sync.accounts WHERE name = $1`,
+    [name],
+  );
+  return rows[0] ?? null;
+}
+
+/** Every account, the oldest first. */
+export async function listAccounts(db: Queryable): Promise<Account[]> {
+  const {rows} = await db.query<Account>(
+    `SELECT ${selectColumns(columns)} FROM sync.accounts ORDER BY account_id`,
+  );
+  return rows;
+}
+
+/** The account of that number and its token as it is kept here, null when there is no such account. */
+export async function readAccountAccess(
+  db: Queryable,
+  accountId: string,
+): Promise<(Account & {readonly sealed: SealedToken | null}) | null> {
+  const {rows} = await db.query<Account & {sealedToken: Buffer | null}>(
+    `SELECT ${selectColumns(columns)}, sealed_token AS "sealedToken" FROM sync.accounts WHERE account_id = $1`,
+    [accountId],
+  );
+  if (rows[0] === undefined) return null;
+  const {sealedToken: bytes, ...account} = rows[0];
+  const {keyId} = account;
+  return {...account, sealed: bytes === null || keyId === null ? null : {keyId, bytes}};
+}
+
+/** The accounts whose tokens are known, in any state: those named, and those sealed with one of the keys. */
+export async function listKnownAccounts(
+  db: Queryable,
+  known: {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]},
+): Promise<Account[]> {
+  const {rows} = await db.query<Account>(
+    `SELECT ${selectColumns(columns)} FROM sync.accounts
+      WHERE account_id = ANY ($1) OR key_id = ANY ($2) ORDER BY account_id`,
+    [known.accountIds, known.keyIds],
+  );
+  return rows;
+}
+
+/**
+ * Keeps a sealed token for an account, in place of the one it had. The owner of another token is to be
+ * learned anew.
+ * @param instead - only where this one is still kept: the same token, sealed anew, must not replace a newer one
+ */
+export async function keepSealedToken(
+  db: Queryable,
+  accountId: string,
+  {keyId, bytes, instead = null}: SealedToken & {readonly instead?: SealedToken | null},
+): Promise<void> {
+  await db.query(
+    `UPDATE sync.accounts SET sealed_token = $2, key_id = $3, employee_id = CASE WHEN $4::bytea IS NULL THEN NULL ELSE employee_id END
+      WHERE account_id = $1 AND ($4::bytea IS NULL OR sealed_token = $4)`,
+    [accountId, bytes, keyId, instead?.bytes ?? null],
+  );
+}
+
+/** Pauses an account for a person: nothing more of it is begun; due work waits. */
+export async function pauseAccount(db: Queryable, accountId: string, reason: string | null): Promise<void> {
+  await setAccountState(db, accountId, {state: 'paused', reason});
+}
+
+/**
+ * Lets the sweeps of an account run again. A caller that was refused with its token asks anew. Full sweeps
+ * that failed while it was stopped are asked for again, so that nothing stays failed until the next night.
+ * @returns false when it was active already
+ */
+export async function resumeAccount(db: Queryable, accountId: string): Promise<boolean> {
+  await db.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by)
+     SELECT account_id, stream, 'full', 'command'
+       FROM (SELECT DISTINCT ON (stream) account_id, stream, sweeps.state
+               FROM sync.sweeps JOIN sync.accounts AS account USING (account_id)
+              WHERE account_id = $1 AND mode = 'full' AND account.state = 'stopped'
+              ORDER BY stream, sweep_id DESC) AS latest
+      WHERE latest.state = 'failed'
+         ON CONFLICT DO NOTHING`,
+    [accountId],
+  );
+  return await setAccountState(db, accountId, {state: 'active', reason: null});
+}
+
+/**
+ * Stops an account whose token is refused, and ends each of its due sweeps as `failed`, so that no caller
+ * waits for one; both in one statement. A worker with one of its sweeps under way is refused by the service
+ * as well.
+ * @param reason - the failure met, and the next step
+ * @returns false when it was stopped already: its first reason stays
+ */
+export async function stopAccount(db: Queryable, accountId: string, reason: string): Promise<boolean> {
+  const {rows} = await db.query<{stopped: boolean}>(
+    `WITH stopped AS (
+       UPDATE sync.accounts SET state = 'stopped', state_reason = $2, state_since = now()
+        WHERE account_id = $1 AND state <> 'stopped' RETURNING account_id
+     ), ended AS (
+       UPDATE sync.sweeps SET state = 'failed', error = $2, ended_at = now()
+        WHERE account_id = $1 AND state = 'due'
+     )
+     SELECT EXISTS (SELECT FROM stopped) AS stopped`,
+    [accountId, reason],
+  );
+  return rows[0]?.stopped === true;
+}
+
+async function setAccountState(
+  db: Queryable,
+  accountId: string,
+  next: {readonly state: AccountState; readonly reason: string | null},
+): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.accounts SET state = $2, state_reason = $3, state_since = now()
+      WHERE account_id = $1 AND (state, state_reason) IS DISTINCT FROM ($2, $3)`,
+    [accountId, next.state, next.reason],
+  );
+  return rowCount === 1;
+}
+
+/** Learns whose token is in use, from a record that was created with it. */
+export async function learnEmployee(db: Queryable, accountId: string, employeeId: string): Promise<void> {
+  await db.query(
+    'UPDATE sync.accounts SET employee_id = $2 WHERE account_id = $1 AND employee_id IS DISTINCT FROM $2',
+    [accountId, employeeId],
+  );
+}
+
+/**
+ * Gives an account another name, in a transaction of the caller: settings of files go by the name.
+ * @throws the error of the database where another account has the name by now
+ */
+export async function renameAccount(
+  db: Queryable,
+  {accountId, name}: Pick<Account, 'accountId' | 'name'>,
+  next: string,
+): Promise<void> {
+  await db.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [accountId, next]);
+  await db.query(
+    `UPDATE sync.file_settings SET path = ARRAY[$2] || path[2:] WHERE section <> 'write_rules' AND path[1] = $1`,
+    [name, next],
+  );
+}

@@ -1,0 +1,183 @@
+import type pg from 'pg';
+import {createClient} from '../api/client.ts';
+import type {AccountObserver, RequestObserver} from '../api/request-observer.ts';
+import {createTransport, type Transport, type TransportOptions} from '../api/transport.ts';
+import {FatalError} from '../core/errors.ts';
+import {markToken, type SealingKey} from '../core/seal.ts';
+import type {Secret} from '../core/secret.ts';
+import type {AccountApi, TokenInUse} from './account-api.ts';
+import {type Account, readAccountAccess, type SealedToken} from './accounts.ts';
+import {openToken} from './open-token.ts';
+import type {WorkerReach} from './workers.ts';
+
+/** The means to open any account that this process may open. */
+export interface AccountsOptions {
+  readonly pool: pg.Pool;
+  /** Keys that open the tokens sealed in the warehouse; without any, only tokens given apart are known. */
+  readonly keys: readonly SealingKey[];
+  readonly allowHttp: boolean;
+  readonly allowLinkLocal?: boolean;
+  readonly transport?: Pick<TransportOptions, 'retry' | 'limits' | 'concurrency'>;
+  /** Told of every token that is opened, so that a log can be kept clean of it. */
+  readonly onToken?: (token: Secret) => void;
+}
+
+/** The address and token of an account, given apart from its row. */
+export interface GivenAccess {
+  readonly apiUrl: string;
+  readonly token: Secret;
+}
+
+type StoredAccount = Account & {readonly sealed: SealedToken | null};
+
+/** Access given apart, and the token that was sealed at that moment. */
+interface Given extends GivenAccess {
+  readonly sealedBefore: Secret | null;
+}
+
+interface Open {
+  /** The address, state and sealed token it was opened with: when one changes, it is opened anew. */
+  readonly by: string;
+  readonly transport: Transport;
+  readonly account: AccountApi;
+}
+
+/** The ways to the accounts that this process serves, each opened when it is first needed, and kept. */
+export class Accounts {
+  readonly #options: AccountsOptions;
+  readonly #given = new Map<string, Given>();
+  /** Given apart, but a newer token was sealed since. */
+  readonly #superseded = new Set<string>();
+  readonly #open = new Map<string, Open>();
+  /** Replaced while sweeps may still be on them; idle connections close by themselves. */
+  readonly #replaced: Transport[] = [];
+  #observer: AccountObserver | null = null;
+
+  constructor(options: AccountsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes known an access that is not in the warehouse: the environment's account, the demo. Its address goes
+   * before the row's, which another demo on the same warehouse may have moved. Its token goes before the one
+   * that is sealed there now, and gives way to one that is sealed later.
+   */
+  async give(accountId: string, access: GivenAccess): Promise<void> {
+    const account = await this.#read(accountId);
+    this.#given.set(accountId, {...access, sealedBefore: this.#unsealed(account)});
+  }
+
+  /** Tells somebody of every request from now on, also of accounts that are open already. */
+  observe(observer: AccountObserver): void {
+    this.#observer = observer;
+  }
+
+  /** The ids by which a query finds the accounts whose tokens are known here. */
+  get known(): {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]} {
+    return {accountIds: [...this.#given.keys()], keyIds: this.#options.keys.map(({id}) => id)};
+  }
+
+  /** The reach of this process, for the row of its worker. */
+  reach(workerId: string): Omit<WorkerReach, 'accountIds' | 'sendsMail'> {
+    const [given] = [...this.#given].filter(([accountId]) => !this.#superseded.has(accountId));
+    return {
+      keyIds: this.known.keyIds,
+      given:
+        given === undefined ? null : {accountId: given[0], tokenMark: markToken(given[1].token, workerId)},
+    };
+  }
+
+  /** Why the token of an account cannot be had here, and the next step; null where it can. */
+  async findFlaw(accountId: string): Promise<string | null> {
+    try {
+      this.#chooseToken(await this.#read(accountId));
+      return null;
+    } catch (error) {
+      if (error instanceof FatalError) return error.message;
+      throw error;
+    }
+  }
+
+  /**
+   * Opens the way to an account: the same one at every call, until the account gets another address or token
+   * or is resumed.
+   * @throws {FatalError} there is no such account, or its token is not known here
+   */
+  async open(accountId: string): Promise<AccountApi> {
+    const row = await this.#read(accountId);
+    const {timeZone} = row;
+    const baseUrl = this.#given.get(accountId)?.apiUrl ?? row.apiUrl;
+    const by = JSON.stringify([baseUrl, row.stateSince, row.sealed?.bytes.toString('base64')]);
+    const held = this.#open.get(accountId);
+    if (held?.by === by) return {...held.account, timeZone};
+    const {allowHttp, allowLinkLocal, transport: options} = this.#options;
+    const token = this.#chooseToken(row);
+    const observer = this.#observerOf(row.name);
+    const transport = createTransport({...options, baseUrl, token, allowHttp, allowLinkLocal, observer});
+    if (held !== undefined) this.#replaced.push(held.transport);
+    const account = {api: createClient(transport), timeZone, token: this.#watch(row, token)};
+    this.#open.set(accountId, {by, transport, account});
+    return account;
+  }
+
+  /** Cuts the requests under way, and closes all connections. */
+  async close(): Promise<void> {
+    const transports = [...this.#open.values()]
+      .map(({transport}) => transport)
+      .concat(this.#replaced.splice(0));
+    this.#open.clear();
+    await Promise.all(transports.map((transport) => transport.close()));
+  }
+
+  #observerOf(account: string): RequestObserver {
+    return {
+      ended: (request) => this.#observer?.ended(account, request),
+      written: (outcome) => this.#observer?.written(account, outcome),
+    };
+  }
+
+  async #read(accountId: string): Promise<StoredAccount> {
+    const account = await readAccountAccess(this.#options.pool, accountId);
+    if (account !== null) return account;
+    throw new FatalError(`account ${accountId}: expected it in sync.accounts, got nothing`);
+  }
+
+  /** @throws {FatalError} the token is not known here */
+  #chooseToken(account: StoredAccount): Secret {
+    const {accountId} = account;
+    const given = this.#given.get(accountId);
+    if (given === undefined) return this.#noted(openToken(account, this.#options.keys));
+    const sealed = this.#unsealed(account);
+    if (sealed === null || sealed.reveal() === given.sealedBefore?.reveal()) return given.token;
+    this.#superseded.add(accountId);
+    return this.#noted(sealed);
+  }
+
+  #unsealed(account: StoredAccount): Secret | null {
+    try {
+      return account.sealed === null ? null : this.#noted(openToken(account, this.#options.keys));
+    } catch (error) {
+      if (error instanceof FatalError) return null;
+      throw error;
+    }
+  }
+
+  #noted(token: Secret): Secret {
+    this.#options.onToken?.(token);
+    return token;
+  }
+
+  #watch({accountId, name}: Account, token: Secret): TokenInUse {
+    const isGiven = this.#given.get(accountId)?.token === token;
+    const sealed = `give it a new one with fieldmirror accounts add ${name}`;
+    const mend =
+      this.#options.keys.length === 0
+        ? 'FIELDMIRROR_API_TOKEN has it: start anew with the right one'
+        : `FIELDMIRROR_API_TOKEN has it: start anew with the right one, or ${sealed}`;
+    const isReplaced = async () => {
+      const flawless = (await this.findFlaw(accountId)) === null;
+      return flawless && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal();
+    };
+    return {mend: isGiven ? mend : sealed, isReplaced};
+  }
+}

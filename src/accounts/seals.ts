@@ -1,0 +1,76 @@
+// Everything in the warehouse that is sealed with FIELDMIRROR_KEY, in one list, to be sealed anew with another key.
+
+import type {Queryable} from '../postgres/database.ts';
+
+/** Something sealed: its place, what it is bound to, and how a person calls it. */
+export interface HeldSeal {
+  readonly table: 'accounts' | 'alert_rules' | 'feed_hooks' | 'login_keys';
+  readonly id: string;
+  /** What it is, for a person. */
+  readonly what: string;
+  readonly keyId: string;
+  readonly bytes: Buffer;
+}
+
+/** Columns of each table: the number of the row, the seal, the key. */
+const places = {
+  accounts: {
+    id: 'account_id',
+    bytes: 'sealed_token',
+    keyId: 'key_id',
+    name: 'name',
+    what: 'token of account',
+  },
+  alert_rules: {
+    id: 'name',
+    bytes: 'sealed_access',
+    keyId: 'key_id',
+    name: 'name',
+    what: 'address of alert rule',
+  },
+  feed_hooks: {
+    ...{id: 'name', bytes: 'sealed_access', keyId: 'key_id', name: 'name'},
+    what: 'address of subscriber',
+  },
+  login_keys: {
+    ...{id: 'login_key_id', bytes: 'sealed_private_key', keyId: 'sealed_by', name: 'login_key_id'},
+    what: 'key of passwords',
+  },
+} as const;
+
+/** A subscriber or a rule that waits for its address has an empty seal. */
+const isSealed = (bytes: string) => `octet_length(${bytes}) > 0`;
+
+/** Reads every seal and locks its row until the transaction ends. */
+export async function lockSeals(db: Queryable): Promise<HeldSeal[]> {
+  const held: HeldSeal[] = [];
+  for (const [table, {id, bytes, keyId, name, what}] of Object.entries(places)) {
+    const {rows} = await db.query<HeldSeal>(
+      `SELECT '${table}' AS table, ${id}::text AS id, '${what} ' || ${name} AS what, ${keyId} AS "keyId", ${bytes} AS bytes
+         FROM sync.${table} WHERE ${isSealed(bytes)} ORDER BY ${id} FOR UPDATE`,
+    );
+    held.push(...rows);
+  }
+  return held;
+}
+
+/** The keys with which something in the warehouse is sealed, by their fingerprints. */
+export async function listSealingKeys(db: Queryable): Promise<string[]> {
+  const each = Object.entries(places).map(
+    ([table, {bytes, keyId}]) => `SELECT ${keyId} AS "keyId" FROM sync.${table} WHERE ${isSealed(bytes)}`,
+  );
+  const {rows} = await db.query<{keyId: string}>(`${each.join(' UNION ')} ORDER BY 1`);
+  return rows.map(({keyId}) => keyId);
+}
+
+/** Puts a seal in the place of the one that was read. Of an account the owner of the token stays known. */
+export async function replaceSeal(
+  db: Queryable,
+  {table, id, keyId, bytes}: Pick<HeldSeal, 'table' | 'id' | 'keyId' | 'bytes'>,
+): Promise<void> {
+  const place = places[table];
+  await db.query(
+    `UPDATE sync.${table} SET ${place.bytes} = $2, ${place.keyId} = $3 WHERE ${place.id}::text = $1`,
+    [id, bytes, keyId],
+  );
+}

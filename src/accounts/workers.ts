@@ -1,0 +1,78 @@
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {workers} from './workers-table.ts';
+
+type Row = typeof workers.$inferSelect;
+
+const identityColumns = [
+  'worker_id',
+  'host',
+  'pid',
+  'version',
+  'console_url',
+] as const satisfies readonly (keyof Row)[];
+const columns = [...identityColumns, 'started_at', 'seen_at'] as const satisfies readonly (keyof Row)[];
+
+/** The identity of a worker; it stays as it is while the worker runs. */
+export type WorkerIdentity = ReadRow<Row, (typeof identityColumns)[number]>;
+
+/** The accounts and keys within a worker's reach at the moment. */
+export interface WorkerReach {
+  readonly accountIds: readonly string[];
+  /** Keys that it opens sealed tokens with. */
+  readonly keyIds: readonly string[];
+  /** Whether its environment names a server of e-mail. */
+  readonly sendsMail: boolean;
+  /** The account whose token it has from its environment, and a mark of that token. */
+  readonly given: {readonly accountId: string; readonly tokenMark: string} | null;
+}
+
+/** A worker: a row of sync.workers, whose definition says what each column means. */
+export interface Worker extends ReadRow<Row, (typeof columns)[number]>, WorkerReach {
+  /** Whether it has looked for work within the last minute. */
+  readonly isAlive: boolean;
+}
+
+/** Rows of workers that were killed are kept for a day, so that a person can be told. */
+const pruned = `DELETE FROM sync.workers WHERE seen_at < now() - interval '1 day'`;
+
+/** Notes that a worker is alive, and forgets those that are long gone. */
+export async function noteWorker(db: Queryable, worker: WorkerIdentity & WorkerReach): Promise<void> {
+  await db.query(
+    `WITH pruned AS (${pruned})
+     INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, given_account_id, given_token_mark, console_url, sends_mail)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT (worker_id) DO UPDATE
+        SET seen_at = now(), account_ids = EXCLUDED.account_ids, given_account_id = EXCLUDED.given_account_id,
+            given_token_mark = EXCLUDED.given_token_mark`,
+    [
+      worker.workerId,
+      worker.host,
+      worker.pid,
+      worker.version,
+      worker.accountIds,
+      worker.keyIds,
+      worker.given?.accountId ?? null,
+      worker.given?.tokenMark ?? null,
+      worker.consoleUrl,
+      worker.sendsMail,
+    ],
+  );
+}
+
+/** A worker that stops as it should leaves no row: one that is left was killed, or cannot reach the database. */
+export async function removeWorker(db: Queryable, workerId: string): Promise<void> {
+  await db.query('DELETE FROM sync.workers WHERE worker_id = $1', [workerId]);
+}
+
+/** Every worker that is alive or was within the last day, the latest seen first. */
+export async function listWorkers(db: Queryable): Promise<Worker[]> {
+  const {rows} = await db.query<Worker>(
+    `SELECT ${selectColumns(columns)}, seen_at > now() - interval '1 minute' AS "isAlive",
+            account_ids::text[] AS "accountIds", key_ids AS "keyIds", sends_mail AS "sendsMail",
+            CASE WHEN given_account_id IS NOT NULL
+                 THEN jsonb_build_object('accountId', given_account_id::text, 'tokenMark', given_token_mark) END AS given
+       FROM sync.workers ORDER BY seen_at DESC, worker_id`,
+  );
+  return rows;
+}

@@ -1,0 +1,191 @@
+// Authors are bound to accounts: they see and write only these.
+
+import {randomBytes} from 'node:crypto';
+import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {dropRoles, makeRole} from '../support/roles.ts';
+import {type CaptureWorld, openCaptureWorld, timeZone} from '../warehouse/capture-world.ts';
+
+const suffix = randomBytes(4).toString('hex');
+/** Bound to acme; to acme and to the bakery; to nothing. */
+const [one, two, none] = ['one', 'two', 'none'].map((name) => `author_${name}_${suffix}`) as [
+  string,
+  string,
+  string,
+];
+const captured = allTables.filter(({capture}) => capture.operations.length > 0);
+
+let world: CaptureWorld;
+let accounts: string[];
+beforeAll(async () => {
+  world = await openCaptureWorld();
+  accounts = [world.accountId];
+  for (const name of ['bakery', 'cinema', 'dairy']) {
+    const apiUrl = `https://example.com/${name}`;
+    accounts.push((await upsertAccount(world.pool, {name, apiUrl, timeZone})).accountId);
+  }
+  for (const role of [one, two, none]) await makeRole(role, 'IN ROLE fieldmirror_author');
+  await world.author(
+    `SELECT sync.grant_account('${one}', 'acme'), sync.grant_account('${two}', 'acme'), sync.grant_account('${two}', 'bakery')`,
+  );
+});
+afterAll(async () => {
+  await dropRoles(one, two, none);
+  await world?.close();
+});
+
+beforeEach(async () => {
+  for (const account_id of accounts) {
+    await world.sent('customers', {account_id, customer_number: '7', name: 'old'});
+    await world.sent('jobs', {account_id, job_number: '4', customer_number: '7', name: 'old'});
+    await world.sent('job_employees', {account_id, job_number: '4', employee_id: '9'});
+    for (const {name, key} of allTables)
+      if (key.join() === 'id') await world.sent(name, {account_id, id: '3'});
+    await world.sent('employees', {account_id, employee_number: '5'});
+  }
+});
+afterEach(() => world.empty());
+
+const as: CaptureWorld['as'] = (role, text, values) => world.as(role, text, values);
+const accountsOf = async (place: string) =>
+  (await world.author(`SELECT DISTINCT account_id FROM ${place} ORDER BY account_id`)).map(
+    ({account_id}) => account_id,
+  );
+
+describe('an author of one account', () => {
+  test.each(allTables.map(({name}) => name))('sees of %s the rows of that account', async (name) => {
+    const rows = await as(one, `SELECT DISTINCT account_id FROM warehouse.${name}`);
+    expect(rows).toEqual([{account_id: accounts[0]}]);
+  });
+
+  test('changes by its number the record of that account', async () => {
+    await as(one, `UPDATE warehouse.customers SET name = 'new' WHERE customer_number = 7`);
+    expect(await world.author(`SELECT account_id FROM warehouse.customers WHERE name = 'new'`)).toEqual([
+      {account_id: accounts[0]},
+    ]);
+    expect(await accountsOf('sync.changes')).toEqual([accounts[0]]);
+  });
+
+  test.each(captured.map(({name}) => name))('deletes of %s nothing that is not of it', async (name) => {
+    await as(one, `DELETE FROM warehouse.${name}`).catch(() => {});
+    const marked = await accountsOf(`warehouse.${name} WHERE _pending`);
+    expect(marked.filter((id) => id !== accounts[0])).toEqual([]);
+  });
+
+  test('writes what is new into that account, without naming it, and into no other', async () => {
+    expect(await as(one, `INSERT INTO warehouse.tasks (name) VALUES ('x') RETURNING account_id`)).toEqual([
+      {account_id: accounts[0]},
+    ]);
+    await expect(
+      as(one, `INSERT INTO warehouse.tasks (account_id, name) VALUES (${accounts[1]}, 'x')`),
+    ).rejects.toThrow('row-level security');
+  });
+
+  test('neither sees nor decides the changes of others', async () => {
+    await as(null, `UPDATE warehouse.customers SET name = 'new' WHERE account_id = ${accounts[1]}`);
+    const [{change_id: id} = {}] = await world.changes('change_id');
+    await world.author(
+      `INSERT INTO sync.attempts (change_id, fence, method, path) VALUES (${id}, 1, 'PUT', '/customers/7.xml');
+       INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop) VALUES (${id}, ${accounts[1]}, 'name', 'text', '"new"', '"NEW"', false);
+       INSERT INTO sync.conflicts (change_id, field, base_value, warehouse_value, service_value, rule) VALUES (${id}, 'name', '"old"', '"new"', '"theirs"', 'ask')`,
+    );
+    for (const name of ['changes', 'attempts', 'alterations', 'conflicts']) {
+      const text = `SELECT change_id FROM sync.${name}`;
+      expect(await as(two, text), name).toEqual([{change_id: id}]);
+      expect(await as(one, text), name).toEqual([]);
+    }
+    for (const verb of [
+      'hold_change',
+      'release_change',
+      'retry_change',
+      'cancel_change',
+      'accept_change',
+      'wait',
+    ])
+      await expect(as(one, `SELECT sync.${verb}(${id})`)).rejects.toThrow('there is none of that number');
+    await expect(as(one, `SELECT sync.resolve_change(${id}, 'service')`)).rejects.toThrow(
+      'there is none of that number',
+    );
+    expect(await as(two, `SELECT sync.hold_change(${id})`)).toEqual([{hold_change: 'held'}]);
+    expect(
+      await as(one, `SELECT refused FROM sync.set_employee_login(5, 'a', 'b', true, ${accounts[1]})`),
+    ).toEqual([{refused: `expected account_id to be one of ${accounts[0]}, got ${accounts[1]}`}]);
+  });
+});
+
+describe.each([
+  ['the owner', null],
+  ['an author of two accounts', two],
+])('%s', (_, role) => {
+  test.each(['UPDATE', 'DELETE'])(
+    'is refused an %s by a number that reaches several accounts',
+    async (verb) => {
+      const statement =
+        verb === 'UPDATE' ? `UPDATE warehouse.customers SET name = 'new'` : 'DELETE FROM warehouse.customers';
+      await expect(as(role, `${statement} WHERE customer_number = 7`)).rejects.toThrow(
+        `expected ${verb === 'UPDATE' ? 'an UPDATE' : 'a DELETE'} of one account, got rows of ${accounts[0]} (acme), ${accounts[1]} (bakery)`,
+      );
+      expect(await world.changes()).toEqual([]);
+      await as(role, `${statement} WHERE account_id = ${accounts[1]} AND customer_number = 7`);
+      expect(await accountsOf('sync.changes')).toEqual([accounts[1]]);
+    },
+  );
+
+  test('is asked which account something new is for', async () => {
+    await expect(as(role, `INSERT INTO warehouse.tasks (name) VALUES ('x')`)).rejects.toThrow(
+      'more than one account',
+    );
+  });
+
+  test.each(captured.filter(({capture}) => capture.operations.includes('delete')).map(({name}) => name))(
+    'is held to it for %s, too',
+    async (name) => {
+      await expect(as(role, `DELETE FROM warehouse.${name}`)).rejects.toThrow('of one account, got rows of');
+    },
+  );
+});
+
+describe('an author of none', () => {
+  test.each([
+    'SELECT FROM warehouse.customers',
+    `UPDATE warehouse.customers SET name = 'x'`,
+    'DELETE FROM warehouse.tasks',
+    `INSERT INTO warehouse.tasks (name) VALUES ('x')`,
+  ])('is told who binds them, by %s', async (text) => {
+    await expect(as(none, text)).rejects.toThrow(
+      `role ${none}: expected it to be bound to an account, for there are several`,
+    );
+  });
+
+  test('writes the only account that there is', async () => {
+    const alone = await openCaptureWorld();
+    try {
+      await alone.author(
+        `BEGIN; SET LOCAL ROLE ${none}; INSERT INTO warehouse.tasks (name) VALUES ('x'); COMMIT`,
+      );
+      expect(await alone.changes('account_id')).toEqual([{account_id: alone.accountId}]);
+    } finally {
+      await alone.close();
+    }
+  });
+});
+
+test('what a role was given can be taken, and only the owner gives', async () => {
+  await expect(as(none, `SELECT sync.grant_account('${none}', 'acme')`)).rejects.toThrow('permission denied');
+  await as(null, `SELECT sync.grant_account('${none}', 'dairy')`);
+  expect(await as(none, 'SELECT account_id FROM warehouse.tasks')).toEqual([{account_id: accounts[3]}]);
+  await as(null, `SELECT sync.revoke_account('${none}', 'dairy')`);
+  await expect(as(none, 'SELECT account_id FROM warehouse.tasks')).rejects.toThrow('bound to an account');
+  await expect(as(null, `SELECT sync.grant_account('nobody_${suffix}', 'acme')`)).rejects.toThrow(
+    'there is none of that name',
+  );
+  await expect(as(null, `SELECT sync.grant_account('${none}', 'acme ')`)).rejects.toThrow(
+    'expected one of acme, bakery, cinema, dairy',
+  );
+});
+
+test('readers and workers are bound to none', async () => {
+  for (const role of ['fieldmirror_reader', 'fieldmirror_worker'])
+    expect(await as(role, 'SELECT DISTINCT account_id FROM warehouse.tasks')).toHaveLength(4);
+});
