@@ -5,8 +5,8 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
 import {explainDatabaseError} from '../../src/postgres/database-errors.ts';
+import {loadRows} from '../../src/rows/load.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
-import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {machines, openWorld, rowOf, type World} from '../warehouse/sample.ts';
 
 let world: World;

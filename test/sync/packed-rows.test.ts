@@ -1,6 +1,7 @@
 // Rows cross threads packed: whatever goes in comes out, and the message does not grow with their number.
 
 import {expect, test} from 'vitest';
+import {encodeRow} from '../../src/rows/encoded-row.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import type {RowSet} from '../../src/streams/record-rows.ts';
@@ -8,7 +9,6 @@ import type {Row} from '../../src/streams/row.ts';
 import type {Stream} from '../../src/streams/stream.ts';
 import {tasks} from '../../src/streams/tasks.ts';
 import {buffersOf, RowPacker, unpackRows} from '../../src/sync/load/packed-rows.ts';
-import {encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
 
 const page = 3;
 let last = 0;

@@ -3,10 +3,10 @@
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
+import {loadRows, markVanished} from '../../src/rows/load.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import {settleAssignments, stampUnassigned} from '../../src/warehouse/rows/authored-rows.ts';
-import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';
 import {rowOf} from './sample.ts';
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {loadRows} from '../../src/warehouse/rows/load.ts';
+import {loadRows} from '../../src/rows/load.ts';
 import {machines, openWorld, rowOf, type World} from './sample.ts';
 
 let world: World;

@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inSweepTransaction, inTransaction} from '../../src/postgres/database.ts';
-import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
+import {loadRows, markVanished} from '../../src/rows/load.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {machines, openWorld, parts, rowOf, type World} from './sample.ts';
 

@@ -3,8 +3,8 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
+import {loadRows} from '../../src/rows/load.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {startPostgres} from '../support/own-postgres.ts';
 import {SetUp} from '../support/set-up.ts';

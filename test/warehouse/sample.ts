@@ -3,9 +3,9 @@ import pg from 'pg';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
+import {encodeRow} from '../../src/rows/encoded-row.ts';
 import {type MirrorTable, mirrorTable} from '../../src/streams/mirror-table.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
-import {encodeRow} from '../../src/warehouse/rows/encoded-row.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {createDatabase} from '../support/postgres.ts';
 

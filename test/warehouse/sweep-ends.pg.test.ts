@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
 import {RetryableError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
+import {loadRows} from '../../src/rows/load.ts';
 import {listLatestSweeps, readStatus} from '../../src/warehouse/health/status.ts';
-import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {approveSweep, endSweep, postponeSweep, readSweep} from '../../src/warehouse/sweeps/sweeps.ts';
 import {machines, rowOf} from './sample.ts';
 import {checkpoint, claim, counts, listDue, request, world} from './sweeps-place.ts';

@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
 import {RetryableError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
+import {loadRows} from '../../src/rows/load.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
-import {loadRows} from '../../src/warehouse/rows/load.ts';
 import {
   claimSweep,
   endSweep,

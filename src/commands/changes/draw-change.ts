@@ -2,6 +2,7 @@
 
 import {seeNumber} from '../../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../../core/format.ts';
+import type {ChangeValue} from '../../rows/change-values.ts';
 import type {PlannedRequest, Unplannable} from '../../views/changes/change-request.ts';
 import {tellService} from '../../views/changes/change-sides.ts';
 import type {ChangeStory} from '../../views/changes/change-story.ts';
@@ -13,7 +14,6 @@ import {
   tellReason,
 } from '../../views/changes/change-words.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
-import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
 import type {Attempt, FieldConflict} from '../../warehouse/changes/reads/change-log.ts';
 import {wrap} from '../terminal/wrap.ts';
 

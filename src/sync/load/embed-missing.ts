@@ -9,9 +9,9 @@ import type {ReadRequest} from '../../api/transport.ts';
 import {isGone} from '../../api/verdict.ts';
 import type {Element, FieldRecord, Value} from '../../api/xml-record.ts';
 import {RecordError} from '../../core/errors.ts';
+import {readCustomerNumber} from '../../rows/customer-numbers.ts';
 import {numberOf, toNumber} from '../../streams/number-of.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {readCustomerNumber} from '../../warehouse/rows/numbers/customer-numbers.ts';
 import {keyQueryOf, pathOf} from './query.ts';
 
 /** The place where a record was read. */

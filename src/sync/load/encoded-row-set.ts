@@ -1,9 +1,9 @@
 import type {FieldRecord} from '../../api/xml-record.ts';
+import {encodeRow} from '../../rows/encoded-row.ts';
 import type {RowSet} from '../../streams/record-rows.ts';
 import type {EncodedRow, HeldValues} from '../../streams/row.ts';
 import type {Child, Stream} from '../../streams/stream.ts';
 import {recallRow} from '../../streams/unsaid-parts.ts';
-import {encodeRow} from '../../warehouse/rows/encoded-row.ts';
 
 /** The rows that one record makes, ready for the loader. */
 export interface EncodedRowSet {

@@ -2,10 +2,10 @@
 // Such a row stays as it is, and its record is read again.
 
 import {decodeCopyRow} from '../../postgres/copy-text.ts';
+import type {Held, ProbedRows} from '../../rows/load.ts';
+import {showsReplaced} from '../../rows/shows-replaced.ts';
 import type {MirrorTable} from '../../streams/mirror-table.ts';
 import type {EncodedRow} from '../../streams/row.ts';
-import type {Held, ProbedRows} from '../../warehouse/rows/load.ts';
-import {showsReplaced} from '../push/decide/shows-replaced.ts';
 
 /** Rows that were probed, of which the older ones count as fresher here. */
 export interface SortedOut {

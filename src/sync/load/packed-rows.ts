@@ -2,11 +2,11 @@
 // costs by the values in it, and each row for itself would be half a dozen. A record is packed as soon as it is read:
 // a page of records alive at once is what the collector would copy again and again.
 
+import {encodeLine} from '../../rows/encoded-row.ts';
 import type {MirrorTable} from '../../streams/mirror-table.ts';
 import type {RowSet} from '../../streams/record-rows.ts';
 import type {EncodedRow, Row} from '../../streams/row.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {encodeLine} from '../../warehouse/rows/encoded-row.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 
 /** A record that was read, with its place in its page. */

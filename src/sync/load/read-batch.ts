@@ -3,9 +3,9 @@
 
 import type pg from 'pg';
 import {freeBytes} from '../../core/own-bytes.ts';
+import {probeKnown} from '../../rows/known-records.ts';
 import {shapeOf} from '../../streams/record-rows.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {probeKnown} from '../../warehouse/rows/known/known-records.ts';
 import type {EncodedRowSet} from './encoded-row-set.ts';
 import type {PageFields} from './fields/page-fields.ts';
 import {type CutPage, hashAt, unpack} from './known/cut-page.ts';

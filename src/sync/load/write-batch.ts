@@ -1,10 +1,6 @@
 import type pg from 'pg';
-import {shapeOf} from '../../streams/record-rows.ts';
-import type {EncodedRow} from '../../streams/row.ts';
-import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../../streams/stream.ts';
-import {rememberFields, type SeenField} from '../../warehouse/fields/fields.ts';
-import {readParentsOfLive, readVanishing} from '../../warehouse/rows/held-numbers.ts';
-import {forgetKnown, rememberKnown} from '../../warehouse/rows/known/known-records.ts';
+import {readParentsOfLive, readVanishing} from '../../rows/held-numbers.ts';
+import {forgetKnown, rememberKnown} from '../../rows/known-records.ts';
 import {
   type Batch,
   type Family,
@@ -14,7 +10,11 @@ import {
   type ProbedRows,
   probeRows,
   readSpared,
-} from '../../warehouse/rows/load.ts';
+} from '../../rows/load.ts';
+import {shapeOf} from '../../streams/record-rows.ts';
+import type {EncodedRow} from '../../streams/row.ts';
+import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../../streams/stream.ts';
+import {rememberFields, type SeenField} from '../../warehouse/fields/fields.ts';
 import {forgetAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import {noteOlder} from '../../warehouse/sweeps/older-readings.ts';
 import {quarantineRecords, resolveQuarantine} from '../../warehouse/sweeps/quarantine.ts';

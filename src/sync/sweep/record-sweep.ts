@@ -1,5 +1,5 @@
 import {RecordError} from '../../core/errors.ts';
-import {isLive} from '../../warehouse/rows/held-numbers.ts';
+import {isLive} from '../../rows/held-numbers.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {keepAnswers} from '../../warehouse/sweeps/tombstones.ts';
 import {type Answers, askNumbers} from '../verify/ask-numbers.ts';

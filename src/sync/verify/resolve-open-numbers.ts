@@ -1,8 +1,8 @@
 // The questions by number that both passes leave open, group by group.
 
 import {NumberSet} from '../../core/number-set.ts';
+import {type HeldNumbers, readNamed} from '../../rows/held-numbers.ts';
 import {tablesThatName} from '../../streams/all.ts';
-import {type HeldNumbers, readNamed} from '../../warehouse/rows/held-numbers.ts';
 import {readAbsent, rememberAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import type {Asked, Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {listUnmetNumbers} from '../../warehouse/sweeps/quarantine.ts';

@@ -8,12 +8,12 @@
 import {randomInt} from 'node:crypto';
 import {freeBytes} from '../../core/own-bytes.ts';
 import {inSweepTransaction} from '../../postgres/database.ts';
+import {findAltered, findAlteredFamilies} from '../../rows/altered-rows.ts';
+import {forgetKnown} from '../../rows/known-records.ts';
+import {loadRows} from '../../rows/load.ts';
 import type {MirrorTable} from '../../streams/mirror-table.ts';
 import type {EncodedRow} from '../../streams/row.ts';
 import {parentColumnOf} from '../../streams/stream.ts';
-import {findAltered, findAlteredFamilies} from '../../warehouse/rows/altered-rows.ts';
-import {forgetKnown} from '../../warehouse/rows/known/known-records.ts';
-import {loadRows} from '../../warehouse/rows/load.ts';
 import type {Sample} from '../../warehouse/sweeps/evidence.ts';
 import type {EncodedRowSet} from '../load/encoded-row-set.ts';
 import {type CutPage, unpack} from '../load/known/cut-page.ts';

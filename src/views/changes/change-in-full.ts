@@ -2,12 +2,12 @@
 
 import type {Account} from '../../accounts/accounts.ts';
 import type {Queryable} from '../../postgres/database.ts';
+import {readParentNumbers} from '../../rows/parent-numbers.ts';
 import {allStreams, findWrites} from '../../streams/all.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {type Verb, verbs} from '../../warehouse/changes/decisions/decide-changes.ts';
 import {readChangedRow} from '../../warehouse/changes/reads/changed-row.ts';
 import {readDecidable} from '../../warehouse/changes/reads/decidable-changes.ts';
-import {readParentNumbers} from '../../warehouse/rows/numbers/parent-numbers.ts';
 import {type Decision, listDecisions} from './change-next.ts';
 import {nestings} from './change-request.ts';
 import {compareSides, type FieldSides, listFields} from './change-sides.ts';

@@ -1,10 +1,10 @@
 import type {Account} from '../../accounts/accounts.ts';
 import {RecordError} from '../../core/errors.ts';
 import type {Queryable} from '../../postgres/database.ts';
+import {type Nesting, readParentNumbers} from '../../rows/parent-numbers.ts';
 import {allWrites, findWrites} from '../../streams/all.ts';
 import {composeRequest, parentInPath, type Subject} from '../../sync/push/send/request.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
-import {type Nesting, readParentNumbers} from '../../warehouse/rows/numbers/parent-numbers.ts';
 import {maskChange} from './change-words.ts';
 
 /** The request that would be sent for a change, byte for byte but for passwords. */

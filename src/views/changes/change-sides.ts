@@ -1,9 +1,9 @@
 // The values of a change side by side: what was before it, what is wanted, what the row holds now, and what the service held
 // when it was last read.
 
+import type {ChangeValue, ChangeValues} from '../../rows/change-values.ts';
 import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
-import type {ChangeValue, ChangeValues} from '../../warehouse/changes/change-values.ts';
 import type {FieldConflict} from '../../warehouse/changes/reads/change-log.ts';
 
 /** One field of a change. A value that is not known is left out; null is an empty one. */

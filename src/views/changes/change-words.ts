@@ -1,7 +1,7 @@
 import {showValue} from '../../core/format.ts';
+import type {ChangeValue} from '../../rows/change-values.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
-import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
 
 /** `update customers 4711`; of a record without a number its key at the ERP, or its row: `create jobs (ERP-77)`, `create jobs, row 5`. */
 export function nameChange({

@@ -1,5 +1,5 @@
 import {showValue} from '../../core/format.ts';
-import type {ChangeValue} from '../../warehouse/changes/change-values.ts';
+import type {ChangeValue} from '../../rows/change-values.ts';
 import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {Proof} from '../../warehouse/history/proofs.ts';
 import type {

@@ -2,8 +2,6 @@
 
 import type {Account} from '../../accounts/accounts.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {allStreams} from '../../streams/all.ts';
-import type {StreamName} from '../../streams/stream.ts';
 import {
   type FoundRow,
   findNearNumbers,
@@ -11,7 +9,9 @@ import {
   findSimilarRows,
   type Hit,
   listLatestRows,
-} from '../../warehouse/rows/search/find-rows.ts';
+} from '../../rows/find-rows.ts';
+import {allStreams} from '../../streams/all.ts';
+import type {StreamName} from '../../streams/stream.ts';
 
 /** A record, as a list has it. */
 export interface ToldRecord extends Omit<FoundRow, 'table' | 'accountId'> {

@@ -2,8 +2,8 @@
 // arrived: it is in doubt for every later worker.
 
 import type {Queryable} from '../../postgres/database.ts';
+import {type RecentWrite, recentWrites} from '../../rows/recent-writes.ts';
 import {type Change, changeColumns} from './change.ts';
-import {type RecentWrite, recentWrites} from './recent-writes.ts';
 
 /** A change that is ours for as long as the lease says. */
 export interface ClaimedChange extends Change {

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type {Queryable} from '../../postgres/database.ts';
+import {nameTable} from '../../rows/table-sql.ts';
 import type {MirrorTable} from '../../streams/mirror-table.ts';
-import {nameTable} from '../rows/table-sql.ts';
 import {type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 
 /** The state of one stream, from what is noted of it. */

@@ -2,10 +2,10 @@
 
 import pg from 'pg';
 import type {Queryable} from '../../postgres/database.ts';
+import type {ChangeValues} from '../../rows/change-values.ts';
+import {nameTable} from '../../rows/table-sql.ts';
 import type {MirrorTable} from '../../streams/mirror-table.ts';
 import type {Change} from '../changes/change.ts';
-import type {ChangeValues} from '../changes/change-values.ts';
-import {nameTable} from './table-sql.ts';
 
 /** Locks rows before their changes, in one order for all callers. */
 export async function lockRows(

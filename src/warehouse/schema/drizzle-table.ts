@@ -18,8 +18,8 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import {bigNumber, bytea, instant} from '../../postgres/column-types.ts';
+import {searchedWords} from '../../rows/searched-words.ts';
 import type {Column, ColumnType, MirrorTable} from '../../streams/mirror-table.ts';
-import {searchedWords} from '../rows/search/searched-words.ts';
 
 export const warehouse = pgSchema('warehouse');
 

@@ -3,8 +3,8 @@
 import pg from 'pg';
 import type {Queryable} from '../../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../../postgres/read-row.ts';
+import {keyOf, nameTable} from '../../rows/table-sql.ts';
 import type {MirrorTable, OwnedTable} from '../../streams/mirror-table.ts';
-import {keyOf, nameTable} from '../rows/table-sql.ts';
 import type {tombstones} from './evidence-tables.ts';
 
 /** A number for which the service said that it has no record. */

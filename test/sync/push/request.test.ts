@@ -1,5 +1,6 @@
 import {describe, expect, expectTypeOf, test} from 'vitest';
 import {RecordError} from '../../../src/core/errors.ts';
+import type {ChangeValues} from '../../../src/rows/change-values.ts';
 import {findWrites} from '../../../src/streams/all.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from '../../../src/sync/push/plan/subject.ts';
 import {
@@ -9,7 +10,6 @@ import {
   pathOf,
   type Subject,
 } from '../../../src/sync/push/send/request.ts';
-import type {ChangeValues} from '../../../src/warehouse/changes/change-values.ts';
 
 const customer = {table: 'customers', number: '7'} as const;
 const job = {table: 'jobs', number: '5'} as const;

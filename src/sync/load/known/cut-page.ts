@@ -3,8 +3,8 @@ import {saysUtf8} from '../../../api/document-text.ts';
 import type {Page} from '../../../api/pages-ahead.ts';
 import {cutList, hashSlice} from '../../../api/quick-cut.ts';
 import {DEFAULT_TRANSPORT_LIMITS} from '../../../api/transport.ts';
+import {hashBytes} from '../../../rows/table-sql.ts';
 import type {Stream} from '../../../streams/stream.ts';
-import {hashBytes} from '../../../warehouse/rows/table-sql.ts';
 
 /** One page of a list as it came, cut at its record tags. */
 export interface CutPage {

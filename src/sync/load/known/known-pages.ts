@@ -6,13 +6,8 @@ import {createSecretKey, type KeyObject} from 'node:crypto';
 import type pg from 'pg';
 import type {Recognise} from '../../../api/decompress.ts';
 import type {Page} from '../../../api/pages-ahead.ts';
+import {type KnownPage, pagesAtOnce, readKnownPages, rememberPages} from '../../../rows/known-pages.ts';
 import type {Stream} from '../../../streams/stream.ts';
-import {
-  type KnownPage,
-  pagesAtOnce,
-  readKnownPages,
-  rememberPages,
-} from '../../../warehouse/rows/known/known-pages.ts';
 import {type CutPage, cutAs, cutPage} from './cut-page.ts';
 import {digestPage} from './page-digest.ts';
 

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import {learnEmployee} from '../../../accounts/accounts.ts';
 import {inSweepTransaction} from '../../../postgres/database.ts';
+import {forgetKnown} from '../../../rows/known-records.ts';
 import {ownedTablesOf} from '../../../streams/stream.ts';
 import {type Alteration, keepAlterations} from '../../../warehouse/changes/alterations.ts';
 import {keepConflicts} from '../../../warehouse/changes/conflicts.ts';
@@ -15,7 +16,6 @@ import {
   settleAssignments,
   stampUnassigned,
 } from '../../../warehouse/rows/authored-rows.ts';
-import {forgetKnown} from '../../../warehouse/rows/known/known-records.ts';
 import {atStep, type ChangeContext} from '../change-context.ts';
 import type {Done} from '../decide/decision.ts';
 import {kindOf} from '../decide/kinds.ts';

@@ -2,6 +2,7 @@
 // blindly. Pure.
 
 import {type Gone, isGone} from '../../../api/verdict.ts';
+import {isEchoOf, isSameValue} from '../../../rows/same-value.ts';
 import type {KnownSubject} from '../send/request.ts';
 import {findRow, sendUpdate} from './decide-update.ts';
 import {conflict, type Decision, type LeftToPerson, leaveGone, type Plan, sendUnread} from './decision.ts';
@@ -11,7 +12,6 @@ import {kindsOf} from './kinds.ts';
 import {isBeforeOthers, isPastLag, showsTheOld} from './older.ts';
 import type {Candidates} from './recognize.ts';
 import {findRemoteRow, type Remote, type RemoteRow} from './remote.ts';
-import {isEchoOf, isSameValue} from './same-value.ts';
 
 /** A create is sent twice at most: a constraint on its row says so. Updates and deletes may go more often. */
 const maxSends = {create: 2, update: 20, delete: 20} as const;

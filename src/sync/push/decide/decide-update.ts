@@ -2,7 +2,7 @@
 
 import {readDate} from '../../../api/http-date.ts';
 import {type Gone, isGone} from '../../../api/verdict.ts';
-import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
+import type {ChangeValues} from '../../../rows/change-values.ts';
 import type {Narrowed} from '../../../warehouse/changes/move-changes.ts';
 import type {KnownSubject} from '../send/request.ts';
 import {conflict, leaveGone, type Plan} from './decision.ts';

@@ -2,7 +2,7 @@
 // yet.
 
 import type {AccessError} from '../../../core/errors.ts';
-import type {ChangeResult, ChangeValues} from '../../../warehouse/changes/change-values.ts';
+import type {ChangeResult, ChangeValues} from '../../../rows/change-values.ts';
 import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
 import type {AttemptEnd, Narrowed} from '../../../warehouse/changes/move-changes.ts';
 import type {Subject} from '../send/request.ts';

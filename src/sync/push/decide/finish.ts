@@ -1,11 +1,11 @@
 // A change that is done: its sent values compared with the service's. Pure.
 
-import type {ChangeResult, ChangeValues} from '../../../warehouse/changes/change-values.ts';
+import type {ChangeResult, ChangeValues} from '../../../rows/change-values.ts';
+import {isSameValue, saysTheSame} from '../../../rows/same-value.ts';
 import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
 import type {Done, EndedAttempt} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {findRemoteRow, type Remote} from './remote.ts';
-import {isSameValue, saysTheSame} from './same-value.ts';
 
 /** The facts of a change that is done. */
 export interface Finished {

@@ -2,7 +2,7 @@
 // every date. A text has a kind per field, because an alteration there, such as a length limit, befalls no
 // other field.
 
-import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
+import type {ChangeValues} from '../../../rows/change-values.ts';
 import type {ChangeFacts} from './facts.ts';
 
 export function kindOf({writes, rules}: Pick<ChangeFacts, 'writes' | 'rules'>, field: string): string {

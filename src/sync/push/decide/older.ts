@@ -1,12 +1,12 @@
 // Readings that may be older than a write of ours which the service has confirmed: its reads may lag behind. Pure.
 
-import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change-values.ts';
-import {lagLimitMs} from '../../../warehouse/changes/lag.ts';
+import type {ChangeValue, ChangeValues} from '../../../rows/change-values.ts';
+import {lagLimitMs} from '../../../rows/lag.ts';
+import {isEchoOf, isSameValue} from '../../../rows/same-value.ts';
+import {showsReplaced} from '../../../rows/shows-replaced.ts';
 import {type Postponed, postpone} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow} from './remote.ts';
-import {isEchoOf, isSameValue} from './same-value.ts';
-import {showsReplaced} from './shows-replaced.ts';
 
 const shortestPauseMs = 2_000;
 

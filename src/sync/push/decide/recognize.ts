@@ -2,11 +2,11 @@
 
 import type {CustomerFilters} from '../../../api/client.ts';
 import {readDate} from '../../../api/http-date.ts';
-import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
+import type {ChangeValues} from '../../../rows/change-values.ts';
+import {isEchoOf} from '../../../rows/same-value.ts';
 import type {Appearance} from '../../../warehouse/rows/authored-rows.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow, ShownRow} from './remote.ts';
-import {isEchoOf} from './same-value.ts';
 
 /** Numbers of records that bear everything that was sent and are not another's. */
 export interface Candidates {

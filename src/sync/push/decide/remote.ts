@@ -1,10 +1,10 @@
 // The service's record that a change is about; for a note, the job that it hangs on. Pure.
 
 import type {FieldRecord} from '../../../api/xml-record.ts';
+import type {ChangeValue, ChangeValues} from '../../../rows/change-values.ts';
 import type {RowSet} from '../../../streams/record-rows.ts';
 import type {Row} from '../../../streams/row.ts';
 import type {Writes} from '../../../streams/writes.ts';
-import type {ChangeValue, ChangeValues} from '../../../warehouse/changes/change-values.ts';
 import type {ChangeFacts} from './facts.ts';
 
 type Place = Pick<ChangeFacts, 'writes' | 'stream'>;

@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import {forgetKnown} from '../../../rows/known-records.ts';
+import type {ReadBack} from '../../../rows/load.ts';
 import type {EncodedRow} from '../../../streams/row.ts';
 import type {Stream} from '../../../streams/stream.ts';
-import {forgetKnown} from '../../../warehouse/rows/known/known-records.ts';
-import type {ReadBack} from '../../../warehouse/rows/load.ts';
 import {type EncodedRowSet, encodeShown} from '../../load/encoded-row-set.ts';
 import {writeRowSets} from '../../load/write-batch.ts';
 import type {ChangeContext} from '../change-context.ts';

@@ -1,6 +1,6 @@
+import {readParentNumbers} from '../../../rows/parent-numbers.ts';
+import {readMadeAgoMs} from '../../../rows/recent-writes.ts';
 import type {Writes} from '../../../streams/writes.ts';
-import {readMadeAgoMs} from '../../../warehouse/changes/recent-writes.ts';
-import {readParentNumbers} from '../../../warehouse/rows/numbers/parent-numbers.ts';
 import type {PushRun} from '../push-run.ts';
 import {type KnownSubject, type Parent, parentInPath, type Subject} from '../send/request.ts';
 

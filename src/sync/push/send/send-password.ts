@@ -3,7 +3,7 @@
 import {stopAccount} from '../../../accounts/accounts.ts';
 import {isTokenOwner, readSealedLogin} from '../../../accounts/login-keys.ts';
 import type {Secret} from '../../../core/secret.ts';
-import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
+import type {ChangeValues} from '../../../rows/change-values.ts';
 import {type Postponed, postpone, type Rejected} from '../decide/decision.ts';
 import type {PushRun} from '../push-run.ts';
 

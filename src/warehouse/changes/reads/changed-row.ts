@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type {Queryable} from '../../../postgres/database.ts';
+import type {ChangeValues} from '../../../rows/change-values.ts';
 import type {Change} from '../change.ts';
-import type {ChangeValues} from '../change-values.ts';
 
 /**
  * The row of a change as it is now, in the texts that changes are made of.

@@ -3,9 +3,9 @@ import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-
 import {accounts, sync} from '../../../accounts/accounts-table.ts';
 import {bigNumber, bytea, instant, listed} from '../../../postgres/column-types.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
+import type {ChangeResult, ChangeValues} from '../../../rows/change-values.ts';
 import {changeOperations} from '../../../streams/mirror-table.ts';
 import {attemptOutcomes, changeStates, longestBatch, openStates} from '../change-states.ts';
-import type {ChangeResult, ChangeValues} from '../change-values.ts';
 
 const methods = ['POST', 'PUT', 'DELETE'] as const;
 

@@ -3,7 +3,7 @@ import {boolean, check, index, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-co
 import {sync} from '../../../accounts/accounts-table.ts';
 import {bigNumber, instant, listed} from '../../../postgres/column-types.ts';
 import {commentTable} from '../../../postgres/commented-table.ts';
-import type {ChangeValue} from '../change-values.ts';
+import type {ChangeValue} from '../../../rows/change-values.ts';
 import {changes} from './change-tables.ts';
 import {rules} from './write-rules-table.ts';
 

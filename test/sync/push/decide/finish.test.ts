@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
+import type {ChangeValues} from '../../../../src/rows/change-values.ts';
 import {finish} from '../../../../src/sync/push/decide/finish.ts';
-import type {ChangeValues} from '../../../../src/warehouse/changes/change-values.ts';
 import {factsOf, remoteOf, withFax} from './facts.ts';
 
 const facts = factsOf();

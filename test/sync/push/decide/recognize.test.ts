@@ -1,11 +1,11 @@
 import {describe, expect, test} from 'vitest';
+import type {ChangeValues} from '../../../../src/rows/change-values.ts';
 import {
   filtersOf,
   isMatch,
   pickCandidates,
   toAppearance,
 } from '../../../../src/sync/push/decide/recognize.ts';
-import type {ChangeValues} from '../../../../src/warehouse/changes/change-values.ts';
 import {factsOf} from './facts.ts';
 
 const customer = factsOf();

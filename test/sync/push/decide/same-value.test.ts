@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {isEchoOf, isSameValue, saysTheSame} from '../../../../src/sync/push/decide/same-value.ts';
+import {isEchoOf, isSameValue, saysTheSame} from '../../../../src/rows/same-value.ts';
 
 describe('two values mean the same', () => {
   test.each([

@@ -1,4 +1,4 @@
-import type {Queryable} from '../../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 /** The number of a customer that is known by its internal key; null where no such customer is held. */
 export async function readCustomerNumber(

@@ -1,8 +1,8 @@
 // Changes that were done a short while ago: a reading of the service may be older than they are.
 
 import pg from 'pg';
-import type {Queryable} from '../../postgres/database.ts';
-import type {ChangeOperation, MirrorTable} from '../../streams/mirror-table.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {ChangeOperation, MirrorTable} from '../streams/mirror-table.ts';
 import type {ChangeResult, ChangeValues} from './change-values.ts';
 import {lagLimit} from './lag.ts';
 

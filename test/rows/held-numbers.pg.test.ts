@@ -1,8 +1,8 @@
 import {expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
+import {readHeldNumbers} from '../../src/rows/held-numbers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import {readHeldNumbers} from '../../src/warehouse/rows/held-numbers.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 test('the numbers of 25,000 rows are read whole, those of rows that live apart from those of rows marked deleted', async () => {

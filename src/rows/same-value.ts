@@ -1,6 +1,6 @@
-import type {WriteRule} from '../../../streams/mirror-table.ts';
-import {meaningOf} from '../../../streams/value-meaning.ts';
-import type {ChangeValue} from '../../../warehouse/changes/change-values.ts';
+import type {WriteRule} from '../streams/mirror-table.ts';
+import {meaningOf} from '../streams/value-meaning.ts';
+import type {ChangeValue} from './change-values.ts';
 
 /**
  * Whether two values of a field mean the same: `275.10` and `275.1`, one moment under two offsets, the same employees in

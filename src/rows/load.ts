@@ -1,11 +1,11 @@
 import pg from 'pg';
-import {toArrayText} from '../../postgres/array-text.ts';
-import {copyInto} from '../../postgres/copy.ts';
-import type {MirrorTable} from '../../streams/mirror-table.ts';
-import type {EncodedRow} from '../../streams/row.ts';
-import type {RecentWrite} from '../changes/recent-writes.ts';
-import {explainRefusal} from '../changes/refusal.ts';
+import {toArrayText} from '../postgres/array-text.ts';
+import {copyInto} from '../postgres/copy.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {EncodedRow} from '../streams/row.ts';
+import {explainRefusal} from './copy-refusal.ts';
 import {keyText} from './encoded-row.ts';
+import type {RecentWrite} from './recent-writes.ts';
 import {freshRows, tableSql} from './table-sql.ts';
 
 /** The writer of rows: a sweep, or changes whose results are read back. */

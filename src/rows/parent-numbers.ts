@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type {Queryable} from '../../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 /** A table whose records hang on those of another. */
 export interface Nesting {

@@ -1,9 +1,9 @@
 // Rows that hang on a record, as they are and as they were: its children, and records that point at it.
 
 import pg from 'pg';
-import type {Queryable} from '../../postgres/database.ts';
-import type {MirrorTable} from '../../streams/mirror-table.ts';
-import {findColumn, nameTable} from '../rows/table-sql.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
+import {findColumn, nameTable} from './table-sql.ts';
 
 /** One version of a row that hangs on another. Instants are ISO 8601 in UTC. */
 export interface Part {

@@ -2,11 +2,11 @@ import type pg from 'pg';
 import {describe, expect, test} from 'vitest';
 import {RecordError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
+import {loadRows} from '../../src/rows/load.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
 import {countRows} from '../../src/warehouse/health/status.ts';
-import {loadRows} from '../../src/warehouse/rows/load.ts';
+import {machines, rowOf} from '../warehouse/sample.ts';
 import {load, machine, readAll, world} from './load-place.ts';
-import {machines, rowOf} from './sample.ts';
 
 describe('values', () => {
   const difficult = {

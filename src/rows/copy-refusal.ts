@@ -1,7 +1,7 @@
 import pg from 'pg';
-import {RecordError} from '../../core/errors.ts';
-import type {MirrorTable} from '../../streams/mirror-table.ts';
-import type {EncodedRow} from '../../streams/row.ts';
+import {RecordError} from '../core/errors.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {EncodedRow} from '../streams/row.ts';
 
 /** The place where COPY stopped, in its words; the value, which follows after a colon, is left out. */
 const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;

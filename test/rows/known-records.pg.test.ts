@@ -1,8 +1,8 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {probeKnown, rememberKnown} from '../../src/warehouse/rows/known/known-records.ts';
-import {loadRows} from '../../src/warehouse/rows/load.ts';
-import {hashOf, machines, openWorld, parts, rowOf, type World} from './sample.ts';
+import {probeKnown, rememberKnown} from '../../src/rows/known-records.ts';
+import {loadRows} from '../../src/rows/load.ts';
+import {hashOf, machines, openWorld, parts, rowOf, type World} from '../warehouse/sample.ts';
 
 let world: World;
 beforeAll(async () => {

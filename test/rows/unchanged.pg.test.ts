@@ -2,10 +2,10 @@
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
+import {loadRows, markVanished} from '../../src/rows/load.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
-import {loadRows, markVanished} from '../../src/warehouse/rows/load.ts';
+import {machines, parts, rowOf} from '../warehouse/sample.ts';
 import {load, machine, world} from './load-place.ts';
-import {machines, parts, rowOf} from './sample.ts';
 
 describe('what is unchanged', () => {
   const rows = Array.from({length: 300}, (_, at) =>

@@ -3,10 +3,10 @@
 // compared by value. Nothing here writes.
 
 import pg from 'pg';
-import {decodeCopyRow} from '../../postgres/copy-text.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import type {ColumnType, MirrorTable} from '../../streams/mirror-table.ts';
-import type {EncodedRow} from '../../streams/row.ts';
+import {decodeCopyRow} from '../postgres/copy-text.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {ColumnType, MirrorTable} from '../streams/mirror-table.ts';
+import type {EncodedRow} from '../streams/row.ts';
 import {findColumn, nameTable, sqlTypes} from './table-sql.ts';
 
 const quote = (name: string) => pg.escapeIdentifier(name);

@@ -1,6 +1,6 @@
-import type {WriteKind} from '../../../streams/mirror-table.ts';
-import type {ChangeValues} from '../../../warehouse/changes/change-values.ts';
-import type {RecentWrite} from '../../../warehouse/changes/recent-writes.ts';
+import type {WriteKind} from '../streams/mirror-table.ts';
+import type {ChangeValues} from './change-values.ts';
+import type {RecentWrite} from './recent-writes.ts';
 import {isSameValue} from './same-value.ts';
 
 /** Whether values of a record show what one of the changes, which are done, has replaced, and not what the last of them left. */

@@ -2,10 +2,10 @@
 
 import {afterAll, beforeAll, beforeEach} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
+import {type LoadCounts, loadRows} from '../../src/rows/load.ts';
 import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
-import {type LoadCounts, loadRows} from '../../src/warehouse/rows/load.ts';
-import {machines, openWorld, rowOf, type World} from './sample.ts';
+import {machines, openWorld, rowOf, type World} from '../warehouse/sample.ts';
 
 export let world: World;
 beforeAll(async () => {

@@ -4,8 +4,8 @@ import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
+import {findRows} from '../../src/rows/find-rows.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {findRows} from '../../src/warehouse/rows/search/find-rows.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -2,10 +2,10 @@
 // are searched as quickly as a thousand.
 
 import pg from 'pg';
-import type {Queryable} from '../../../postgres/database.ts';
-import type {MirrorTable, Searched} from '../../../streams/mirror-table.ts';
-import {keyOf, nameTable} from '../table-sql.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {MirrorTable, Searched} from '../streams/mirror-table.ts';
 import {searchedWords, splitWords} from './searched-words.ts';
+import {keyOf, nameTable} from './table-sql.ts';
 
 /** A row that was found, in a few words. Instants are ISO 8601 in UTC. */
 export interface FoundRow {
