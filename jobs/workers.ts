@@ -1,10 +1,10 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {dropExpiredLogins} from '../src/accounts/login-keys.ts';
 import {AccessError, FatalError} from '../src/core/errors.ts';
+import {FeedKeeper} from '../src/feed/feed-keeper.ts';
+import type {HookMeans} from '../src/feed/send-hook.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
-import {FeedKeeper} from '../src/sync/feed/feed-keeper.ts';
-import type {HookMeans} from '../src/sync/feed/send-hook.ts';
 import {makePruner} from '../src/sync/prune/pruner.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';

@@ -4,7 +4,7 @@ import {afterEach, beforeEach, expect, test} from 'vitest';
 import {prune} from '../../src/sync/prune/prune.ts';
 import {countPrunable} from '../../src/warehouse/history/retention/prunings.ts';
 import {readRetention, setRetention} from '../../src/warehouse/history/retention/retention.ts';
-import {type HookPlace, openHookPlace} from './hooks/place.ts';
+import {type HookPlace, openHookPlace} from './hooks-place.ts';
 
 let place: HookPlace;
 beforeEach(async () => {

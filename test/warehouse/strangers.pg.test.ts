@@ -144,7 +144,7 @@ const known = {
   listeners: [
     'jobs/workers.ts',
     'src/service/lists.ts',
-    'src/sync/feed/feed-keeper.ts',
+    'src/feed/feed-keeper.ts',
     'src/postgres/listen.ts',
     'src/postgres/notice-watch.ts',
     'src/web/console/serve/live.ts',

@@ -7,6 +7,7 @@ import {listWorkers} from '../../accounts/workers.ts';
 import type {Config} from '../../core/config.ts';
 import {demoName} from '../../core/demo-name.ts';
 import {FatalError} from '../../core/errors.ts';
+import {listHooks} from '../../feed/feed-hooks.ts';
 import {checkDirect} from '../../postgres/check-direct.ts';
 import {describeAhead, readClockAheadMs, readNow} from '../../postgres/clock.ts';
 import {openPool} from '../../postgres/database.ts';
@@ -34,7 +35,6 @@ import {
   readInstallationRow,
 } from '../../warehouse/health/installation/installation.ts';
 import {namePlace} from '../../warehouse/health/installation/place-name.ts';
-import {listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findMigrationLack} from '../../warehouse/schema/migration-lack.ts';

@@ -3,9 +3,9 @@
 import {connect, type LookupFunction, type Socket} from 'node:net';
 import {isRefusedAddress, refusingLookup, toRefusal} from '../../api/refused-addresses.ts';
 import {RetryableError} from '../../core/errors.ts';
+import type {SmtpServer} from '../../feed/receiver-target.ts';
+import type {Way} from '../../feed/send-request.ts';
 import {type AlertMessage, linesOf, titleOf} from './message.ts';
-import type {Way} from './request.ts';
-import type {SmtpServer} from './target.ts';
 
 const timeoutMs = 10_000;
 

@@ -1,13 +1,13 @@
 import {UsageError} from '../../core/errors.ts';
 import type {Sealed, SealingKey} from '../../core/seal.ts';
 import {Secret} from '../../core/secret.ts';
+import {openAccess} from '../../feed/receiver-access.ts';
+import {parseSmtp, parseTarget} from '../../feed/receiver-target.ts';
+import {sendRequest} from '../../feed/send-request.ts';
 import type {Receiver} from '../../warehouse/alerts/alert-rules.ts';
-import {openAccess} from './access.ts';
 import {sendEmail} from './email.ts';
 import type {AlertMessage} from './message.ts';
-import {sendRequest} from './request.ts';
 import {sendSlack} from './slack.ts';
-import {parseSmtp, parseTarget} from './target.ts';
 import {sendWebhook} from './webhook.ts';
 
 /** The means of this process to send. */

@@ -1,5 +1,5 @@
+import {sendRequest, type Way} from '../../feed/send-request.ts';
 import {type AlertMessage, linesOf, titleOf} from './message.ts';
-import {sendRequest, type Way} from './request.ts';
 
 /** Sends a message to an incoming webhook of Slack. Its last line is the message's id: Slack itself drops no repeat. */
 export async function sendSlack(url: URL, message: AlertMessage, way: Way = {}): Promise<string> {

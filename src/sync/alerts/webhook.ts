@@ -1,8 +1,8 @@
 import {causeNumbers} from '../../core/alert-causes.ts';
 import type {Secret} from '../../core/secret.ts';
-import {sendSigned} from '../feed/deliver.ts';
+import {sendSigned} from '../../feed/deliver.ts';
+import type {Way} from '../../feed/send-request.ts';
 import {type AlertMessage, mostNews, titleOf} from './message.ts';
-import type {Way} from './request.ts';
 
 /**
  * Sends a message as JSON, signed by the convention of Standard Webhooks.

@@ -1,6 +1,7 @@
 // Everything that concerns a person, found in one place: `status` draws it, alerts tell it.
 
 import {listWorkers} from '../../accounts/workers.ts';
+import {type FeedHook, listHooks} from '../../feed/feed-hooks.ts';
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type HeldUp, listHeldUp} from '../../postgres/lock-waits.ts';
@@ -13,7 +14,6 @@ import {
 } from '../../warehouse/health/installation/installation.ts';
 import {namePlace, type WarehouseAddress} from '../../warehouse/health/installation/place-name.ts';
 import {listSizes, readFreeBytes, type Size} from '../../warehouse/health/sizes.ts';
-import {type FeedHook, listHooks} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import type {AccountFacts} from '../account-status.ts';
 import {type Concern, findConcerns} from './concerns.ts';

@@ -1,9 +1,9 @@
 // Receivers that do not take what they are sent: of alerts, and of the feed.
 
 import {formatDuration, formatNumber} from '../../core/format.ts';
+import type {FeedHook} from '../../feed/feed-hooks.ts';
 import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import type {RuleHealth} from '../../warehouse/alerts/rule-health.ts';
-import type {FeedHook} from '../../warehouse/history/feed/hooks/feed-hooks.ts';
 import type {Concern} from './concerns.ts';
 import {describeMissingKey, type Workforce} from './worker-concerns.ts';
 

@@ -10,6 +10,8 @@ import {auditTable, sessionsTable, signInCodesTable} from '../../accounts/consol
 import {forgottenTable} from '../../accounts/forgotten-table.ts';
 import {capacityToComeTable, deletionLimitsTable, fileSettingsTable} from '../../accounts/settings-tables.ts';
 import {workersTable} from '../../accounts/workers-table.ts';
+import {feedEntriesTable, feedStartsTable, feedStateTable} from '../../feed/feed-tables.ts';
+import {deadLettersTable, feedHooksTable} from '../../feed/hook-tables.ts';
 import {bigNumber, bytea} from '../../postgres/column-types.ts';
 import {type CommentedTable, commentTable} from '../../postgres/commented-table.ts';
 import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
@@ -22,8 +24,6 @@ import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
 import {heartbeatsTable} from '../health/heartbeats-table.ts';
 import {installationTable} from '../health/installation/installation-table.ts';
-import {feedEntriesTable, feedStartsTable, feedStateTable} from '../history/feed/feed-tables.ts';
-import {deadLettersTable, feedHooksTable} from '../history/feed/hooks/hook-tables.ts';
 import {pruningsTable, retentionTable} from '../history/retention/retention-tables.ts';
 import {sweepDaysTable} from '../history/retention/sweep-days-table.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';

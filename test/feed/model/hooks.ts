@@ -5,10 +5,10 @@ import type pg from 'pg';
 import {planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {parseKeys} from '../../../src/core/seal.ts';
+import {insertHook} from '../../../src/feed/feed-hooks.ts';
+import {FeedKeeper} from '../../../src/feed/feed-keeper.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import type {Random} from '../../../src/service/random.ts';
-import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
-import {insertHook} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
 import {type Arrived, openHttpReceiver, type TestReceiver} from '../../support/alert-receivers.ts';
 import type {Noted} from './written.ts';
 

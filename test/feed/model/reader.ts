@@ -1,7 +1,7 @@
 import pg from 'pg';
+import type {FeedPage} from '../../../src/feed/read-feed.ts';
+import {readFeed} from '../../../src/feed/read-feed.ts';
 import type {Random} from '../../../src/service/random.ts';
-import type {FeedPage} from '../../../src/warehouse/history/feed/read-feed.ts';
-import {readFeed} from '../../../src/warehouse/history/feed/read-feed.ts';
 import type {Noted} from './written.ts';
 
 /**

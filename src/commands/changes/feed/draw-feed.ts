@@ -1,6 +1,6 @@
 // How `feed` looks: a line an entry.
 
-import type {FeedEntry, FeedPage} from '../../../warehouse/history/feed/read-feed.ts';
+import type {FeedEntry, FeedPage} from '../../../feed/read-feed.ts';
 
 const longestValue = 40;
 const shownFields = 4;

@@ -1,6 +1,6 @@
 import {formatAgo, formatNumber} from '../../../core/format.ts';
-import type {DeadLetter} from '../../../warehouse/history/feed/hooks/dead-letters.ts';
-import type {FeedHook} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
+import type {DeadLetter} from '../../../feed/dead-letters.ts';
+import type {FeedHook} from '../../../feed/feed-hooks.ts';
 import {drawTable} from '../../terminal/report.ts';
 import {wrap} from '../../terminal/wrap.ts';
 

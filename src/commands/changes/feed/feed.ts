@@ -4,15 +4,9 @@ import type {Config} from '../../../core/config.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {nearest} from '../../../core/nearest.ts';
 import {tell, tellAside} from '../../../core/terminal.ts';
+import {FeedWatch} from '../../../feed/feed-watch.ts';
+import {CursorError, type FeedPage, type FeedQuery, readFeed, sequenceFeed} from '../../../feed/read-feed.ts';
 import {allTables} from '../../../streams/all-tables.ts';
-import {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
-import {
-  CursorError,
-  type FeedPage,
-  type FeedQuery,
-  readFeed,
-  sequenceFeed,
-} from '../../../warehouse/history/feed/read-feed.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {print} from '../../terminal/report.ts';
 import {type Warehouse, withWarehouse} from '../../warehouse.ts';

@@ -4,12 +4,12 @@ import type {Config} from '../../../core/config.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {nearest} from '../../../core/nearest.ts';
 import {checkShortName} from '../../../core/person-short-name.ts';
+import {makeWebhookSecret} from '../../../feed/deliver.ts';
+import {type HookPlan, spellWriter} from '../../../feed/feed-hooks.ts';
+import {mostEntries} from '../../../feed/hook-tables.ts';
+import {sealAccess} from '../../../feed/receiver-access.ts';
+import {parseTarget} from '../../../feed/receiver-target.ts';
 import {allTables} from '../../../streams/all-tables.ts';
-import {sealAccess} from '../../../sync/alerts/access.ts';
-import {parseTarget} from '../../../sync/alerts/target.ts';
-import {makeWebhookSecret} from '../../../sync/feed/deliver.ts';
-import {type HookPlan, spellWriter} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
-import {mostEntries} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
 
 export interface HookOptions {
   readonly url: string;

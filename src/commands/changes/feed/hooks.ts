@@ -4,11 +4,6 @@ import pg from 'pg';
 import type {Config} from '../../../core/config.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {nearest} from '../../../core/nearest.ts';
-import type {Queryable} from '../../../postgres/database.ts';
-import {readBatch} from '../../../sync/feed/read-batch.ts';
-import {sendBatch} from '../../../sync/feed/send-hook.ts';
-import {refuseCopy} from '../../../warehouse/health/installation/installation.ts';
-import {namePlace} from '../../../warehouse/health/installation/place-name.ts';
 import {
   deleteDeadLetter,
   listDeadLetters,
@@ -16,7 +11,7 @@ import {
   refuseWaiting,
   retryHook,
   skipBatch,
-} from '../../../warehouse/history/feed/hooks/dead-letters.ts';
+} from '../../../feed/dead-letters.ts';
 import {
   deleteHook,
   type FeedHook,
@@ -24,9 +19,14 @@ import {
   insertHook,
   listHooks,
   listWriters,
-} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
-import {usualMost} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
-import {sequenceFeed} from '../../../warehouse/history/feed/read-feed.ts';
+} from '../../../feed/feed-hooks.ts';
+import {usualMost} from '../../../feed/hook-tables.ts';
+import {sequenceFeed} from '../../../feed/read-feed.ts';
+import {readBatch} from '../../../feed/read-feed-batch.ts';
+import {sendBatch} from '../../../feed/send-hook.ts';
+import type {Queryable} from '../../../postgres/database.ts';
+import {refuseCopy} from '../../../warehouse/health/installation/installation.ts';
+import {namePlace} from '../../../warehouse/health/installation/place-name.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {readSecret} from '../../accounts/read-secret.ts';
 import {print} from '../../terminal/report.ts';

@@ -2,15 +2,15 @@ import {z} from 'zod';
 import {isHost} from '../../../core/host.ts';
 import {nearest} from '../../../core/nearest.ts';
 import {shortName, shortNameText} from '../../../core/short-name.ts';
-import {allTables} from '../../../streams/all-tables.ts';
-import {deleteHook, listWriters, spellWriter} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
+import {deleteHook, listWriters, spellWriter} from '../../../feed/feed-hooks.ts';
 import {
   type HookSetting,
   listAuthors,
   listHookSettings,
   writeHookSetting,
-} from '../../../warehouse/history/feed/hooks/hook-settings.ts';
-import {mostEntries, usualMost} from '../../../warehouse/history/feed/hooks/hook-tables.ts';
+} from '../../../feed/hook-settings.ts';
+import {mostEntries, usualMost} from '../../../feed/hook-tables.ts';
+import {allTables} from '../../../streams/all-tables.ts';
 import {type Entry, listChanged} from '../entries.ts';
 import type {Problem, Section} from '../section.ts';
 import {isSame, type Leaf, type Path, type Tree, toTree} from '../tree.ts';

@@ -1,12 +1,7 @@
 import type pg from 'pg';
-import {hideEntry} from '../../../streams/personal/hide-entry.ts';
-import type {FeedWatch} from '../../../warehouse/history/feed/feed-watch.ts';
-import {
-  CursorError,
-  type FeedPage,
-  type FeedQuery,
-  readFeed,
-} from '../../../warehouse/history/feed/read-feed.ts';
+import type {FeedWatch} from '../../../feed/feed-watch.ts';
+import {hideEntry} from '../../../feed/hide-entry.ts';
+import {CursorError, type FeedPage, type FeedQuery, readFeed} from '../../../feed/read-feed.ts';
 import {Problem} from '../problems/problem.ts';
 
 export interface Following {

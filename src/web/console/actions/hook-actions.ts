@@ -2,15 +2,15 @@
 
 import {z} from 'zod';
 import {UsageError} from '../../../core/errors.ts';
-import type {Queryable} from '../../../postgres/database.ts';
 import {
   deleteDeadLetter,
   readDeadLetter,
   refuseWaiting,
   retryHook,
   skipBatch,
-} from '../../../warehouse/history/feed/hooks/dead-letters.ts';
-import {type FeedHook, listHooks} from '../../../warehouse/history/feed/hooks/feed-hooks.ts';
+} from '../../../feed/dead-letters.ts';
+import {type FeedHook, listHooks} from '../../../feed/feed-hooks.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import {defineAction, type Order} from '../action.ts';
 import {notThere} from '../refused.ts';
 

@@ -1,10 +1,10 @@
 // A day of ten accounts, of which one works: an ERP writes here, an office at the service, and a worker does what it does by itself.
 
 import {writeDueReports} from '../../../../src/commands/insight/weekly-reports.ts';
+import {sequenceFeed} from '../../../../src/feed/read-feed.ts';
 import {prune} from '../../../../src/sync/prune/prune.ts';
 import {pushAccount} from '../../../../src/sync/push/push.ts';
 import {readDatabaseBytes} from '../../../../src/warehouse/health/sizes.ts';
-import {sequenceFeed} from '../../../../src/warehouse/history/feed/read-feed.ts';
 import {refreshStar} from '../../../../src/warehouse/star/refresh-star.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 

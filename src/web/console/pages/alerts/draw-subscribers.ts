@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../../../../core/format.ts';
-import type {DeadLetter} from '../../../../warehouse/history/feed/hooks/dead-letters.ts';
-import type {FeedHook} from '../../../../warehouse/history/feed/hooks/feed-hooks.ts';
+import type {DeadLetter} from '../../../../feed/dead-letters.ts';
+import type {FeedHook} from '../../../../feed/feed-hooks.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';

@@ -1,21 +1,14 @@
 import type pg from 'pg';
-import {FatalError, RetryableError, UsageError} from '../../core/errors.ts';
-import type {Logger} from '../../core/log.ts';
-import type {SealingKey} from '../../core/seal.ts';
-import {Secret} from '../../core/secret.ts';
-import {
-  beginBatch,
-  type ClaimedHook,
-  moveOn,
-  noteRefused,
-  noteTaken,
-  release,
-} from '../../warehouse/history/feed/hooks/hook-claims.ts';
-import {CursorError} from '../../warehouse/history/feed/read-feed.ts';
-import {openAccess} from '../alerts/access.ts';
-import {parseTarget} from '../alerts/target.ts';
+import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
+import type {SealingKey} from '../core/seal.ts';
+import {Secret} from '../core/secret.ts';
 import {sendSigned} from './deliver.ts';
-import {type Batch, messageType, readBatch} from './read-batch.ts';
+import {beginBatch, type ClaimedHook, moveOn, noteRefused, noteTaken, release} from './hook-claims.ts';
+import {CursorError} from './read-feed.ts';
+import {type Batch, messageType, readBatch} from './read-feed-batch.ts';
+import {openAccess} from './receiver-access.ts';
+import {parseTarget} from './receiver-target.ts';
 
 /** The means of a process to send to subscribers. */
 export interface HookMeans {

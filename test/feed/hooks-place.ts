@@ -1,14 +1,14 @@
 // A warehouse whose feed is sent to a receiver. Time passes by moving the instants in the rows.
 
 import type pg from 'pg';
-import {type HookOptions, planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
-import {createLogger} from '../../../src/core/log.ts';
-import {parseKeys} from '../../../src/core/seal.ts';
-import {openPool} from '../../../src/postgres/database.ts';
-import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
-import {type FeedHook, insertHook, listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
-import {type Arrived, openHttpReceiver, type TestReceiver} from '../../support/alert-receivers.ts';
-import {type FeedPlace, openFeedPlace} from '../place.ts';
+import {type HookOptions, planHook} from '../../src/commands/changes/feed/hook-plan.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {parseKeys} from '../../src/core/seal.ts';
+import {type FeedHook, insertHook, listHooks} from '../../src/feed/feed-hooks.ts';
+import {FeedKeeper} from '../../src/feed/feed-keeper.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {type Arrived, openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
+import {type FeedPlace, openFeedPlace} from './place.ts';
 
 export const keyText = Buffer.alloc(32, 5).toString('base64');
 

@@ -1,7 +1,7 @@
 // What a subscriber is sent, under a lease by the database's clock. The batch is noted before it is sent: a worker that is killed
 // between sending and noting leaves its lease behind, and another one sends the same batch again, under the same id.
 
-import type {Queryable} from '../../../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 import type {FeedHook} from './feed-hooks.ts';
 
 /** A subscriber that was claimed, and all that it takes to send to it. */

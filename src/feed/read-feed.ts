@@ -1,7 +1,7 @@
 // What changed, as sync.feed tells it: for the HTTP API and the terminal.
 
 import pg from 'pg';
-import type {Queryable} from '../../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 import type {EntryOperation} from './entry-operations.ts';
 
 /** One entry of the feed. Numbers are text, instants ISO 8601 in UTC. */

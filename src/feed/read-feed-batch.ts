@@ -1,7 +1,7 @@
-import type {Queryable} from '../../postgres/database.ts';
-import {hideEntry} from '../../streams/personal/hide-entry.ts';
-import type {ClaimedHook} from '../../warehouse/history/feed/hooks/hook-claims.ts';
-import {type FeedEntry, readFeed} from '../../warehouse/history/feed/read-feed.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {hideEntry} from './hide-entry.ts';
+import type {ClaimedHook} from './hook-claims.ts';
+import {type FeedEntry, readFeed} from './read-feed.ts';
 
 /** The `type` of a message, as Standard Webhooks has it. */
 export const messageType = 'feed.entries';

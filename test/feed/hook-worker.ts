@@ -1,9 +1,9 @@
 // A worker that keeps the feed and does nothing else, as a process of its own that a test can kill.
 
-import {createLogger} from '../../../src/core/log.ts';
-import {parseKeys} from '../../../src/core/seal.ts';
-import {openPool} from '../../../src/postgres/database.ts';
-import {FeedKeeper} from '../../../src/sync/feed/feed-keeper.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {parseKeys} from '../../src/core/seal.ts';
+import {FeedKeeper} from '../../src/feed/feed-keeper.ts';
+import {openPool} from '../../src/postgres/database.ts';
 
 const {DATABASE_URL: directUrl = '', KEY: key = ''} = process.env;
 const pool = openPool(directUrl, {max: 3, applicationName: 'worker'});

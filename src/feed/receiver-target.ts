@@ -1,5 +1,5 @@
-import {isLoopback} from '../../api/base-url.ts';
-import {UsageError} from '../../core/errors.ts';
+import {isLoopback} from '../api/base-url.ts';
+import {UsageError} from '../core/errors.ts';
 
 /**
  * Checks the address of a receiver. Whoever has it may write there: it is a secret as a whole, and is never repeated.

@@ -1,7 +1,7 @@
 // The subscribers that the feed is sent to: the rows of sync.feed_hooks, as a person makes, reads and removes them.
 
-import type {Queryable} from '../../../../postgres/database.ts';
-import {type ReadRow, selectColumns} from '../../../../postgres/read-row.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
 import type {feedHooks} from './hook-tables.ts';
 
 type Row = typeof feedHooks.$inferSelect;

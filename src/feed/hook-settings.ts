@@ -1,6 +1,6 @@
 // The choices of a person for a subscriber, but for its address: the columns of sync.feed_hooks that a file of settings names.
 
-import type {Queryable} from '../../../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 /** The settings of a subscriber. */
 export interface HookSetting {

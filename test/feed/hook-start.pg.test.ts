@@ -1,11 +1,11 @@
 import {Webhook} from 'standardwebhooks';
 import {expect, inject, test} from 'vitest';
-import {openHttpReceiver} from '../../support/alert-receivers.ts';
-import {runCommand, startCommand} from '../../support/command.ts';
-import {openPlace} from '../../support/place.ts';
-import {SetUp} from '../../support/set-up.ts';
-import {withClient} from '../../support/with-client.ts';
-import {keyText} from './place.ts';
+import {openHttpReceiver} from '../support/alert-receivers.ts';
+import {runCommand, startCommand} from '../support/command.ts';
+import {openPlace} from '../support/place.ts';
+import {SetUp} from '../support/set-up.ts';
+import {withClient} from '../support/with-client.ts';
+import {keyText} from './hooks-place.ts';
 
 test('start sends what an author writes to a subscriber, and ends when it is told to', async () => {
   const setUp = new SetUp();

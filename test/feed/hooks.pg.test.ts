@@ -5,14 +5,10 @@ import {once} from 'node:events';
 import {join} from 'node:path';
 import {Webhook} from 'standardwebhooks';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {findFailingHooks} from '../../../src/views/concerns/receiver-concerns.ts';
-import {
-  listDeadLetters,
-  retryHook,
-  skipBatch,
-} from '../../../src/warehouse/history/feed/hooks/dead-letters.ts';
-import {listHooks} from '../../../src/warehouse/history/feed/hooks/feed-hooks.ts';
-import {type HookPlace, keyText, openHookPlace, readMessage} from './place.ts';
+import {listDeadLetters, retryHook, skipBatch} from '../../src/feed/dead-letters.ts';
+import {listHooks} from '../../src/feed/feed-hooks.ts';
+import {findFailingHooks} from '../../src/views/concerns/receiver-concerns.ts';
+import {type HookPlace, keyText, openHookPlace, readMessage} from './hooks-place.ts';
 
 let place: HookPlace;
 beforeEach(async () => {

@@ -1,13 +1,13 @@
 // One request to a receiver: never redirected, a deadline for the whole, and the body of the answer is not looked at.
 
 import type {LookupFunction} from 'node:net';
-import {createAgents} from '../../api/agents.ts';
-import {isLoopback} from '../../api/base-url.ts';
-import {ExchangeError, exchange} from '../../api/exchange.ts';
-import {onlyThisMachine} from '../../api/local-lookup.ts';
-import {describeFailure} from '../../api/network-failure.ts';
-import {parseRetryAfter} from '../../api/retry-after.ts';
-import {RetryableError} from '../../core/errors.ts';
+import {createAgents} from '../api/agents.ts';
+import {isLoopback} from '../api/base-url.ts';
+import {ExchangeError, exchange} from '../api/exchange.ts';
+import {onlyThisMachine} from '../api/local-lookup.ts';
+import {describeFailure} from '../api/network-failure.ts';
+import {parseRetryAfter} from '../api/retry-after.ts';
+import {RetryableError} from '../core/errors.ts';
 
 const limits = {timeoutMs: 10_000, maxBodyBytes: 1_000_000, maxHeaders: 200};
 

@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {runCommand} from '../../support/command.ts';
-import {type HookPlace, keyText, openHookPlace, readMessage} from './place.ts';
+import {runCommand} from '../support/command.ts';
+import {type HookPlace, keyText, openHookPlace, readMessage} from './hooks-place.ts';
 
 let place: HookPlace;
 beforeAll(async () => {

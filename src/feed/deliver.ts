@@ -2,8 +2,8 @@
 
 import {randomBytes} from 'node:crypto';
 import {Webhook} from 'standardwebhooks';
-import type {Secret} from '../../core/secret.ts';
-import {sendRequest, type Way} from '../alerts/request.ts';
+import type {Secret} from '../core/secret.ts';
+import {sendRequest, type Way} from './send-request.ts';
 
 const secretBytes = 32;
 

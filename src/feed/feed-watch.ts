@@ -1,7 +1,7 @@
 // Wakes the readers that wait for the feed, and gives positions to its new entries before they read.
 
 import type pg from 'pg';
-import {NoticeWatch, type WaitOn} from '../../../postgres/notice-watch.ts';
+import {NoticeWatch, type WaitOn} from '../postgres/notice-watch.ts';
 import {feedChannel, sequenceFeed} from './read-feed.ts';
 
 interface WatchDeps {

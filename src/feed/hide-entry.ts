@@ -1,5 +1,5 @@
-import type {FeedEntry, FieldValues} from '../../warehouse/history/feed/read-feed.ts';
-import {isPersonal} from '../personal-fields.ts';
+import {isPersonal} from '../streams/personal-fields.ts';
+import type {FeedEntry, FieldValues} from './read-feed.ts';
 
 /** Stands for a value that the reader may not see. */
 const hidden = '•••';

@@ -1,8 +1,8 @@
 // A batch that a subscriber does not take, as a person decides on it: sent again, skipped, and of the skipped ones sent again late
 // or dropped.
 
-import {UsageError} from '../../../../core/errors.ts';
-import type {Queryable} from '../../../../postgres/database.ts';
+import {UsageError} from '../core/errors.ts';
+import type {Queryable} from '../postgres/database.ts';
 import type {FeedHook} from './feed-hooks.ts';
 import type {ClaimedHook} from './hook-claims.ts';
 import {mostEntries} from './hook-tables.ts';

@@ -3,11 +3,11 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import type {Logger} from '../../core/log.ts';
-import {Pulse} from '../../core/pulse.ts';
-import {listen} from '../../postgres/listen.ts';
-import {claimHooks} from '../../warehouse/history/feed/hooks/hook-claims.ts';
-import {feedChannel, sequenceFeed} from '../../warehouse/history/feed/read-feed.ts';
+import type {Logger} from '../core/log.ts';
+import {Pulse} from '../core/pulse.ts';
+import {listen} from '../postgres/listen.ts';
+import {claimHooks} from './hook-claims.ts';
+import {feedChannel, sequenceFeed} from './read-feed.ts';
 import {type HookMeans, sendHook} from './send-hook.ts';
 
 export interface KeeperDeps {
