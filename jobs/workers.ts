@@ -5,7 +5,7 @@ import {FeedKeeper} from '../src/feed/feed-keeper.ts';
 import type {HookMeans} from '../src/feed/send-hook.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
-import {makePruner} from '../src/sync/prune/pruner.ts';
+import {makePruner} from '../src/retention/pruner.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';

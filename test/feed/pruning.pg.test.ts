@@ -1,9 +1,9 @@
 // Entries of the feed go as the other things that grow with time, but for what a subscriber has yet to be sent.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {prune} from '../../src/sync/prune/prune.ts';
-import {countPrunable} from '../../src/warehouse/history/retention/prunings.ts';
-import {readRetention, setRetention} from '../../src/warehouse/history/retention/retention.ts';
+import {prune} from '../../src/retention/prune.ts';
+import {countPrunable} from '../../src/retention/prunings.ts';
+import {readRetention, setRetention} from '../../src/retention/retention.ts';
 import {type HookPlace, openHookPlace} from './hooks-place.ts';
 
 let place: HookPlace;

@@ -5,7 +5,7 @@ import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {PageReader} from '../../src/sync/load/page-reader.ts';
-import {addSweep, database, ids, pool} from '../warehouse/retention/place.ts';
+import {addSweep, database, ids, pool} from '../retention/place.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -16,6 +16,8 @@ import {openEmbeddedPostgres} from '../../postgres/embedded.ts';
 import {listHeldUp} from '../../postgres/lock-waits.ts';
 import {hasEmbedded} from '../../postgres/remove-embedded.ts';
 import {describeSpent, findSpentSequences} from '../../postgres/sequences.ts';
+import {readRetention} from '../../retention/retention.ts';
+import {tellRetention} from '../../retention/retention-story.ts';
 import {allTables} from '../../streams/all-tables.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
 import {readAccounts} from '../../views/account-status.ts';
@@ -26,7 +28,6 @@ import {findLateParts} from '../../views/concerns/part-concerns.ts';
 import {findFailingHooks, findFailingRules} from '../../views/concerns/receiver-concerns.ts';
 import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
 import {drawWorkers, findWorkerConcerns, type Workforce} from '../../views/concerns/worker-concerns.ts';
-import {tellRetention} from '../../views/work/retention-story.ts';
 import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {
@@ -35,7 +36,6 @@ import {
   readInstallationRow,
 } from '../../warehouse/health/installation/installation.ts';
 import {namePlace} from '../../warehouse/health/installation/place-name.ts';
-import {readRetention} from '../../warehouse/history/retention/retention.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findMigrationLack} from '../../warehouse/schema/migration-lack.ts';
 import {checkPublic, describeLargeObjects, describeTemporary} from '../../warehouse/schema/public-rights.ts';

@@ -1,10 +1,10 @@
 import type {Config} from '../../core/config.ts';
 import {FatalError} from '../../core/errors.ts';
 import {formatDuration, formatNumber} from '../../core/format.ts';
-import {prune as runPruning} from '../../sync/prune/prune.ts';
-import {tellDays, wordsOf} from '../../views/work/retention-story.ts';
-import {countPrunable, readPruningLeaseMs} from '../../warehouse/history/retention/prunings.ts';
-import {type Retention, readRetention} from '../../warehouse/history/retention/retention.ts';
+import {prune as runPruning} from '../../retention/prune.ts';
+import {countPrunable, readPruningLeaseMs} from '../../retention/prunings.ts';
+import {type Retention, readRetention} from '../../retention/retention.ts';
+import {tellDays, wordsOf} from '../../retention/retention-story.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';

@@ -1,6 +1,7 @@
 import {type Account, listAccounts} from '../../accounts/accounts.ts';
 import {UsageError} from '../../core/errors.ts';
 import type {Queryable} from '../../postgres/database.ts';
+import {tellPruned} from '../../retention/retention-story.ts';
 import type {KeptAlteration} from '../../warehouse/changes/alterations.ts';
 import type {Change} from '../../warehouse/changes/change.ts';
 import {pageOfChange} from '../../warehouse/changes/change-page.ts';
@@ -11,7 +12,6 @@ import {
   readChange,
   readWaiting,
 } from '../../warehouse/changes/reads/change-log.ts';
-import {tellPruned} from '../work/retention-story.ts';
 import {type NextStep, tellNext} from './change-next.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from './change-request.ts';
 import {maskChange} from './change-words.ts';

@@ -2,6 +2,7 @@ import {type Account, listAccounts} from '../../accounts/accounts.ts';
 import {listWorkers} from '../../accounts/workers.ts';
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
+import {type RetentionStory, readRetention} from '../../retention/retention.ts';
 import {allStreams} from '../../streams/all.ts';
 import {wholeList} from '../../streams/windows.ts';
 import {
@@ -27,7 +28,6 @@ import {
   type StreamFigures,
   type UnfinishedSweeps,
 } from '../../warehouse/health/sweep-figures.ts';
-import {type RetentionStory, readRetention} from '../../warehouse/history/retention/retention.ts';
 import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {
   listOverdueSchedules,

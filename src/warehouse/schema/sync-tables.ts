@@ -14,6 +14,8 @@ import {feedEntriesTable, feedStartsTable, feedStateTable} from '../../feed/feed
 import {deadLettersTable, feedHooksTable} from '../../feed/hook-tables.ts';
 import {bigNumber, bytea} from '../../postgres/column-types.ts';
 import {type CommentedTable, commentTable} from '../../postgres/commented-table.ts';
+import {pruningsTable, retentionTable} from '../../retention/retention-tables.ts';
+import {sweepDaysTable} from '../../retention/sweep-days-table.ts';
 import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
@@ -24,8 +26,6 @@ import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {fieldEventsTable, fieldsTable} from '../fields/field-tables.ts';
 import {heartbeatsTable} from '../health/heartbeats-table.ts';
 import {installationTable} from '../health/installation/installation-table.ts';
-import {pruningsTable, retentionTable} from '../history/retention/retention-tables.ts';
-import {sweepDaysTable} from '../history/retention/sweep-days-table.ts';
 import {staleJobsTable} from '../star/stale-jobs-table.ts';
 import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
 import {absentNumbersTable, sightingsTable, tombstonesTable} from '../sweeps/evidence-tables.ts';

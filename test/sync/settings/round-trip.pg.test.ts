@@ -6,12 +6,12 @@ import {afterAll, beforeAll, expect, inject, test} from 'vitest';
 import {drawFile} from '../../../src/commands/config/draw-file.ts';
 import {parseSettings} from '../../../src/commands/config/read-file.ts';
 import {openPool} from '../../../src/postgres/database.ts';
+import {applyRetention} from '../../../src/retention/retention.ts';
 import {allTables} from '../../../src/streams/all-tables.ts';
 import {allSections} from '../../../src/sync/settings/all-sections.ts';
 import {applySettings} from '../../../src/sync/settings/apply-settings.ts';
 import {planSettings} from '../../../src/sync/settings/plan-settings.ts';
 import type {Patch} from '../../../src/sync/settings/tree.ts';
-import {applyRetention} from '../../../src/warehouse/history/retention/retention.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
 
 const environment = {account: null, demo: 'demo'};

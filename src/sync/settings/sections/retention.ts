@@ -1,6 +1,6 @@
 import {z} from 'zod';
-import {type RetentionKind, retentionKinds} from '../../../warehouse/history/retention/kinds.ts';
-import {readRetention, setRetention} from '../../../warehouse/history/retention/retention.ts';
+import {readRetention, setRetention} from '../../../retention/retention.ts';
+import {type RetentionKind, retentionKinds} from '../../../retention/retention-kinds.ts';
 import {listChanged} from '../entries.ts';
 import type {Section} from '../section.ts';
 import {toTree} from '../tree.ts';

@@ -2,7 +2,7 @@
 
 import {writeDueReports} from '../../../../src/commands/insight/weekly-reports.ts';
 import {sequenceFeed} from '../../../../src/feed/read-feed.ts';
-import {prune} from '../../../../src/sync/prune/prune.ts';
+import {prune} from '../../../../src/retention/prune.ts';
 import {pushAccount} from '../../../../src/sync/push/push.ts';
 import {readDatabaseBytes} from '../../../../src/warehouse/health/sizes.ts';
 import {refreshStar} from '../../../../src/warehouse/star/refresh-star.ts';

@@ -1,13 +1,13 @@
 // One pruning at a time, whichever worker begins it; and no more is removed than the settings let go.
 
 import {expect, test} from 'vitest';
-import {createLogger} from '../../../src/core/log.ts';
-import {Pulse} from '../../../src/core/pulse.ts';
-import {prune} from '../../../src/sync/prune/prune.ts';
-import {makePruner} from '../../../src/sync/prune/pruner.ts';
-import {pruneBatch, takePruning} from '../../../src/warehouse/history/retention/prunings.ts';
-import {readRetention} from '../../../src/warehouse/history/retention/retention.ts';
-import {runCommand} from '../../support/command.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {Pulse} from '../../src/core/pulse.ts';
+import {prune} from '../../src/retention/prune.ts';
+import {makePruner} from '../../src/retention/pruner.ts';
+import {pruneBatch, takePruning} from '../../src/retention/prunings.ts';
+import {readRetention} from '../../src/retention/retention.ts';
+import {runCommand} from '../support/command.ts';
 import {addSweep, database, ids, pool, pruneNow} from './place.ts';
 
 const hour = 3_600_000;

@@ -1,7 +1,7 @@
 // The pruning of all workers together: one at a time, by a lease of the database.
 
-import type {Queryable} from '../../../postgres/database.ts';
-import type {RetentionName} from './kinds.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {RetentionName} from './retention-kinds.ts';
 
 /** The proof that a pruning is still ours. */
 export interface Pruning {

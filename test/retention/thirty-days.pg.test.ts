@@ -3,12 +3,12 @@
 // it, and pruned as a worker of that day would have.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {Account} from '../../../src/accounts/accounts.ts';
-import {prune} from '../../../src/sync/prune/prune.ts';
-import {runSweep} from '../../../src/sync/sweep/run-sweep.ts';
-import {listNights} from '../../../src/warehouse/health/activity.ts';
-import {readDatabaseBytes} from '../../../src/warehouse/health/sizes.ts';
-import {type ManyAccounts, openManyAccounts, streams} from '../../jobs/many-accounts.ts';
+import type {Account} from '../../src/accounts/accounts.ts';
+import {prune} from '../../src/retention/prune.ts';
+import {runSweep} from '../../src/sync/sweep/run-sweep.ts';
+import {listNights} from '../../src/warehouse/health/activity.ts';
+import {readDatabaseBytes} from '../../src/warehouse/health/sizes.ts';
+import {type ManyAccounts, openManyAccounts, streams} from '../jobs/many-accounts.ts';
 
 const days = 30;
 /** The usual schedules make so many sweeps a day and stream; played is one an hour. */

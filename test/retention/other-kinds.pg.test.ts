@@ -1,7 +1,7 @@
 // What is kept for ever unless somebody chooses, and what was told and who looked.
 
 import {expect, test} from 'vitest';
-import {setRetention} from '../../../src/warehouse/history/retention/retention.ts';
+import {setRetention} from '../../src/retention/retention.ts';
 import {asSweep, ids, pool, pruneNow} from './place.ts';
 
 const names = () =>

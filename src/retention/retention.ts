@@ -1,7 +1,7 @@
 // How long things are kept: rows of sync.retention, one for each kind; of the feed a column of its own row.
 
-import type {Queryable} from '../../../postgres/database.ts';
-import {type RetentionName, retentionKinds, rowKinds} from './kinds.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type RetentionName, retentionKinds, rowKinds} from './retention-kinds.ts';
 
 /** How long one kind of thing is kept. Instants are ISO 8601 in UTC. */
 export interface Retention {

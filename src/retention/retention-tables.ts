@@ -1,9 +1,9 @@
 import {sql} from 'drizzle-orm';
 import {bigint, boolean, check, integer, interval, text} from 'drizzle-orm/pg-core';
-import {sync} from '../../../accounts/accounts-table.ts';
-import {instant, listed} from '../../../postgres/column-types.ts';
-import {commentTable} from '../../../postgres/commented-table.ts';
-import {retentionNames, rowKinds} from './kinds.ts';
+import {sync} from '../accounts/accounts-table.ts';
+import {instant, listed} from '../postgres/column-types.ts';
+import {commentTable} from '../postgres/commented-table.ts';
+import {retentionNames, rowKinds} from './retention-kinds.ts';
 
 const least = rowKinds.map(({name, leastDays}) => `WHEN '${name}' THEN interval '${leastDays} days'`);
 

@@ -3,9 +3,9 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
-import {openPool} from '../../../src/postgres/database.ts';
-import {prune, type Removed} from '../../../src/sync/prune/prune.ts';
-import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {prune, type Removed} from '../../src/retention/prune.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 export let database: TestDatabase;
 export let pool: pg.Pool;

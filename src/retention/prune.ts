@@ -1,14 +1,8 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import type {RetentionName} from '../../warehouse/history/retention/kinds.ts';
-import {retentionKinds} from '../../warehouse/history/retention/kinds.ts';
-import {
-  endPruning,
-  giveBackPruning,
-  joinBatch,
-  pruneBatch,
-  takePruning,
-} from '../../warehouse/history/retention/prunings.ts';
+import {endPruning, giveBackPruning, joinBatch, pruneBatch, takePruning} from './prunings.ts';
+import type {RetentionName} from './retention-kinds.ts';
+import {retentionKinds} from './retention-kinds.ts';
 
 /** How many of a kind were removed, or pairs of versions joined. */
 export interface Removed {

@@ -1,13 +1,9 @@
 // How long things are kept, and what was removed: the same for status, doctor, prune and whoever asks for what is gone.
 
-import {formatAgo, formatNumber} from '../../core/format.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import {
-  type RetentionKind,
-  type RetentionName,
-  retentionKinds,
-} from '../../warehouse/history/retention/kinds.ts';
-import {type RetentionStory, readRetention} from '../../warehouse/history/retention/retention.ts';
+import {formatAgo, formatNumber} from '../core/format.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type RetentionStory, readRetention} from './retention.ts';
+import {type RetentionKind, type RetentionName, retentionKinds} from './retention-kinds.ts';
 
 /** `kept: quiet sweeps 7 days, …, audit for ever; pruned 12 min ago` @param now - ISO 8601, by the database's clock */
 export function tellRetention({kinds, prunedAt}: RetentionStory, now: string): string {
