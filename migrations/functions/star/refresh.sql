@@ -50,7 +50,7 @@ COMMENT ON FUNCTION sync.fill_star IS 'Fills tables of the star, whole, by their
 DROP FUNCTION IF EXISTS sync.refresh_star();
 
 -- Writes what is stale into the kept tables of the star, in one transaction: readers see them before or after. The caller has
--- locked the notes and reads from one snapshot (src/warehouse/star/refresh-star.ts): a note is in it if and only if what was
+-- locked the notes and reads from one snapshot (src/star/refresh-star.ts): a note is in it if and only if what was
 -- written is. Tables that another session fills from the same snapshot are left to it: only an empty star is filled by two.
 CREATE OR REPLACE FUNCTION sync.refresh_star(filled_aside text[] DEFAULT '{}') RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$

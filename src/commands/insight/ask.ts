@@ -3,8 +3,9 @@ import type {Config} from '../../core/config.ts';
 import {FatalError} from '../../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../../core/format.ts';
 import {tell} from '../../core/terminal.ts';
-import {questions} from '../../insight/questions/questions.ts';
-import {sqlOf} from '../../views/answers/answer.ts';
+import {questions} from '../../star/all-questions.ts';
+import {sqlOf} from '../../star/answer.ts';
+import {writeCsv} from '../../star/answer-csv.ts';
 import {
   type Answered,
   answerQuestion,
@@ -13,8 +14,7 @@ import {
   prepareQuestion,
   tellAnswered,
   wordOf,
-} from '../../views/answers/answer-question.ts';
-import {writeCsv} from '../../views/answers/csv.ts';
+} from '../../star/answer-question.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';

@@ -1,4 +1,4 @@
-import type {Answer} from '../../views/answers/answer.ts';
+import type {Answer} from '../../star/answer.ts';
 import {drawTable} from '../terminal/report.ts';
 
 /** The rows of an answer for a person at a terminal. */

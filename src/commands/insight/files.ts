@@ -4,7 +4,7 @@ import type {Writable} from 'node:stream';
 import {finished} from 'node:stream/promises';
 import type pg from 'pg';
 import {UsageError} from '../../core/errors.ts';
-import {writeCsv} from '../../views/answers/csv.ts';
+import {writeCsv} from '../../star/answer-csv.ts';
 
 export interface FileOptions {
   readonly file: string;

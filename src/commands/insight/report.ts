@@ -1,9 +1,9 @@
 import type {Config} from '../../core/config.ts';
 import {FatalError, UsageError} from '../../core/errors.ts';
-import {type List, type Report, readReport} from '../../insight/report/report.ts';
-import {keepReported} from '../../insight/report/restated.ts';
-import {show, showMoney} from '../../insight/report/show.ts';
-import {tellAge, tellFindings, tellFreshness, tellRestated} from '../../views/weekly-report/sentences.ts';
+import {type List, type Report, readReport} from '../../star/report.ts';
+import {keepReported} from '../../star/report-restated.ts';
+import {show, showMoney} from '../../star/report-values.ts';
+import {tellAge, tellFindings, tellFreshness, tellRestated} from '../../star/weekly-report-words.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
@@ -71,7 +71,7 @@ async function give(options: ReportOptions, made: Report, warning: string | null
 /** A file is HTML, unless its name says otherwise. */
 async function draw({html, to, json}: ReportOptions, made: Report, warning: string | null): Promise<string> {
   if (html === true || (to !== undefined && !json && !to.endsWith('.txt'))) {
-    const {drawPage} = await import('../../views/weekly-report/page.ts');
+    const {drawPage} = await import('../../star/weekly-report-page.ts');
     return drawPage(made, warning);
   }
   return json ? `${JSON.stringify({...made, warning}, null, 2)}\n` : drawText(made, warning);

@@ -4,9 +4,9 @@ import {mkdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type pg from 'pg';
 import type {Logger} from '../../core/log.ts';
-import {readReport} from '../../insight/report/report.ts';
-import {keepReported} from '../../insight/report/restated.ts';
 import {inTransaction} from '../../postgres/database.ts';
+import {readReport} from '../../star/report.ts';
+import {keepReported} from '../../star/report-restated.ts';
 
 interface Due {
   readonly accountId: string;
@@ -81,7 +81,7 @@ async function writeReport(
     );
     if (rowCount === 0) return null;
     const report = await readReport(client, accountId);
-    const {drawPage} = await import('../../views/weekly-report/page.ts');
+    const {drawPage} = await import('../../star/weekly-report-page.ts');
     await mkdir(folder, {recursive: true});
     await writeFile(`${file}.part`, drawPage(report, null));
     await rename(`${file}.part`, file);

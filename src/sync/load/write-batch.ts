@@ -11,10 +11,10 @@ import {
   probeRows,
   readSpared,
 } from '../../rows/load.ts';
+import {rememberFields, type SeenField} from '../../star/fields.ts';
 import {shapeOf} from '../../streams/record-rows.ts';
 import type {EncodedRow} from '../../streams/row.ts';
 import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../../streams/stream.ts';
-import {rememberFields, type SeenField} from '../../warehouse/fields/fields.ts';
 import {forgetAbsent} from '../../warehouse/sweeps/absent-numbers.ts';
 import {noteOlder} from '../../warehouse/sweeps/older-readings.ts';
 import {quarantineRecords, resolveQuarantine} from '../../warehouse/sweeps/quarantine.ts';

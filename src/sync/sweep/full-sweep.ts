@@ -4,7 +4,7 @@
 
 import {type DeletionLimit, readDeletionLimit} from '../../accounts/deletion-limits.ts';
 import {type HeldNumbers, readHeldNumbers} from '../../rows/held-numbers.ts';
-import {settleFields} from '../../warehouse/fields/fields.ts';
+import {settleFields} from '../../star/fields.ts';
 import type {Evidence} from '../../warehouse/sweeps/evidence.ts';
 import {resolveUnnumbered} from '../../warehouse/sweeps/quarantine.ts';
 import {keepAnswers} from '../../warehouse/sweeps/tombstones.ts';

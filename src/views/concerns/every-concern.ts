@@ -5,6 +5,7 @@ import {type FeedHook, listHooks} from '../../feed/feed-hooks.ts';
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type HeldUp, listHeldUp} from '../../postgres/lock-waits.ts';
+import {readWaitingSince} from '../../star/refresh-star.ts';
 import {listRuleHealth, type RuleHealth} from '../../warehouse/alerts/rule-health.ts';
 import {listParts, nameOwnWaits} from '../../warehouse/health/heartbeats.ts';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../../warehouse/health/installation/installation.ts';
 import {namePlace, type WarehouseAddress} from '../../warehouse/health/installation/place-name.ts';
 import {listSizes, readFreeBytes, type Size} from '../../warehouse/health/sizes.ts';
-import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import type {AccountFacts} from '../account-status.ts';
 import {type Concern, findConcerns} from './concerns.ts';
 import {type Bound, findGrowth} from './growth-concerns.ts';

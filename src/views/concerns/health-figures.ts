@@ -3,6 +3,7 @@ import {listWorkers} from '../../accounts/workers.ts';
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type RetentionStory, readRetention} from '../../retention/retention.ts';
+import {readWaitingSince} from '../../star/refresh-star.ts';
 import {allStreams} from '../../streams/all.ts';
 import {wholeList} from '../../streams/windows.ts';
 import {
@@ -28,7 +29,6 @@ import {
   type StreamFigures,
   type UnfinishedSweeps,
 } from '../../warehouse/health/sweep-figures.ts';
-import {readWaitingSince} from '../../warehouse/star/refresh-star.ts';
 import {
   listOverdueSchedules,
   listPromisedFreshness,

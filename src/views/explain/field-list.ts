@@ -3,8 +3,6 @@
 import type {Account} from '../../accounts/accounts.ts';
 import {nearest} from '../../core/nearest.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {allTables} from '../../streams/all-tables.ts';
-import {isPersonal} from '../../streams/personal-fields.ts';
 import {
   countFields,
   type Field,
@@ -12,7 +10,9 @@ import {
   listFieldEvents,
   listFields,
   readExamples,
-} from '../../warehouse/fields/list-fields.ts';
+} from '../../star/list-fields.ts';
+import {allTables} from '../../streams/all-tables.ts';
+import {isPersonal} from '../../streams/personal-fields.ts';
 
 export interface ToldField extends Omit<Field, 'accountId'> {
   readonly account: string;

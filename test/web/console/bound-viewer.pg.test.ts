@@ -2,9 +2,9 @@
 // addresses come from the server's own tables.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {questions} from '../../../src/insight/questions/questions.ts';
 import {inSweepTransaction} from '../../../src/postgres/database.ts';
-import {wordOf} from '../../../src/views/answers/answer-question.ts';
+import {questions} from '../../../src/star/all-questions.ts';
+import {wordOf} from '../../../src/star/answer-question.ts';
 import {pages} from '../../../src/web/console/pages/pages.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {openPlace, type Person, type Place} from './place.ts';

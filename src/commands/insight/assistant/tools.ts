@@ -7,8 +7,7 @@ import {z} from 'zod';
 import type {Account} from '../../../accounts/accounts.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {nearest} from '../../../core/nearest.ts';
-import {questions} from '../../../insight/questions/questions.ts';
-import {members} from '../../../insight/star/star.ts';
+import {questions} from '../../../star/all-questions.ts';
 import {
   answerQuestion,
   beginReading,
@@ -17,7 +16,8 @@ import {
   readFreshness,
   tellAnswered,
   wordOf,
-} from '../../../views/answers/answer-question.ts';
+} from '../../../star/answer-question.ts';
+import {members} from '../../../star/star.ts';
 import {explainTo} from '../../health/explain.ts';
 import {checkExplained} from './personal.ts';
 import {type Limits, runStatement} from './statement.ts';

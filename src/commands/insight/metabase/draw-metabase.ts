@@ -2,10 +2,10 @@
 
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import type {Question} from '../../../insight/questions/question.ts';
-import {questions} from '../../../insight/questions/questions.ts';
-import {boards} from '../../../views/answers/boards.ts';
-import {drawings} from '../../../views/answers/picture.ts';
+import {questions} from '../../../star/all-questions.ts';
+import {drawings} from '../../../star/answer-picture.ts';
+import {boards} from '../../../star/boards.ts';
+import type {Question} from '../../../star/question.ts';
 
 /** A question as Metabase saves one. */
 interface Saved {

@@ -1,6 +1,6 @@
+import type {SeenField} from '../../../star/fields.ts';
 import {planOf} from '../../../streams/record-plan.ts';
 import type {Stream} from '../../../streams/stream.ts';
-import type {SeenField} from '../../../warehouse/fields/fields.ts';
 import type {PageFields} from './page-fields.ts';
 
 /** More fields than any account has: names beyond that are made up, and stay out of the list of fields. */

@@ -1,13 +1,8 @@
 import {z} from 'zod';
 import {nearest} from '../../../core/nearest.ts';
+import {demoteField, listPromotions, listSeenFields, promoteField} from '../../../star/promotions.ts';
 import {allStreams} from '../../../streams/all.ts';
 import {allTables} from '../../../streams/all-tables.ts';
-import {
-  demoteField,
-  listPromotions,
-  listSeenFields,
-  promoteField,
-} from '../../../warehouse/fields/promotions.ts';
 import {type Entry, listChanged} from '../entries.ts';
 import type {Problem, Section} from '../section.ts';
 import {type Tree, toTree} from '../tree.ts';

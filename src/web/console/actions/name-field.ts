@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {nameField} from '../../../warehouse/fields/list-fields.ts';
+import {nameField} from '../../../star/list-fields.ts';
 import {defineAction} from '../action.ts';
 import {Refused} from '../refused.ts';
 import {findSeen} from './find-seen.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {type Chart, drawChart} from '../../../insight/charts/chart.ts';
+import {type Chart, drawChart} from '../../../star/chart.ts';
 import {drawTable} from './table.ts';
 
 /** Drawings of the last few hundred charts: one takes 40 ms, and most are asked for again. */

@@ -1,8 +1,8 @@
 import {PassThrough} from 'node:stream';
 import type {FastifyInstance} from 'fastify';
-import {sqlOf} from '../../../views/answers/answer.ts';
-import {beginReading, prepareQuestion, wordOf} from '../../../views/answers/answer-question.ts';
-import {writeCsv} from '../../../views/answers/csv.ts';
+import {sqlOf} from '../../../star/answer.ts';
+import {writeCsv} from '../../../star/answer-csv.ts';
+import {beginReading, prepareQuestion, wordOf} from '../../../star/answer-question.ts';
 import {viewerOf} from '../access/viewers.ts';
 import {chooseOne} from '../pages/business/choose-one.ts';
 import {findQuestion} from '../pages/business/question-page.ts';

@@ -3,9 +3,9 @@
 import {writeDueReports} from '../../../../src/commands/insight/weekly-reports.ts';
 import {sequenceFeed} from '../../../../src/feed/read-feed.ts';
 import {prune} from '../../../../src/retention/prune.ts';
+import {refreshStar} from '../../../../src/star/refresh-star.ts';
 import {pushAccount} from '../../../../src/sync/push/push.ts';
 import {readDatabaseBytes} from '../../../../src/warehouse/health/sizes.ts';
-import {refreshStar} from '../../../../src/warehouse/star/refresh-star.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 
 /** The changes of a day on either side. */

@@ -1,10 +1,10 @@
 import {html} from '@remix-run/html-template';
 import type {Account} from '../../../../accounts/accounts.ts';
-import {questions} from '../../../../insight/questions/questions.ts';
-import {wordOf} from '../../../../views/answers/answer-question.ts';
-import {type Board, boards} from '../../../../views/answers/boards.ts';
-import {mostDrawn} from '../../../../views/answers/picture.ts';
-import {readAnswers, type Told} from '../../../../views/answers/read-answers.ts';
+import {questions} from '../../../../star/all-questions.ts';
+import {mostDrawn} from '../../../../star/answer-picture.ts';
+import {wordOf} from '../../../../star/answer-question.ts';
+import {type Board, boards} from '../../../../star/boards.ts';
+import {readAnswers, type Told} from '../../../../star/read-answers.ts';
 import {linkTo} from '../../look.ts';
 import {definePage} from '../../page.ts';
 import {notThere} from '../../refused.ts';

@@ -1,8 +1,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {Question} from '../../../../insight/questions/question.ts';
-import {type Answered, wordOf} from '../../../../views/answers/answer-question.ts';
-import {pictureOf} from '../../../../views/answers/picture.ts';
-import type {Told} from '../../../../views/answers/read-answers.ts';
+import {pictureOf} from '../../../../star/answer-picture.ts';
+import {type Answered, wordOf} from '../../../../star/answer-question.ts';
+import type {Question} from '../../../../star/question.ts';
+import type {Told} from '../../../../star/read-answers.ts';
 import {drawFigure} from '../../draw/figure.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';

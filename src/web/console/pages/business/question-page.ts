@@ -1,9 +1,9 @@
 import {html} from '@remix-run/html-template';
 import {nearestOf} from '../../../../core/nearest.ts';
-import {questions} from '../../../../insight/questions/questions.ts';
-import {sqlOf} from '../../../../views/answers/answer.ts';
-import {wordOf} from '../../../../views/answers/answer-question.ts';
-import {readAnswers, type Told} from '../../../../views/answers/read-answers.ts';
+import {questions} from '../../../../star/all-questions.ts';
+import {sqlOf} from '../../../../star/answer.ts';
+import {wordOf} from '../../../../star/answer-question.ts';
+import {readAnswers, type Told} from '../../../../star/read-answers.ts';
 import {definePage} from '../../page.ts';
 import {notThere} from '../../refused.ts';
 import {chooseOne} from './choose-one.ts';

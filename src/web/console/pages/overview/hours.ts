@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {Chart} from '../../../../insight/charts/chart.ts';
+import type {Chart} from '../../../../star/chart.ts';
 import type {OverviewStory} from '../../../../views/overview.ts';
 import type {Hour} from '../../../../warehouse/health/activity.ts';
 import {drawFigure} from '../../draw/figure.ts';

@@ -1,0 +1,154 @@
+import pg from 'pg';
+import type {Comment} from '../postgres/commented-table.ts';
+import {nameDependents} from './name-dependents.ts';
+import type {StarMember} from './star-member.ts';
+
+/**
+ * Brings the views of the star and their functions of a moment in line with the definitions. A view keeps what others built
+ * on it, and their rights, where its columns stay; where they do not, it is made anew. The caller has begun a transaction.
+ * @throws {FatalError} a view must be made anew, or a table gets another key, and others stand on it
+ */
+export async function applyStar(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
+  await client.query('SAVEPOINT star');
+  try {
+    await makeMembers(client, star);
+  } catch (error) {
+    if (!isOtherShape(error)) throw error;
+    await client.query('ROLLBACK TO SAVEPOINT star');
+    await dropMembers(client, star);
+    await makeMembers(client, star);
+  }
+  await client.query('RELEASE SAVEPOINT star');
+}
+
+/** The comments of the star: those of its views are written with all others. */
+export function starComments(star: readonly StarMember[]): Comment[] {
+  return star.flatMap(({name, comment, columns, past, kept}): Comment[] => [
+    {kind: kept === null ? 'VIEW' : 'TABLE', name: ['mart', name], text: comment},
+    ...(kept === null ? [] : keptComments(name, columns)),
+    ...Object.entries(columns).map(
+      ([column, text]): Comment => ({kind: 'COLUMN', name: ['mart', name, column], text}),
+    ),
+    ...(past === null ? [] : [pastComment(name)]),
+    {kind: 'VIEW', name: ['masked', name], text: comment},
+    ...Object.entries(columns).map(
+      ([column, text]): Comment => ({kind: 'COLUMN', name: ['masked', name, column], text}),
+    ),
+  ]);
+}
+
+function keptComments(name: string, columns: StarMember['columns']): Comment[] {
+  return [
+    {kind: 'VIEW', name: ['sync', `all_${name}`], text: `What mart.${name} is to hold.`},
+    ...Object.entries(columns).map(
+      ([column, text]): Comment => ({kind: 'COLUMN', name: ['sync', `all_${name}`, column], text}),
+    ),
+    {
+      ...{kind: 'FUNCTION', name: ['sync', `some_${name}`], argumentTypes: 'bigint[]'},
+      text: `What mart.${name} is to hold of some jobs, by their keys.`,
+    },
+  ];
+}
+
+function pastComment(name: string): Comment {
+  const text = `mart.${name} as it was at a moment, by what the mirror knew then.`;
+  return {kind: 'FUNCTION', name: ['mart', `${name}_as_of`], argumentTypes: 'timestamp with time zone', text};
+}
+
+async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
+  for (const {name, present, past, kept, masked} of star) {
+    if (kept === null) await client.query(`CREATE OR REPLACE VIEW mart.${name} AS ${present}`);
+    else await makeKept(client, name, {present, ...kept});
+    if (past !== null) await client.query(functionOf(name, past));
+    await client.query(`CREATE OR REPLACE VIEW masked.${name} WITH (security_barrier) AS ${masked}`);
+  }
+  // An empty warehouse has an empty star.
+  await client.query(
+    'INSERT INTO sync.stale_jobs (account_id) SELECT NULL WHERE EXISTS (SELECT FROM warehouse.jobs)',
+  );
+}
+
+/**
+ * A table, the query that fills it, and the same for some jobs. A table of other columns is made anew; one of another key or
+ * other indexes keeps its rows.
+ */
+async function makeKept(
+  client: pg.ClientBase,
+  name: string,
+  kept: NonNullable<StarMember['kept']> & {readonly present: string},
+): Promise<void> {
+  const all = `sync.all_${name}`;
+  await client.query(`CREATE OR REPLACE VIEW ${all} AS ${kept.present}`);
+  const {rows} = await client.query<{isThere: boolean; isSame: boolean}>(
+    `WITH columns AS (
+       SELECT attrelid, array_agg(format('%I %s', attname, format_type(atttypid, atttypmod)) ORDER BY attnum) AS names
+         FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid IN (to_regclass($1), to_regclass($2)) GROUP BY attrelid)
+     SELECT to_regclass($2) IS NOT NULL AS "isThere", count(DISTINCT names) = 1 AS "isSame" FROM columns`,
+    [all, `mart.${name}`],
+  );
+  const {isThere = false, isSame = false} = rows[0] ?? {};
+  if (isThere && !isSame) throw new OtherShapeError(name);
+  if (!isThere) await client.query(`CREATE TABLE mart.${name} AS SELECT * FROM ${all} WITH NO DATA`);
+  await setKey(client, name, kept.key);
+  for (const columns of kept.indexes)
+    await client.query(
+      `CREATE INDEX IF NOT EXISTS ${indexName(name, columns)} ON mart.${name} (${columns.join(', ')})`,
+    );
+  for (const columns of kept.formerIndexes)
+    await client.query(`DROP INDEX IF EXISTS mart.${indexName(name, columns)}`);
+  await client.query(
+    `CREATE OR REPLACE FUNCTION sync.some_${name}(keys bigint[]) RETURNS SETOF mart.${name} LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS ${pg.escapeLiteral(kept.someJobs)}`,
+  );
+}
+
+async function setKey(client: pg.ClientBase, name: string, columns: readonly string[]): Promise<void> {
+  const wanted = `PRIMARY KEY (${columns.join(', ')})`;
+  const {rows} = await client.query<{name: string; text: string}>(
+    `SELECT quote_ident(conname) AS name, pg_get_constraintdef(oid) AS text FROM pg_constraint WHERE conrelid = to_regclass($1) AND contype = 'p'`,
+    [`mart.${name}`],
+  );
+  const [held] = rows;
+  if (held?.text === wanted) return;
+  const away = held === undefined ? '' : `DROP CONSTRAINT ${held.name}, `;
+  await nameDependents(`mart.${name}: this version gives the star another key`, () =>
+    client.query(`ALTER TABLE mart.${name} ${away}ADD ${wanted}`),
+  );
+}
+
+function indexName(name: string, columns: readonly string[]): string {
+  return `${name}_${columns.join('_')}_idx`;
+}
+
+/** A kept table has other columns than its definition. */
+class OtherShapeError extends Error {}
+
+// Readers have no right to sync.accounts: the account's zone is read as the owner. The others run as their caller, so
+// that the planner sees into them. Into this one it does not, and would expect a thousand accounts.
+function functionOf(name: string, past: string): string {
+  const asOwner = past.includes('sync.')
+    ? 'ROWS 10 SECURITY DEFINER SET search_path = pg_catalog, pg_temp'
+    : '';
+  return `CREATE OR REPLACE FUNCTION mart.${name}_as_of(moment timestamptz) RETURNS SETOF mart.${name} LANGUAGE sql STABLE ${asOwner} AS ${pg.escapeLiteral(past)}`;
+}
+
+async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
+  for (const {name, kept} of star.toReversed()) {
+    await nameDependents(`mart.${name}: this version gives the star other columns`, async () => {
+      await client.query(`DROP VIEW IF EXISTS masked.${name}`);
+      await client.query(`DROP FUNCTION IF EXISTS mart.${name}_as_of(timestamptz)`);
+      if (kept === null) await client.query(`DROP VIEW IF EXISTS mart.${name}`);
+      else
+        await client.query(
+          `DROP FUNCTION IF EXISTS sync.some_${name}(bigint[]); DROP TABLE IF EXISTS mart.${name}; DROP VIEW IF EXISTS sync.all_${name}`,
+        );
+    });
+  }
+}
+
+/** A column would go, or change its place, its name or its type. */
+function isOtherShape(error: unknown): boolean {
+  return (
+    error instanceof OtherShapeError ||
+    (error instanceof pg.DatabaseError && ['42P16', '42P13'].includes(error.code ?? ''))
+  );
+}

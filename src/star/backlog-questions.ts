@@ -1,0 +1,176 @@
+import {openedDate, openSpans} from './day-facts.ts';
+import {mondayOf} from './member.ts';
+import {ofAccount, type Question, told} from './question.ts';
+
+/** Counts of the jobs of each age; `age` is in days. */
+const agesOf = (age: string) =>
+  `count(*) FILTER (WHERE ${age} <= 7) AS up_to_7_days, count(*) FILTER (WHERE ${age} BETWEEN 8 AND 30) AS up_to_30_days,
+             count(*) FILTER (WHERE ${age} BETWEEN 31 AND 60) AS up_to_60_days, count(*) FILTER (WHERE ${age} > 60) AS older`;
+const ages = {
+  up_to_7_days: 'Booked, or won, within 7 days.',
+  up_to_30_days: 'Booked, or won, 8 to 30 days ago.',
+  up_to_60_days: 'Booked, or won, 31 to 60 days ago.',
+  older: 'Booked, or won, longer ago.',
+};
+
+/** The first Sunday that is not before a date. */
+const sundayFrom = (date: string) => `${mondayOf(date)} + 6`;
+
+export const backlog: readonly Question[] = [
+  {
+    name: 'ask_open_jobs',
+    question: 'What is open, and how old?',
+    definition: 'The open jobs by state, with their subtotals and their age since they were booked, or won.',
+    caveats:
+      'Estimates are not open. The price is often not known before the visit. What is on hold is open, too.',
+    tieOuts: ['T7'],
+    order: 'place',
+    comment: 'One row for each state of open jobs: how many, how much, and how old.',
+    key: ['account_key', 'place'],
+    columns: told(
+      {
+        place: 'Its place in the life of a job.',
+        state: 'The state.',
+        jobs: 'Open jobs.',
+        on_hold: 'How many of them are on hold.',
+        amount: 'Their subtotals.',
+        ...ages,
+      },
+      {money: ['amount']},
+    ),
+    from: `FROM (
+      SELECT job.account_key, state.place, state.label AS state, count(*) AS jobs, count(*) FILTER (WHERE job.is_on_hold) AS on_hold,
+             sum(job.open_amount) AS amount, ${agesOf(`account.today - (${openedDate})`)}
+        FROM {mart.fct_job} AS job JOIN mart.dim_job_state AS state ON state.job_state = job.job_state ${ofAccount('job')}
+       WHERE job.is_open GROUP BY job.account_key, state.place, state.label
+    ) AS answer`,
+  },
+  {
+    name: 'ask_backlog',
+    question: 'Is the backlog growing?',
+    definition: 'The jobs open on the end of each of the last 91 days, and how many came and went.',
+    caveats:
+      'Restated from the times of the jobs, at the prices of today. An estimate counts from the day on which it was won.',
+    tieOuts: ['T7', 'T8'],
+    order: 'date DESC',
+    comment: 'One row for each of the last 91 days: open jobs, and what came and went.',
+    key: ['account_key', 'date'],
+    columns: told(
+      {
+        date: 'The day.',
+        open_jobs: 'Jobs open on its end.',
+        open_amount: 'Their subtotals.',
+        came: 'Jobs booked, and estimates won.',
+        went: 'Jobs completed or cancelled.',
+      },
+      {money: ['open_amount']},
+    ),
+    from: `FROM (
+      SELECT day.* FROM {mart.fct_backlog_day} AS day ${ofAccount('day')} WHERE day.date > account.today - 91
+    ) AS answer`,
+  },
+  {
+    name: 'ask_backlog_age',
+    question: 'Is it getting older?',
+    definition:
+      'The jobs open on the end of each of the last 26 Sundays, by their age since they were booked, or won.',
+    caveats: 'Restated from the times of the jobs.',
+    tieOuts: ['T8'],
+    order: 'date DESC',
+    comment: 'One row for each of the last 26 Sundays: open jobs by their age.',
+    key: ['account_key', 'date'],
+    columns: told({date: 'The Sunday.', ...ages}),
+    from: `FROM (
+      SELECT span.account_key, sunday.date, ${agesOf('sunday.date - span.opened')}
+        FROM (SELECT span.account_key, span.opened, ${sundayFrom('greatest(span.opened, span.today - 181)')} AS first, coalesce(span.closed - 1, span.today) AS last
+                FROM ${openSpans} AS span) AS span
+       CROSS JOIN LATERAL (SELECT span.first + days AS date FROM generate_series(0, span.last - span.first, 7) AS days) AS sunday
+       GROUP BY 1, 2
+    ) AS answer`,
+  },
+  {
+    name: 'ask_unscheduled',
+    question: 'What waits for a date?',
+    definition: 'The open jobs without an appointment, the oldest first.',
+    caveats: 'A job on hold waits, too, and says so.',
+    tieOuts: ['T7'],
+    order: 'days DESC, job_number',
+    comment: 'One row for each job that waits for a date.',
+    key: ['job_key'],
+    columns: told(
+      {
+        job_key: 'The job: fct_job.',
+        job_number: 'Its number.',
+        customer: 'Its customer.',
+        job: 'Its title.',
+        days: 'Days since it was booked, or won.',
+        subtotal: 'Its price before tax.',
+        is_on_hold: 'True while it is on hold.',
+        custom_status: "Its status of the account's own making.",
+      },
+      {money: ['subtotal'], maskedBy: {customer: 'job_key', job: 'job_key'}},
+    ),
+    from: `FROM (
+      SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, account.today - (${openedDate}) AS days, job.subtotal,
+             job.is_on_hold, status.name AS custom_status
+        FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key
+        JOIN {mart.dim_job_status} AS status ON status.job_status_key = job.job_status_key ${ofAccount('job')}
+       WHERE job.job_state = 'unscheduled'
+    ) AS answer`,
+  },
+  {
+    name: 'ask_overdue',
+    question: 'What should have been done?',
+    definition:
+      'Jobs whose appointment has passed and that have not begun, and jobs in progress for more than a day.',
+    caveats: 'A click that somebody forgot looks like work that is late.',
+    tieOuts: ['T13'],
+    order: 'scheduled_date, job_number',
+    comment: 'One row for each job that should have been done.',
+    key: ['job_key'],
+    columns: told(
+      {
+        job_key: 'The job: fct_job.',
+        job_number: 'Its number.',
+        customer: 'Its customer.',
+        job: 'Its title.',
+        state: 'Where it stands.',
+        scheduled_date: 'When it was to be done.',
+        days_late: 'Days since then.',
+        subtotal: 'Its price before tax.',
+      },
+      {money: ['subtotal'], maskedBy: {customer: 'job_key', job: 'job_key'}},
+    ),
+    from: `FROM (
+      SELECT job.account_key, job.job_key, job.job_number, customer.name AS customer, job.name AS job, state.label AS state, job.scheduled_date,
+             account.today - coalesce(job.scheduled_date, job.started_date) AS days_late, job.subtotal
+        FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key
+        JOIN mart.dim_job_state AS state ON state.job_state = job.job_state ${ofAccount('job')}
+       WHERE job.job_state = 'scheduled' AND job.scheduled_date < account.today
+          OR job.job_state = 'in_progress' AND job.started_date < account.today - 1
+    ) AS answer`,
+  },
+  {
+    name: 'ask_unbilled',
+    question: 'What is done and not invoiced?',
+    definition: 'Completed jobs without an invoice, with their totals.',
+    caveats: 'Work that nobody will be charged for, such as warranty, is among them at 0.',
+    tieOuts: ['T1'],
+    order: 'account_key',
+    comment: 'One row for each account: completed jobs without an invoice.',
+    key: ['account_key'],
+    columns: told(
+      {
+        jobs: 'Completed jobs without an invoice.',
+        amount: 'Their totals, with tax.',
+        oldest_days: 'Days since the oldest was completed.',
+      },
+      {money: ['amount']},
+    ),
+    from: `FROM (
+      SELECT job.account_key, count(*) AS jobs, sum(job.unbilled) AS amount, max(account.today - job.completed_date) AS oldest_days
+        FROM {mart.fct_job} AS job ${ofAccount('job')}
+       WHERE job.job_state = 'completed' AND job.invoiced_date IS NULL GROUP BY job.account_key
+    ) AS answer`,
+  },
+];

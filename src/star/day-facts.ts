@@ -1,0 +1,187 @@
+// Facts of days, restated from the times of the records, so that they reach back before the mirror.
+
+import {accounts, type Member} from './member.ts';
+
+/** The date from which on a job is open: an estimate from the day on which it was won, or on which work began before that. */
+export const openedDate =
+  'CASE WHEN job.won_date IS NULL THEN job.booked_date ELSE greatest(job.booked_date, least(job.won_date, job.started_date)) END';
+
+/**
+ * The jobs that are or were to be done, each with the days from which on and until which it was open. An estimate that was cancelled
+ * before it was won never was to be done.
+ */
+export const openSpans = `(
+      SELECT job.*, least(${openedDate}, job.closed_date, account.today) AS opened,
+             CASE WHEN NOT job.is_open THEN least(job.closed_date, account.today) END AS closed, account.today
+        FROM {mart.fct_job} AS job JOIN ${accounts} ON account.account_key = job.account_key
+       WHERE job.is_open OR job.closed_date IS NOT NULL
+         AND (job.job_state = 'completed' OR job.job_state = 'cancelled' AND (NOT job.was_estimate OR job.won_date IS NOT NULL))
+    )`;
+
+export const openJobDay: Member = {
+  name: 'fct_open_job_day',
+  comment: 'One row for each job and day on whose end it was open, restated from the times of the job.',
+  columns: [
+    ['job_key', 'span.job_key', 'The job: fct_job.'],
+    ['account_key', 'span.account_key', 'The account: dim_account.'],
+    ['date', 'day.date', 'The day: dim_date.'],
+    ['job_type_key', 'span.job_type_key', 'The kind of job: dim_job_type.'],
+    ['age_days', 'day.date - span.opened', 'Days since it was booked; of an estimate, since it was won.'],
+    ['amount', 'coalesce(span.subtotal, 0)', 'Subtotal of the job, at the price of today.'],
+    [
+      'state_then',
+      `CASE WHEN span.started_date <= day.date THEN 'in_progress' WHEN span.scheduled_date IS NOT NULL THEN 'scheduled' ELSE 'unscheduled' END`,
+      'in_progress from the day on which it began; before that scheduled, where it has an appointment today, else unscheduled.',
+    ],
+    [
+      'was_overdue',
+      'coalesce(span.scheduled_date < day.date AND (span.started_date IS NULL OR span.started_date > day.date), false)',
+      'True where its appointment of today had passed and it had not begun.',
+    ],
+  ],
+  from: `FROM ${openSpans} AS span
+   CROSS JOIN LATERAL (SELECT span.opened + back AS date FROM generate_series(0, coalesce(span.closed - 1, span.today) - span.opened) AS back) AS day`,
+  key: ['job_key', 'date'],
+};
+
+export const backlogDay: Member = {
+  name: 'fct_backlog_day',
+  comment:
+    'One row for each account and day since its first job: what was open on its end, what came and what went.',
+  columns: [
+    ['account_key', 'day.account_key', 'The account: dim_account.'],
+    ['date', 'day.date', 'The day: dim_date.'],
+    ['open_jobs', 'day.open_jobs::bigint', 'Jobs open on the end of the day.'],
+    ['open_amount', 'day.open_amount', 'Subtotals of these, at the prices of today.'],
+    ['came', 'day.came', 'Jobs that were booked, and estimates that were won.'],
+    ['went', 'day.went', 'Jobs that were completed or cancelled.'],
+  ],
+  // Sums by day come first, and the days between two of them last: jobs are many, days are few.
+  from: `FROM (
+      SELECT step.account_key, step.date + ahead AS date, step.open_jobs, step.open_amount,
+             CASE ahead WHEN 0 THEN step.came ELSE 0 END AS came, CASE ahead WHEN 0 THEN step.went ELSE 0 END AS went
+        FROM (
+          SELECT moved.account_key, moved.date, sum(moved.came)::bigint AS came, sum(moved.went)::bigint AS went,
+                 sum(sum(moved.came - moved.went)) OVER days AS open_jobs, sum(sum(moved.amount)) OVER days AS open_amount, lead(moved.date) OVER days AS next
+            FROM (
+              SELECT span.account_key, span.opened AS date, count(*) AS came, 0 AS went, sum(coalesce(span.subtotal, 0)) AS amount
+                FROM ${openSpans} AS span GROUP BY span.account_key, span.opened
+               UNION ALL
+              SELECT span.account_key, span.closed, 0, count(*), -sum(coalesce(span.subtotal, 0))
+                FROM ${openSpans} AS span WHERE span.closed IS NOT NULL GROUP BY span.account_key, span.closed
+            ) AS moved
+           GROUP BY moved.account_key, moved.date
+          WINDOW days AS (PARTITION BY moved.account_key ORDER BY moved.date)
+        ) AS step
+        JOIN ${accounts} ON account.account_key = step.account_key
+       CROSS JOIN LATERAL generate_series(0, coalesce(step.next - 1, account.today) - step.date) AS ahead
+    ) AS day`,
+  key: ['account_key', 'date'],
+};
+
+/**
+ * The days on which a technician can work, with their hours: from the day they were hired, or first seen at work, to the last
+ * hours of those who are inactive. None where no working hours are set.
+ */
+const capacityDays = `(
+            SELECT account.account_key, employee.employee_key, day.date,
+                   CASE WHEN closed.date IS NULL THEN (coalesce(own.working_hours, account.working_hours))[day.weekday] ELSE 0 END AS hours
+              FROM (SELECT * FROM {mart.dim_employee} AS known OFFSET 0) AS employee
+              JOIN ${accounts} ON account.account_key = employee.account_key
+              LEFT JOIN mart.capacity AS own ON own.employee_key = employee.employee_key
+              LEFT JOIN (
+                SELECT entry.employee_key, min(entry.work_date) AS first, max(entry.work_date) AS last
+                  FROM {mart.fct_time_entry} AS entry GROUP BY entry.employee_key
+              ) AS worked ON worked.employee_key = employee.employee_key
+              JOIN mart.dim_date AS day ON day.date BETWEEN coalesce(employee.hired_date, worked.first, account.today)
+                                                     AND CASE WHEN employee.is_active IS NOT FALSE THEN account.today + 28 ELSE worked.last END
+              LEFT JOIN mart.closed_days AS closed ON closed.account_key = account.account_key AND closed.date = day.date
+             WHERE employee.is_technician AND coalesce(own.working_hours, account.working_hours) IS NOT NULL
+          )`;
+
+export const employeeDay: Member = {
+  name: 'fct_employee_day',
+  comment: 'One row for each employee and day with capacity, plans or hours, up to 28 days ahead.',
+  columns: [
+    ['employee_key', 'day.employee_key', 'Who: dim_employee; -1 is nobody.'],
+    ['account_key', 'day.account_key', 'The account: dim_account.'],
+    ['date', 'day.date', 'The day: dim_date.'],
+    [
+      'capacity_hours',
+      'day.capacity_hours',
+      'Hours that the employee works that day; null until working hours are set (mart.settings, mart.capacity).',
+    ],
+    [
+      'planned_hours',
+      'day.planned_hours',
+      'Planned length of the jobs of that day: the whole of each, for each who is assigned.',
+    ],
+    ['jobs_planned', 'day.jobs_planned', 'Jobs with an appointment that day.'],
+    ['hours', 'day.hours', 'Hours worked.'],
+    ['billable_hours', 'day.billable_hours', 'Hours of these that customers pay for.'],
+    ['jobs_worked', 'day.jobs_worked', 'Jobs with hours that day.'],
+    ['mileage', 'day.mileage', 'Distance driven.'],
+  ],
+  // A part is null in what it does not tell, which a sum passes over at no cost.
+  from: `FROM (
+      SELECT part.account_key, part.employee_key, part.date, sum(part.capacity_hours) AS capacity_hours,
+             coalesce(sum(part.planned_hours), 0) AS planned_hours, coalesce(sum(part.jobs_planned), 0)::bigint AS jobs_planned,
+             coalesce(sum(part.hours), 0) AS hours, coalesce(sum(part.billable_hours), 0) AS billable_hours,
+             coalesce(sum(part.jobs_worked), 0)::bigint AS jobs_worked, coalesce(sum(part.mileage), 0) AS mileage
+        FROM (
+          SELECT entry.account_key, entry.employee_key, entry.work_date AS date, NULL::numeric AS capacity_hours, NULL::numeric AS planned_hours,
+                 NULL::bigint AS jobs_planned, sum(entry.hours) AS hours, sum(entry.billable_hours) AS billable_hours,
+                 count(DISTINCT entry.job_key) AS jobs_worked, sum(entry.mileage) AS mileage
+            FROM {mart.fct_time_entry} AS entry WHERE entry.work_date IS NOT NULL
+           GROUP BY entry.account_key, entry.employee_key, entry.work_date
+           UNION ALL
+          SELECT job.account_key, held.employee_key, job.scheduled_date, NULL, sum(job.planned_minutes) / 60, count(*), NULL, NULL, NULL, NULL
+            FROM {mart.fct_assignment} AS held JOIN {mart.fct_job} AS job ON job.job_key = held.job_key
+            JOIN ${accounts} ON account.account_key = job.account_key
+           WHERE job.job_state NOT IN ('cancelled', 'lost', 'estimate') AND job.scheduled_date <= account.today + 28
+           GROUP BY job.account_key, held.employee_key, job.scheduled_date
+           UNION ALL
+          SELECT able.account_key, able.employee_key, able.date, able.hours, NULL, NULL, NULL, NULL, NULL, NULL FROM ${capacityDays} AS able
+        ) AS part
+       GROUP BY part.account_key, part.employee_key, part.date
+    ) AS day`,
+  key: ['employee_key', 'account_key', 'date'],
+};
+
+export const repeatVisit: Member = {
+  name: 'fct_repeat_visit',
+  comment:
+    'One row for each completed job that was not repeated by schedule, with the first job of the same customer and kind that was booked soon after it, and is open or done. What began as an estimate is a sale, and no repeat.',
+  columns: [
+    ['job_key', 'visit.job_key', 'The completed job: fct_job.'],
+    ['account_key', 'visit.account_key', 'The account: dim_account.'],
+    ['repeat_job_key', 'visit.repeat_job_key', 'The job that followed: fct_job; null where none did.'],
+    ['completed_date', 'visit.completed_date', 'When the job was completed.'],
+    ['repeat_booked_date', 'visit.repeat_booked_date', 'When the job that followed was booked.'],
+    ['days_until', 'visit.repeat_booked_date - visit.completed_date', 'Days between the two.'],
+    ['is_mature', 'visit.is_mature', 'True once the days in which a job may follow have passed.'],
+  ],
+  // Bookings and completions in one order, from the last to the first: a completion has the latest booking passed. Joined to itself,
+  // of a past moment, the fact would be made anew for each job.
+  from: `FROM (
+      SELECT event.job_key, event.account_key, event.completed_date, event.is_completion, event.is_mature,
+             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next[2] END AS repeat_job_key,
+             CASE WHEN event.next_day <= event.last_day AND event.customer_key <> -1 THEN event.next_day END AS repeat_booked_date
+        FROM (
+          SELECT passed.*, DATE '2000-01-01' + passed.next[3]::integer AS next_day
+            FROM (
+              SELECT job.job_key, job.account_key, job.customer_key, job.completed_date, moment.is_completion,
+                     job.completed_date + account.repeat_visit_days AS last_day, job.completed_date + account.repeat_visit_days < account.today AS is_mature,
+                     min(ARRAY[(extract(epoch FROM job.booked_at) * 1000000)::bigint, job.job_key, job.booked_date - DATE '2000-01-01'])
+                       FILTER (WHERE NOT moment.is_completion) OVER (PARTITION BY job.account_key, job.customer_key, job.job_type_key
+                                                                     ORDER BY moment.at DESC, moment.is_completion DESC ROWS UNBOUNDED PRECEDING) AS next
+                FROM {mart.fct_job} AS job
+                JOIN ${accounts} ON account.account_key = job.account_key
+               CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed' THEN job.completed_at END, true), 
+                                            (CASE WHEN (job.is_open OR job.job_state = 'completed') AND NOT job.was_estimate THEN job.booked_at END, false)) AS moment (at, is_completion)
+               WHERE NOT job.is_repeated_by_schedule AND moment.at IS NOT NULL
+            ) AS passed
+        ) AS event
+    ) AS visit
+   WHERE visit.is_completion`,
+};

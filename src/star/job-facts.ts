@@ -1,0 +1,185 @@
+import {joinAccount, keptDate, keyOr, liveRow, type Member, type MemberColumn} from './member.ts';
+import {isAssignment} from './part-facts.ts';
+
+const keys: readonly MemberColumn[] = [
+  ['job_key', 'job.row_id', 'Key of the job; it never changes.'],
+  ['account_key', 'job.account_id', 'The account: dim_account.'],
+  ['customer_key', keyOr('customer'), 'The customer: dim_customer.'],
+  ['job_type_key', keyOr('kind'), 'The kind of job: dim_job_type.'],
+  ['job_status_key', keyOr('status'), "The status of the account's own making: dim_job_status."],
+  ['tax_entity_key', keyOr('tax'), 'The tax that applies: dim_tax_entity.'],
+  ['booked_by_employee_key', keyOr('booker'), 'Who booked the job: dim_employee.'],
+  ['job_number', 'job.job_number', 'Number the service gave the job.'],
+  ['job_id', 'job.id', 'Internal key at the service.'],
+  ['name', 'job.name', 'Title of the job.', 'job_key'],
+];
+
+const states: readonly MemberColumn[] = [
+  ['status', 'job.status', 'Status as the service sends it.'],
+  ['job_state', 'job.job_state', 'Where the job stands, from its status and its times: dim_job_state.'],
+  ['is_open', 'job.is_open', 'True while the job is unscheduled, scheduled or in progress.'],
+  ['is_on_hold', 'job.on_hold IS NOT NULL', 'True while the job is on hold, a flag beside its state.'],
+  ['was_estimate', 'job.was_estimate', 'True where the job is or began as an estimate.'],
+  ['estimate_type', 'job.estimate_type', 'What the service says of the estimate, such as won.'],
+  [
+    'is_repeated_by_schedule',
+    'job.recurring_job_id IS NOT NULL',
+    'True where the service repeated the job from another.',
+  ],
+  [
+    'is_first_completed_of_customer',
+    'job.is_first_completed AND customer.row_id IS NOT NULL',
+    'True for the first completed job of its customer that is known here.',
+  ],
+];
+
+const times: readonly MemberColumn[] = [
+  ['booked_at', 'job.created_at', 'When the job was created, also as an estimate.'],
+  ['scheduled_at', 'job.scheduled_on', 'When the work is to begin; null while not scheduled.'],
+  ['scheduled_until', 'job.ends_at', 'When the work is to end.'],
+  ['started_at', 'job.started_on', 'When somebody pressed the button that the work begins.'],
+  ['completed_at', 'job.completed_at', 'When the job was completed; null for any other job.'],
+  ['booked_date', keptDate('job.created_at'), 'Date of booked_at.'],
+  ['scheduled_date', keptDate('job.scheduled_on'), 'Date of scheduled_at.'],
+  ['started_date', keptDate('job.started_on'), 'Date of started_at.'],
+  ['completed_date', keptDate('job.completed_at'), 'Date of completed_at: the date that revenue counts on.'],
+  ['invoiced_date', keptDate('job.invoice_date'), 'Date of the invoice.'],
+  ['invoice_sent_date', keptDate('job.invoice_sent_date'), 'When the invoice was sent.'],
+  [
+    'paid_date',
+    `CASE WHEN job.balance_remaining = 0 THEN ${keptDate('job.invoice_paid_on')} END`,
+    'When the job was paid in full.',
+  ],
+  [
+    'cancelled_date',
+    `CASE WHEN job.job_state = 'cancelled' THEN ${keptDate('coalesce(job.canceled_on, job.updated_at)')} END`,
+    'When the job was cancelled.',
+  ],
+  ['won_date', keptDate('job.won_date'), 'When the estimate was won.'],
+  ['lost_date', keptDate('job.lost_date'), 'When the estimate was lost.'],
+  ['estimate_sent_date', keptDate('job.estimate_sent_on'), 'When the estimate was sent.'],
+  [
+    'closed_date',
+    keptDate('job.closed_at'),
+    'When the job was completed, cancelled or lost; null while it is not.',
+  ],
+];
+
+const amounts: readonly MemberColumn[] = [
+  ['subtotal', 'job.subtotal', 'Price before tax: the sum of the charges.'],
+  ['tax', 'job.tax', 'Sales tax.'],
+  ['total', 'job.total', 'Price with tax.'],
+  ['balance', 'job.balance_remaining', 'What is still to be paid of the total.'],
+  ['collected', 'coalesce(job.total, 0) - coalesce(job.balance_remaining, 0)', 'What was paid of the total.'],
+  ['expenses', 'job.total_expenses', 'What the job cost the business, as entered at the service.'],
+  [
+    'booked_amount',
+    amountWhere(`job.job_state NOT IN ('cancelled', 'lost', 'estimate')`, 'subtotal'),
+    'Subtotal, at the price of today; 0 for what is cancelled, lost or an estimate.',
+  ],
+  [
+    'completed_amount',
+    amountWhere(`job.job_state = 'completed'`, 'subtotal'),
+    'Subtotal of a completed job, else 0: the revenue, on completed_date.',
+  ],
+  [
+    'invoiced_amount',
+    amountWhere('job.is_invoiced', 'subtotal'),
+    'Subtotal of a job with an invoice that is not cancelled, else 0.',
+  ],
+  [
+    'invoiced_tax',
+    amountWhere('job.is_invoiced', 'tax'),
+    'Tax of a job with an invoice that is not cancelled, else 0.',
+  ],
+  [
+    'receivable',
+    amountWhere('job.is_invoiced', 'balance_remaining'),
+    'What is owed: the balance of a job with an invoice that is not cancelled, else 0.',
+  ],
+  [
+    'unbilled',
+    amountWhere(`job.job_state = 'completed' AND job.invoice_date IS NULL`, 'total'),
+    'Total of a completed job without an invoice, else 0.',
+  ],
+  ['open_amount', amountWhere('job.is_open', 'subtotal'), 'Subtotal of an open job, else 0.'],
+];
+
+const work: readonly MemberColumn[] = [
+  ['planned_minutes', 'job.duration', 'Planned length in minutes.'],
+  ['hours', 'entries.hours', 'Hours worked; null where none were entered.'],
+  ['billable_hours', 'entries.billable_hours', 'Hours of these that the customer pays for.'],
+  ['technicians', 'coalesce(assigned.technicians, 0)', 'How many employees are assigned.'],
+  ['charges', 'coalesce(lines.charges, 0)', 'How many lines the job has.'],
+  ['charged', 'lines.charged', 'Sum of the lines; null where there is none.'],
+  ['discount', 'lines.discount', 'Sum of the discounts on the lines.'],
+  [
+    'net_days',
+    `CASE WHEN job.invoice_terms ~* '^\\s*net\\s*[0-9]{1,3}\\s*$' THEN substring(job.invoice_terms FROM '[0-9]+')::integer END`,
+    'Days to pay, where the terms of the invoice are of the form Net 30.',
+  ],
+  [
+    'is_on_time',
+    `job.started_on <= job.scheduled_on + account.on_time_grace_minutes * interval '1 minute'`,
+    'True where the work began when it was to, or within the minutes of grace; null where one of the two times is not known.',
+  ],
+];
+
+/** The amount of the job where a condition holds, else 0, so that sums need no filter. */
+function amountWhere(condition: string, column: string): string {
+  return `CASE WHEN ${condition} THEN coalesce(job.${column}, 0) ELSE 0 END`;
+}
+
+/** The live jobs, each with its state and what follows from it alone. */
+const statedJobs = `(
+      SELECT stated.*,
+             stated.job_state IN ('unscheduled', 'scheduled', 'in_progress') AS is_open,
+             stated.invoice_date IS NOT NULL AND stated.job_state <> 'cancelled' AS is_invoiced,
+             stated.estimate_type IS NOT NULL OR stated.estimate_sent_on IS NOT NULL OR stated.won_date IS NOT NULL
+               OR stated.lost_date IS NOT NULL OR stated.job_state = 'estimate' AS was_estimate,
+             CASE stated.job_state WHEN 'completed' THEN coalesce(stated.completed_on, stated.updated_at) END AS completed_at,
+             CASE stated.job_state WHEN 'completed' THEN coalesce(stated.completed_on, stated.updated_at)
+                                   WHEN 'cancelled' THEN coalesce(stated.canceled_on, stated.updated_at)
+                                   WHEN 'lost' THEN coalesce(stated.lost_date, stated.updated_at) END AS closed_at,
+             stated.job_state = 'completed' AND row_number() OVER (
+               PARTITION BY stated.account_id, stated.customer_id, stated.job_state = 'completed'
+               ORDER BY coalesce(stated.completed_on, stated.updated_at), stated.job_number) = 1 AS is_first_completed
+        FROM (
+          SELECT held.*, mart.job_state(held.status, held.estimate_sent_on, held.scheduled_on, held.started_on, held.completed_on, held.canceled_on,
+                                        held.won_date, held.lost_date) AS job_state
+            FROM {jobs} AS held
+           WHERE ${liveRow('held', 'job_number')}
+        ) AS stated
+    ) AS job`;
+
+/**
+ * The fact that all others hang on. Its customer is found by internal key: the service no longer sends the number of a
+ * customer that is gone.
+ */
+export const job: Member = {
+  name: 'fct_job',
+  keptBy: [['customer_key'], ['account_key', 'job_number'], ['account_key', 'completed_date']],
+  comment:
+    'One row for each job that is at the service, with its customer, its state, its times, its money and its work.',
+  columns: [...keys, ...states, ...times, ...amounts, ...work],
+  from: `FROM ${statedJobs}
+    ${joinAccount('job')}
+    LEFT JOIN {customers} AS customer ON customer.account_id = job.account_id AND customer.id = job.customer_id AND customer.customer_number IS NOT NULL
+    LEFT JOIN {job_types} AS kind ON kind.account_id = job.account_id AND kind.id = job.job_type_id
+    LEFT JOIN {job_statuses} AS status ON status.account_id = job.account_id AND status.id = job.job_status_id
+    LEFT JOIN {tax_entities} AS tax ON tax.account_id = job.account_id AND tax.id = job.tax_id
+    LEFT JOIN {employees} AS booker ON booker.account_id = job.account_id AND booker.id = job.created_by AND booker.employee_number IS NOT NULL
+    LEFT JOIN (
+      SELECT entry.account_id, entry.job_number, sum(entry.number_of_hours) AS hours,
+             coalesce(sum(entry.number_of_hours) FILTER (WHERE entry.billable), 0) AS billable_hours
+        FROM {time_entries} AS entry WHERE ${liveRow('entry', 'id')} GROUP BY entry.account_id, entry.job_number
+    ) AS entries ON entries.account_id = job.account_id AND entries.job_number = job.job_number
+    LEFT JOIN (
+      SELECT charge.account_id, charge.job_number, count(*) AS charges, sum(charge.total) AS charged, sum(charge.discount) AS discount
+        FROM {job_charges} AS charge WHERE ${liveRow('charge', 'id')} GROUP BY charge.account_id, charge.job_number
+    ) AS lines ON lines.account_id = job.account_id AND lines.job_number = job.job_number
+    LEFT JOIN (
+      SELECT held.account_id, held.job_number, count(*) AS technicians
+        FROM {job_employees} AS held WHERE ${isAssignment('held')} GROUP BY held.account_id, held.job_number
+    ) AS assigned ON assigned.account_id = job.account_id AND assigned.job_number = job.job_number`,
+};

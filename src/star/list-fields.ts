@@ -1,0 +1,149 @@
+// Reads the fields that were ever seen, and names them; a name makes a column of the view of their table in mart.
+
+import pg from 'pg';
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {findColumn, nameTable} from '../rows/table-sql.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {fieldEvents, fields} from './field-tables.ts';
+
+const columns = [
+  'account_id',
+  'table_name',
+  'field',
+  'types',
+  'column_name',
+  'filled_share',
+  'first_seen_at',
+  'last_seen_at',
+  'vanished_at',
+  'promoted_as',
+] as const;
+
+/** A field that was ever seen: a row of sync.fields, whose definition says what each column means. */
+export type Field = ReadRow<typeof fields.$inferSelect, (typeof columns)[number]>;
+
+const eventColumns = [
+  'event_id',
+  'account_id',
+  'table_name',
+  'field',
+  'kind',
+  'detail',
+  'sweep_id',
+  'at',
+] as const;
+
+/** A change in what the service sends: a row of sync.field_events. */
+export type FieldEvent = ReadRow<typeof fieldEvents.$inferSelect, (typeof eventColumns)[number]>;
+
+/** Fields of some accounts by table and name. @param field - null: all */
+export async function listFields(
+  db: Queryable,
+  asked: {
+    readonly accountIds: readonly string[];
+    readonly table: string;
+    readonly field: string | null;
+    readonly limit: number;
+  },
+): Promise<Field[]> {
+  const {rows} = await db.query<Field>(
+    `SELECT ${selectColumns(columns)} FROM sync.fields
+      WHERE account_id = ANY ($1) AND table_name = $2 AND ($3::text IS NULL OR field = $3)
+      ORDER BY field, account_id LIMIT $4`,
+    [asked.accountIds, asked.table, asked.field, asked.limit],
+  );
+  return rows;
+}
+
+/** How many fields each table has, and how many of them were given a name. */
+export async function countFields(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<{readonly table: string; readonly count: number; readonly promoted: number}[]> {
+  const {rows} = await db.query<{table: string; count: number; promoted: number}>(
+    `SELECT table_name AS "table", count(DISTINCT field)::integer AS count, count(promoted_as)::integer AS promoted
+       FROM sync.fields WHERE account_id = ANY ($1) GROUP BY table_name ORDER BY table_name`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/** The fields of a table that were given a name, with their names. */
+export async function listPromoted(
+  db: Queryable,
+  {accountId, tableName}: {readonly accountId: string; readonly tableName: string},
+): Promise<ReadonlyMap<string, string>> {
+  const {rows} = await db.query<{field: string; name: string}>(
+    `SELECT field, promoted_as AS name FROM sync.fields
+      WHERE account_id = $1 AND table_name = $2 AND promoted_as IS NOT NULL ORDER BY field`,
+    [accountId, tableName],
+  );
+  return new Map(rows.map(({field, name}) => [field, name]));
+}
+
+/** What changed in the fields of some accounts in the last days, the latest first. @param field - null: any */
+export async function listFieldEvents(
+  db: Queryable,
+  asked: {
+    readonly accountIds: readonly string[];
+    readonly days: number;
+    readonly table: string | null;
+    readonly field: string | null;
+    readonly limit: number;
+  },
+): Promise<FieldEvent[]> {
+  const {rows} = await db.query<FieldEvent>(
+    `SELECT ${selectColumns(eventColumns)} FROM sync.field_events
+      WHERE account_id = ANY ($1) AND at > now() - $2 * interval '1 day'
+        AND ($3::text IS NULL OR table_name = $3) AND ($4::text IS NULL OR field = $4)
+      ORDER BY at DESC, event_id DESC LIMIT $5`,
+    [asked.accountIds, asked.days, asked.table, asked.field, asked.limit],
+  );
+  return rows;
+}
+
+/** Rows among which examples are looked for: those of the highest numbers. */
+const exampleRows = 500;
+
+/** Up to three values of a field, of rows that came of late. @param column - null where it is kept in `extra` */
+export async function readExamples(
+  db: Queryable,
+  table: MirrorTable,
+  asked: {readonly accountId: string; readonly field: string; readonly column: string | null},
+): Promise<string[]> {
+  const {accountId, field, column} = asked;
+  if (column !== null) findColumn(table, column);
+  const value = column === null ? `extra ->> $2::text` : `${pg.escapeIdentifier(column)}::text`;
+  const keys = table.key.map((name) => `${pg.escapeIdentifier(name)} DESC`).join(', ');
+  const {rows} = await db.query<{value: string}>(
+    `SELECT DISTINCT left(value, 200) AS value
+       FROM (SELECT ${value} AS value FROM ${nameTable(table)} WHERE account_id = $1 AND $2::text IS NOT NULL
+              ORDER BY account_id DESC, ${keys} LIMIT ${exampleRows}) AS late
+      WHERE value <> '' LIMIT 3`,
+    [accountId, field],
+  );
+  return rows.map((row) => row.value);
+}
+
+/**
+ * Gives a field a name, under which it becomes a column of mart, or takes it away.
+ * @param asked.was - the name that it had when the person decided
+ * @returns false where it has another by now: nothing is written
+ * @throws {pg.DatabaseError} the name cannot be, and why
+ */
+export async function nameField(
+  db: Queryable,
+  asked: Pick<Field, 'accountId' | 'field'> & {
+    readonly table: string;
+    readonly was: string | null;
+    readonly name: string | null;
+  },
+): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.fields SET promoted_as = $5
+      WHERE account_id = $1 AND table_name = $2 AND field = $3 AND promoted_as IS NOT DISTINCT FROM $4`,
+    [asked.accountId, asked.table, asked.field, asked.was, asked.name],
+  );
+  return rowCount === 1;
+}

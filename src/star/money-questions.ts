@@ -1,0 +1,186 @@
+import {mondayOf} from './member.ts';
+import {ofAccount, type Question, told} from './question.ts';
+
+const owedSince = (days: string) =>
+  `coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date ${days}), 0)`;
+
+export const money: readonly Question[] = [
+  {
+    name: 'ask_debtors',
+    question: 'Who owes us, since when?',
+    definition:
+      'What is unpaid of invoices that are not cancelled, with tax, by customer and by days since the date of the invoice.',
+    caveats: 'From the date of the invoice, not from its terms. The service knows no credit notes.',
+    tieOuts: ['T16'],
+    order: 'owed DESC, customer_key',
+    comment: 'One row for each customer who owes something, by the age of what is owed.',
+    key: ['account_key', 'customer_key'],
+    columns: told(
+      {
+        customer_key: 'The customer: dim_customer.',
+        name: 'Its name.',
+        owed: 'What it owes, with tax.',
+        up_to_30_days: 'Invoiced within 30 days.',
+        up_to_60_days: 'Invoiced 31 to 60 days ago.',
+        up_to_90_days: 'Invoiced 61 to 90 days ago.',
+        older: 'Invoiced longer ago.',
+      },
+      {
+        money: ['owed', 'up_to_30_days', 'up_to_60_days', 'up_to_90_days', 'older'],
+        maskedBy: {name: 'customer_key'},
+      },
+    ),
+    from: `FROM (
+      SELECT job.account_key, customer.customer_key, customer.name, sum(job.receivable) AS owed, ${owedSince('<= 30')} AS up_to_30_days,
+             ${owedSince('BETWEEN 31 AND 60')} AS up_to_60_days, ${owedSince('BETWEEN 61 AND 90')} AS up_to_90_days, ${owedSince('> 90')} AS older
+        FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key ${ofAccount('job')}
+       WHERE job.receivable <> 0 GROUP BY job.account_key, customer.customer_key, customer.name
+    ) AS answer`,
+  },
+  {
+    name: 'ask_days_to_money',
+    question: 'How long from call to done, to invoice, to money?',
+    definition: 'Median days between booking, completion, invoice and payment, by month of completion.',
+    caveats:
+      'Only what is paid has a date of payment, so recent months look fast: see the share that is paid within 30 days.',
+    tieOuts: [],
+    order: 'month DESC',
+    comment: 'One row for each month of completion: how many days each step took.',
+    key: ['account_key', 'month'],
+    columns: told({
+      month: 'The first day of the month.',
+      jobs: 'Jobs completed.',
+      booked_to_done: 'Median days from booking to completion.',
+      nine_of_ten_done_within: 'Days from booking to completion that nine of ten took at most.',
+      done_to_invoice: 'Median days from completion to invoice.',
+      invoice_to_paid: 'Median days from invoice to payment in full.',
+      percent_paid_in_30: 'Share of the invoices that were paid within 30 days, in percent.',
+    }),
+    from: `FROM (
+      SELECT job.account_key, date_trunc('month', job.completed_date)::date AS month, count(*) AS jobs,
+             round((percentile_cont(0.5) WITHIN GROUP (ORDER BY job.completed_date - job.booked_date))::numeric, 1) AS booked_to_done,
+             round((percentile_cont(0.9) WITHIN GROUP (ORDER BY job.completed_date - job.booked_date))::numeric, 1) AS nine_of_ten_done_within,
+             round((percentile_cont(0.5) WITHIN GROUP (ORDER BY job.invoiced_date - job.completed_date))::numeric, 1) AS done_to_invoice,
+             round((percentile_cont(0.5) WITHIN GROUP (ORDER BY job.paid_date - job.invoiced_date))::numeric, 1) AS invoice_to_paid,
+             round(100.0 * count(*) FILTER (WHERE job.paid_date - job.invoiced_date <= 30) / nullif(count(job.invoiced_date), 0), 1) AS percent_paid_in_30
+        FROM {mart.fct_job} AS job WHERE job.completed_date IS NOT NULL GROUP BY 1, 2
+    ) AS answer`,
+  },
+  {
+    name: 'ask_days_outstanding',
+    question: 'How many days of sales are outstanding?',
+    definition: 'What is owed, over what was invoiced with tax in the last 91 days, times 91.',
+    caveats: 'Follows the season: after a busy quarter it looks low.',
+    tieOuts: ['T16', 'T17'],
+    order: 'account_key',
+    comment: 'One row for each account: days of sales outstanding.',
+    key: ['account_key'],
+    columns: told(
+      {
+        owed: 'What is owed.',
+        invoiced: 'What was invoiced in the last 91 days, with tax.',
+        days: 'Days of sales outstanding.',
+      },
+      {money: ['owed', 'invoiced']},
+    ),
+    from: `FROM (
+      SELECT sums.*, round(sums.owed / nullif(sums.invoiced, 0) * 91, 1) AS days
+        FROM (
+          SELECT job.account_key, sum(job.receivable) AS owed,
+                 sum(job.invoiced_amount + job.invoiced_tax) FILTER (WHERE job.invoiced_date > account.today - 91) AS invoiced
+            FROM {mart.fct_job} AS job ${ofAccount('job')} GROUP BY job.account_key
+        ) AS sums
+    ) AS answer`,
+  },
+  {
+    name: 'ask_collected',
+    question: 'What came in?',
+    definition:
+      'Payments of the last thirteen whole weeks and of the one that runs, by the week they count on.',
+    caveats:
+      'A part payment has no date at the service: it counts on the day its fall of the balance was seen, and before the mirror on none.',
+    tieOuts: ['T6'],
+    order: 'week DESC',
+    comment: 'One row for each of the last thirteen whole weeks and the one that runs: what was collected.',
+    key: ['account_key', 'week'],
+    columns: told(
+      {
+        week: 'The Monday of the week.',
+        collected: 'What was collected, less what was given back.',
+        dated_by_observation: 'How much of it is dated by when it was seen.',
+      },
+      {money: ['collected', 'dated_by_observation']},
+    ),
+    from: `FROM (
+      SELECT step.account_key, ${mondayOf('step.paid_date')} AS week, sum(step.amount) AS collected,
+             coalesce(sum(step.amount) FILTER (WHERE step.dated_by = 'observed'), 0) AS dated_by_observation
+        FROM mart.fct_payment AS step ${ofAccount('step')}
+       WHERE step.observed_at <= {now} AND step.paid_date >= ${mondayOf('account.today')} - 7 * 13 AND step.paid_date <= account.today GROUP BY 1, 2
+    ) AS answer`,
+  },
+  {
+    name: 'ask_sales_tax',
+    question: 'Which sales tax is due?',
+    definition: 'Tax on the invoices of each month, by tax; beside it the tax of those that are paid.',
+    caveats: 'A pointer for the bookkeeper, and no return: which lines are taxed is not known here.',
+    tieOuts: ['T17'],
+    order: 'month DESC, name, tax_entity_key',
+    comment: 'One row for each month and tax: what was invoiced, and what of it is paid.',
+    key: ['account_key', 'month', 'tax_entity_key'],
+    columns: told(
+      {
+        month: 'The first day of the month.',
+        tax_entity_key: 'The tax: dim_tax_entity.',
+        name: 'Its name.',
+        tax_rate: 'Its rate.',
+        invoiced_before_tax: 'What was invoiced, before tax.',
+        tax_invoiced: 'The tax on it.',
+        tax_of_paid: 'The tax of what is paid in full.',
+      },
+      {money: ['invoiced_before_tax', 'tax_invoiced', 'tax_of_paid']},
+    ),
+    from: `FROM (
+      SELECT job.account_key, date_trunc('month', job.invoiced_date)::date AS month, tax.tax_entity_key, tax.name, tax.tax_rate,
+             sum(job.invoiced_amount) AS invoiced_before_tax, sum(job.invoiced_tax) AS tax_invoiced,
+             coalesce(sum(job.invoiced_tax) FILTER (WHERE job.balance = 0), 0) AS tax_of_paid
+        FROM {mart.fct_job} AS job JOIN {mart.dim_tax_entity} AS tax ON tax.tax_entity_key = job.tax_entity_key
+       WHERE job.invoiced_date IS NOT NULL GROUP BY 1, 2, 3, 4, 5
+    ) AS answer`,
+  },
+  {
+    name: 'ask_items',
+    question: 'What do we sell, at which prices?',
+    definition: 'Lines of the jobs completed in the last 365 days, by item.',
+    caveats: 'The service gives no catalogue: only what was charged is known.',
+    tieOuts: ['T2', 'T4'],
+    order: 'revenue DESC, item_key',
+    comment: 'One row for each item charged in the last 365 days.',
+    key: ['account_key', 'item_key'],
+    columns: told(
+      {
+        item_key: 'The item: dim_item.',
+        category: 'Its category.',
+        name: 'Its name.',
+        quantity: 'How much of it was charged.',
+        revenue: 'The price of these lines.',
+        jobs: 'On how many jobs.',
+        percent: 'Its share of all lines, in percent.',
+        lowest: 'The lowest price of one.',
+        highest: 'The highest price of one.',
+      },
+      {money: ['revenue', 'lowest', 'highest']},
+    ),
+    from: `FROM (
+      SELECT sums.*, item.category, item.name,
+             round(100 * sums.revenue / nullif(sum(sums.revenue) OVER (PARTITION BY sums.account_key), 0), 1) AS percent
+        FROM (
+          SELECT line.account_key, line.item_key, sum(line.quantity) AS quantity, sum(line.amount) AS revenue, count(DISTINCT line.job_key) AS jobs,
+                 min(line.price_per_unit) AS lowest, max(line.price_per_unit) AS highest
+            FROM {mart.fct_job_charge} AS line JOIN {mart.fct_job} AS job ON job.job_key = line.job_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 365 AND job.completed_date <= account.today
+           GROUP BY line.account_key, line.item_key
+        ) AS sums
+        JOIN {mart.dim_item} AS item ON item.item_key = sums.item_key
+    ) AS answer`,
+  },
+];

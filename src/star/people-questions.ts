@@ -1,0 +1,165 @@
+import {mondayOf} from './member.ts';
+import {daysOfAccounts, ofAccount, type Question, told} from './question.ts';
+
+export const people: readonly Question[] = [
+  {
+    name: 'ask_utilisation',
+    question: 'How busy is each technician?',
+    definition:
+      'Hours on jobs over hours of capacity, by technician, for each of the last eight whole weeks.',
+    caveats:
+      'Hours on jobs only: travel and the office are not known here. More than 100 % is overtime, or hours that overlap.',
+    tieOuts: ['T9'],
+    order: 'week DESC, name',
+    needs: 'working_hours',
+    comment: 'One row for each technician and each of the last eight whole weeks: hours and capacity.',
+    key: ['account_key', 'employee_key', 'week'],
+    columns: told(
+      {
+        employee_key: 'The technician: dim_employee.',
+        name: 'Their name.',
+        week: 'The Monday of the week.',
+        hours: 'Hours worked on jobs.',
+        billable_hours: 'Hours of these that customers pay for.',
+        capacity_hours: 'Hours that they were to work.',
+        percent: 'Hours over capacity, in percent.',
+      },
+      {maskedBy: {name: 'employee_key'}},
+    ),
+    from: `FROM (
+      SELECT day.account_key, day.employee_key, person.name, ${mondayOf('day.date')} AS week, sum(day.hours) AS hours, sum(day.billable_hours) AS billable_hours,
+             sum(day.capacity_hours) AS capacity_hours, round(100 * sum(day.hours) / nullif(sum(day.capacity_hours), 0), 1) AS percent
+        FROM ${daysOfAccounts(`${mondayOf('account.today')} - 56`, `${mondayOf('account.today')} - 1`)} AS day
+        JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
+       WHERE day.employee_key <> -1
+       GROUP BY 1, 2, 3, 4
+    ) AS answer`,
+  },
+  {
+    name: 'ask_technicians',
+    question: 'What does each bring, in all and an hour?',
+    definition:
+      'Even shares of the subtotals of the jobs completed in the last 91 days, and hours on these jobs.',
+    caveats:
+      'An even split: the service does not say who did how much. The repeat visits of the last weeks are yet to come.',
+    tieOuts: ['T3', 'T5'],
+    order: 'revenue DESC NULLS LAST, employee_key',
+    comment: 'One row for each technician with jobs in the last 91 days: revenue and hours.',
+    key: ['account_key', 'employee_key'],
+    columns: told(
+      {
+        employee_key: 'The technician: dim_employee; -1 is nobody.',
+        name: 'Their name.',
+        is_active: 'False once they were made inactive.',
+        jobs: 'Their share of the jobs.',
+        revenue: 'Their share of the subtotals.',
+        hours: 'Their hours on these jobs.',
+        revenue_an_hour: 'Revenue for each hour.',
+        repeat_visits:
+          'How many of these jobs were followed by another of the same kind, each counted for all who were assigned.',
+      },
+      {money: ['revenue'], maskedBy: {name: 'employee_key'}},
+    ),
+    from: `FROM (
+      SELECT coalesce(done.account_key, worked.account_key) AS account_key, person.employee_key, person.name, person.is_active, round(done.jobs, 1) AS jobs,
+             done.revenue, worked.hours, round(done.revenue / nullif(worked.hours, 0), 2) AS revenue_an_hour,
+             coalesce(done.repeat_visits, 0) AS repeat_visits
+        FROM (
+          SELECT job.account_key, share.employee_key, sum(share.amount_share) AS revenue, sum(share.job_share) AS jobs, count(visit.repeat_job_key) AS repeat_visits
+            FROM {mart.fct_assignment} AS share JOIN {mart.fct_job} AS job ON job.job_key = share.job_key
+            LEFT JOIN {mart.fct_repeat_visit} AS visit ON visit.job_key = job.job_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today GROUP BY 1, 2
+        ) AS done
+        FULL JOIN (
+          SELECT job.account_key, entry.employee_key, sum(entry.hours) AS hours
+            FROM {mart.fct_time_entry} AS entry JOIN {mart.fct_job} AS job ON job.job_key = entry.job_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 91 AND job.completed_date <= account.today GROUP BY 1, 2
+        ) AS worked ON worked.account_key = done.account_key AND worked.employee_key = done.employee_key
+        JOIN {mart.dim_employee} AS person ON person.employee_key = coalesce(done.employee_key, worked.employee_key)
+    ) AS answer`,
+  },
+  {
+    name: 'ask_planned_lengths',
+    question: 'Do we plan the right length?',
+    definition:
+      'Hours worked against hours planned, by kind of job, for jobs of the last 365 days that have both.',
+    caveats: 'Jobs without hours, or without a planned length, are left out.',
+    tieOuts: ['T3'],
+    order: 'percent_over DESC NULLS LAST, job_type_key',
+    comment: 'One row for each kind of job of the last 365 days: planned and worked hours.',
+    key: ['account_key', 'job_type_key'],
+    columns: told({
+      job_type_key: 'The kind of job: dim_job_type.',
+      name: 'Its name.',
+      jobs: 'Jobs with both.',
+      planned_hours: 'Planned length, once for each who is assigned.',
+      hours: 'Hours worked.',
+      percent_over: 'By how much the hours exceed the plan, in percent.',
+    }),
+    from: `FROM (
+      SELECT sums.*, round(sums.planned_minutes / 60, 1) AS planned_hours,
+             round(100 * sums.hours * 60 / nullif(sums.planned_minutes, 0) - 100, 1) AS percent_over
+        FROM (
+          SELECT job.account_key, job.job_type_key, kind.name, count(*) AS jobs, sum(job.planned_minutes * greatest(job.technicians, 1)) AS planned_minutes,
+                 sum(job.hours) AS hours
+            FROM {mart.fct_job} AS job JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key ${ofAccount('job')}
+           WHERE job.completed_date > account.today - 365 AND job.hours IS NOT NULL AND job.planned_minutes IS NOT NULL
+           GROUP BY 1, 2, 3
+        ) AS sums
+    ) AS answer`,
+  },
+  {
+    name: 'ask_repeat_visits',
+    question: 'How often do we have to come again?',
+    definition:
+      'Completed jobs that were followed by another of the same kind for the same customer, open or done, within the days of mart.settings, of those whose days have passed.',
+    caveats:
+      'A stand-in for "not mended at once": whether it was the same fault is not known. Visits repeated by schedule do not count, nor does what began as an estimate.',
+    tieOuts: ['T10'],
+    order: 'percent DESC, job_type_key',
+    comment:
+      'One row for each kind of job completed in the last 395 days: how many were followed by another.',
+    key: ['account_key', 'job_type_key'],
+    columns: told({
+      job_type_key: 'The kind of job: dim_job_type.',
+      name: 'Its name.',
+      jobs: 'Jobs completed.',
+      repeat_visits: 'How many were followed by another.',
+      percent: 'Their share, in percent.',
+    }),
+    from: `FROM (
+      SELECT visit.account_key, kind.job_type_key, kind.name, count(*) AS jobs, count(visit.repeat_job_key) AS repeat_visits,
+             round(100.0 * count(visit.repeat_job_key) / count(*), 1) AS percent
+        FROM {mart.fct_repeat_visit} AS visit JOIN {mart.fct_job} AS job ON job.job_key = visit.job_key
+        JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key ${ofAccount('visit')}
+       WHERE visit.is_mature AND visit.completed_date > account.today - 395 GROUP BY 1, 2, 3
+    ) AS answer`,
+  },
+  {
+    name: 'ask_late_tasks',
+    question: 'Which to-dos are late?',
+    definition: 'Tasks by who is to do them: open, past their time, and done in the last seven days.',
+    caveats: 'A task without a time is never late.',
+    tieOuts: ['T10', 'T11'],
+    order: 'overdue DESC, employee_key',
+    comment: 'One row for each employee with tasks: how many are open and late.',
+    key: ['account_key', 'employee_key'],
+    columns: told(
+      {
+        employee_key: 'Who is to do them: dim_employee; -1 is nobody.',
+        name: 'Their name.',
+        open: 'Tasks that are not done.',
+        overdue: 'How many of them are past their time.',
+        done_in_7_days: 'Tasks done in the last seven days.',
+      },
+      {maskedBy: {name: 'employee_key'}},
+    ),
+    from: `FROM (
+      SELECT task.account_key, person.employee_key, person.name, count(*) FILTER (WHERE NOT task.is_completed) AS open,
+             count(*) FILTER (WHERE NOT task.is_completed AND task.scheduled_at < {now}) AS overdue,
+             count(*) FILTER (WHERE task.completed_date > account.today - 7) AS done_in_7_days
+        FROM {mart.fct_task} AS task JOIN {mart.dim_employee} AS person ON person.employee_key = task.employee_key ${ofAccount('task')}
+       GROUP BY 1, 2, 3
+    ) AS answer`,
+  },
+];

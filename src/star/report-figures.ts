@@ -1,0 +1,79 @@
+// The owner's figures, week by week, and in words what of the last week is unlike the weeks before it.
+
+import type pg from 'pg';
+import {show} from './report-values.ts';
+
+/** One figure of the weekly report. */
+export interface Figure {
+  /** A column of `mart.ask_weeks`. */
+  readonly metric: Metric;
+  readonly label: string;
+  readonly unit: 'money' | 'jobs';
+  /** Of each whole week, the oldest first; the last one is the week of the report. */
+  readonly weeks: readonly WeekValue[];
+}
+
+export interface WeekValue {
+  /** Its Monday. */
+  readonly week: string;
+  /** Exact, as Postgres writes it. */
+  readonly value: string;
+}
+
+export type Metric = 'revenue' | 'completed' | 'booked' | 'owed_over_60_days' | 'open_jobs';
+
+const kinds: readonly Omit<Figure, 'weeks'>[] = [
+  {metric: 'revenue', label: 'Revenue', unit: 'money'},
+  {metric: 'completed', label: 'Jobs completed', unit: 'jobs'},
+  {metric: 'booked', label: 'Booked', unit: 'money'},
+  {metric: 'owed_over_60_days', label: 'Owed for more than 60 days', unit: 'money'},
+  {metric: 'open_jobs', label: 'Open jobs', unit: 'jobs'},
+];
+
+/** @returns every figure of the last 78 whole weeks of an account */
+export async function readFigures(client: pg.ClientBase, accountKey: string): Promise<readonly Figure[]> {
+  const columns = kinds.map(({metric}) => `trim_scale(${metric}::numeric)::text AS ${metric}`).join(', ');
+  const {rows} = await client.query<Readonly<Record<Metric | 'week', string>>>(
+    `SELECT week::text AS week, ${columns} FROM mart.ask_weeks AS weeks WHERE account_key = $1 ORDER BY weeks.week`,
+    [accountKey],
+  );
+  return kinds.map((kind) => ({
+    ...kind,
+    weeks: rows.map((row) => ({week: row.week, value: row[kind.metric]})),
+  }));
+}
+
+/** A figure of the last week, of the week before it, and of the same week a year ago; null where there is none. */
+export function compare({weeks}: Figure): Readonly<Record<'now' | 'before' | 'yearAgo', string | null>> {
+  const value = (back: number) => weeks.at(-1 - back)?.value ?? null;
+  return {now: value(0), before: value(1), yearAgo: value(52)};
+}
+
+/** Weeks that a week is compared with. */
+const usualWeeks = 26;
+/** Standard deviations that a usual week is off the mean at most. */
+const usualDeviations = 2;
+
+/** Between what a figure lay in the weeks before its last one; null where there are too few, or all are equal. */
+export function usualOf({weeks}: Figure): {readonly least: number; readonly most: number} | null {
+  const past = weeks.slice(-1 - usualWeeks, -1).map(({value}) => Number(value));
+  if (past.length < usualWeeks) return null;
+  const mean = past.reduce((sum, value) => sum + value, 0) / past.length;
+  const variance = past.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (past.length - 1);
+  const around = usualDeviations * Math.sqrt(variance);
+  return variance === 0 ? null : {least: mean - around, most: mean + around};
+}
+
+/** In words, what moved by more than in a usual week; nothing where nothing did. */
+export function tellMoves(figures: readonly Figure[]): readonly string[] {
+  return figures.flatMap((figure) => {
+    const usual = usualOf(figure);
+    const last = Number(figure.weeks.at(-1)?.value);
+    if (usual === null || (last >= usual.least && last <= usual.most)) return [];
+    const round = (value: number) => show(value.toFixed(figure.unit === 'money' ? 2 : 0));
+    const way = last > usual.most ? 'above' : 'below';
+    return [
+      `${figure.label}: ${show(String(last))} is ${way} what is usual. In the ${usualWeeks} weeks before, nearly all lay between ${round(Math.max(0, usual.least))} and ${round(usual.most)}.`,
+    ];
+  });
+}

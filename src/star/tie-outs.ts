@@ -1,0 +1,199 @@
+import {members} from './star.ts';
+
+/** A claim about the star that a query can break: each row it returns is a break. */
+export interface TieOut {
+  /** T1 to T17. */
+  readonly name: string;
+  readonly claim: string;
+  readonly sql: string;
+}
+
+/** A sum over the live rows of a warehouse table, and the same over its fact, account by account. */
+function sameSums(warehouse: string, sums: string, fact: string, factSums: string): string {
+  return `SELECT * FROM (SELECT account_id AS account_key, ${sums} FROM ${warehouse} GROUP BY account_id) AS mirrored
+    FULL JOIN (SELECT account_key, ${factSums} FROM ${fact} GROUP BY account_key) AS told USING (account_key)
+   WHERE (mirrored.*) IS DISTINCT FROM (told.*)`;
+}
+
+/** Both queries give the same rows, as often. */
+function sameRows(one: string, other: string): string {
+  return `(SELECT to_jsonb(one) FROM ${one} AS one EXCEPT ALL SELECT to_jsonb(other) FROM ${other} AS other)
+    UNION ALL
+   (SELECT to_jsonb(other) FROM ${other} AS other EXCEPT ALL SELECT to_jsonb(one) FROM ${one} AS one)`;
+}
+
+const keyed = members.map(({name, columns, key = [columns[0]?.[0] ?? '']}) => ({
+  name,
+  key,
+  columns: columns.map(([column]) => column),
+}));
+
+const noKeyTwice = keyed
+  .map(
+    ({name, key}) =>
+      `SELECT '${name}' AS member, to_jsonb(array_agg(${key[0]})) AS keys FROM mart.${name} GROUP BY ${key.join(', ')} HAVING count(*) > 1`,
+  )
+  .join(' UNION ALL ');
+
+/** The dimensions, and the facts that others point at, by the name of their key. */
+const targets = new Map(
+  [
+    ...keyed.filter(({name}) => /^dim_(?!.*_version$)/.test(name)),
+    ...keyed.filter(({name}) => name === 'fct_job'),
+  ].map(({name, key}) => [key[0] ?? '', name]),
+);
+const otherNames: Readonly<Record<string, string>> = {
+  booked_by_employee_key: 'employee_key',
+  group_key: 'customer_key',
+  repeat_job_key: 'job_key',
+};
+
+/** Facts of versions tell of jobs that are gone, which have no row in `fct_job`; so does a parent that is a fact of the same row. */
+const noKeyWithoutRow = members
+  .flatMap(({name, columns, isOfVersions}) =>
+    columns.flatMap(([column]) => {
+      const target = targets.get(otherNames[column] ?? column);
+      if (target === undefined || (target === name && otherNames[column] === undefined)) return [];
+      if (isOfVersions && target === 'fct_job') return [];
+      const key = otherNames[column] ?? column;
+      const none = target === 'fct_job' ? ` AND held.${column} <> -1` : '';
+      const account = target === 'dim_account' ? '' : ' OR there.account_key <> held.account_key';
+      return [
+        `SELECT '${name}.${column}' AS place, held.${column}::text AS key FROM mart.${name} AS held LEFT JOIN mart.${target} AS there ON there.${key} = held.${column}
+          WHERE held.${column} IS NOT NULL${none} AND (there.${key} IS NULL${account})`,
+      ];
+    }),
+  )
+  .join(' UNION ALL ');
+
+const live = (table: string, number: string) =>
+  `(SELECT * FROM warehouse.${table} WHERE _deleted_at IS NULL AND ${number} IS NOT NULL) AS live`;
+
+/** Each returns no row, over all accounts, at every age of a business. */
+export const tieOuts: readonly TieOut[] = [
+  {
+    name: 'T1',
+    claim: 'The jobs and their money are those of the warehouse.',
+    sql: sameSums(
+      live('jobs', 'job_number'),
+      'count(*), sum(subtotal) AS subtotal, sum(tax) AS tax, sum(total) AS total, sum(balance_remaining) AS balance',
+      'mart.fct_job',
+      'count(*), sum(subtotal) AS subtotal, sum(tax) AS tax, sum(total) AS total, sum(balance) AS balance',
+    ),
+  },
+  {
+    name: 'T2',
+    claim: 'The lines and their amounts are those of the warehouse.',
+    sql: sameSums(
+      live('job_charges', 'id'),
+      'count(*), sum(total) AS amount',
+      'mart.fct_job_charge',
+      'count(*), sum(amount) AS amount',
+    ),
+  },
+  {
+    name: 'T3',
+    claim: 'The entries and their hours are those of the warehouse.',
+    sql: sameSums(
+      live('time_entries', 'id'),
+      'count(*), sum(number_of_hours) AS hours',
+      'mart.fct_time_entry',
+      'count(*), sum(hours) AS hours',
+    ),
+  },
+  {
+    name: 'T4',
+    claim: 'A job has as many lines as it says, and they add up to what it says was charged.',
+    sql: `SELECT job.job_key FROM mart.fct_job AS job
+            LEFT JOIN (SELECT job_key, sum(amount) AS amount, count(*) AS lines FROM mart.fct_job_charge GROUP BY job_key) AS line USING (job_key)
+           WHERE (coalesce(job.charged, 0), job.charges) IS DISTINCT FROM (coalesce(line.amount, 0), coalesce(line.lines, 0))`,
+  },
+  {
+    name: 'T5',
+    claim: 'The shares of a job add up to its subtotal and to 1.',
+    sql: `SELECT job.job_key FROM mart.fct_job AS job LEFT JOIN mart.fct_assignment AS held USING (job_key)
+           GROUP BY job.job_key, job.subtotal HAVING sum(held.amount_share) IS DISTINCT FROM job.subtotal OR sum(held.job_share) IS DISTINCT FROM 1`,
+  },
+  {
+    name: 'T6',
+    claim:
+      'The payments of a job add up to what was collected of it; those of a job that is gone to nothing.',
+    sql: `SELECT job_key FROM mart.fct_job AS job FULL JOIN (SELECT job_key, sum(amount) AS amount FROM mart.fct_payment GROUP BY job_key) AS paid USING (job_key)
+           WHERE coalesce(job.collected, 0) <> coalesce(paid.amount, 0)`,
+  },
+  {
+    name: 'T7',
+    claim: 'The backlog of today is the jobs that are open.',
+    sql: `SELECT * FROM (SELECT account_key, count(*) FILTER (WHERE is_open) AS jobs, coalesce(sum(open_amount), 0) AS amount FROM mart.fct_job GROUP BY account_key) AS open
+            LEFT JOIN (SELECT day.account_key, day.open_jobs, day.open_amount FROM mart.fct_backlog_day AS day
+                         JOIN mart.dim_account AS account ON account.account_key = day.account_key AND account.today = day.date) AS today USING (account_key)
+           WHERE (open.jobs, open.amount) IS DISTINCT FROM (coalesce(today.open_jobs, 0), coalesce(today.open_amount, 0))`,
+  },
+  {
+    name: 'T8',
+    claim: 'On every day the backlog is the jobs that were open on its end.',
+    sql: `SELECT * FROM mart.fct_backlog_day AS day
+            FULL JOIN (SELECT account_key, date, count(*) AS jobs, sum(amount) AS amount FROM mart.fct_open_job_day GROUP BY account_key, date) AS open USING (account_key, date)
+           WHERE (coalesce(day.open_jobs, 0), coalesce(day.open_amount, 0)) IS DISTINCT FROM (coalesce(open.jobs, 0), coalesce(open.amount, 0))`,
+  },
+  {
+    name: 'T9',
+    claim: 'The hours of the days are the hours of the entries that have a date.',
+    sql: `SELECT * FROM (SELECT account_key, sum(hours) AS hours, sum(billable_hours) AS billable FROM mart.fct_employee_day GROUP BY account_key) AS day
+            FULL JOIN (SELECT account_key, sum(hours) AS hours, sum(billable_hours) AS billable FROM mart.fct_time_entry WHERE work_date IS NOT NULL GROUP BY account_key) AS entry USING (account_key)
+           WHERE (coalesce(day.hours, 0), coalesce(day.billable, 0)) IS DISTINCT FROM (coalesce(entry.hours, 0), coalesce(entry.billable, 0))`,
+  },
+  {name: 'T10', claim: 'No key stands twice in a member of the star.', sql: noKeyTwice},
+  {
+    name: 'T11',
+    claim: 'No key points at a row that is not there, or at one of another account.',
+    sql: noKeyWithoutRow,
+  },
+  {
+    name: 'T12',
+    claim: 'Each customer with a completed job has exactly one first.',
+    sql: `SELECT customer_key FROM mart.fct_job WHERE job_state = 'completed' AND customer_key <> -1
+           GROUP BY customer_key HAVING count(*) FILTER (WHERE is_first_completed_of_customer) <> 1`,
+  },
+  {
+    name: 'T13',
+    claim: 'The last change of state of a job led to the state it is in.',
+    sql: `SELECT job.job_key FROM mart.fct_job AS job
+            LEFT JOIN (SELECT DISTINCT ON (job_key) job_key, to_state FROM mart.fct_job_status_change ORDER BY job_key, observed_at DESC) AS last USING (job_key)
+           WHERE job.job_state IS DISTINCT FROM last.to_state`,
+  },
+  {
+    name: 'T14',
+    claim: 'All revenue has a date.',
+    sql: `SELECT account_key FROM mart.fct_job GROUP BY account_key
+          HAVING sum(completed_amount) <> coalesce(sum(completed_amount) FILTER (WHERE completed_date IS NOT NULL), 0)`,
+  },
+  {
+    name: 'T15',
+    claim: 'As of this moment every member is what it is.',
+    sql: members
+      .filter(({isOfVersions}) => !isOfVersions)
+      .map(({name}) => `(${sameRows(`mart.${name}`, `mart.${name}_as_of(now())`)})`)
+      .join(' UNION ALL '),
+  },
+  {
+    name: 'T16',
+    claim: 'What is owed is the sum of its four ages.',
+    sql: `SELECT account.account_key FROM mart.fct_job AS job JOIN mart.dim_account AS account USING (account_key) GROUP BY account.account_key, account.today
+          HAVING sum(job.receivable) <> coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date <= 30), 0)
+                                      + coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date BETWEEN 31 AND 60), 0)
+                                      + coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date BETWEEN 61 AND 90), 0)
+                                      + coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date > 90), 0)`,
+  },
+  {
+    name: 'T17',
+    claim: 'The tax that was invoiced is that of the jobs with an invoice that are not cancelled.',
+    sql: sameSums(
+      `(SELECT account_id, tax FROM warehouse.jobs WHERE _deleted_at IS NULL AND job_number IS NOT NULL AND invoice_date IS NOT NULL
+          AND status IS DISTINCT FROM 'canceled' AND status IS DISTINCT FROM 'cancelled' AND canceled_on IS NULL) AS live`,
+      'coalesce(sum(tax), 0) AS tax',
+      '(SELECT * FROM mart.fct_job WHERE invoiced_date IS NOT NULL) AS invoiced',
+      'sum(invoiced_tax) AS tax',
+    ),
+  },
+];

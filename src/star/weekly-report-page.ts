@@ -1,0 +1,85 @@
+// The weekly report as one file of HTML: no script, nothing from elsewhere.
+
+import {escapeXml} from '../core/escape-xml.ts';
+import {type Chart, drawChart} from './chart.ts';
+import type {List, Report} from './report.ts';
+import {show, showMoney} from './report-values.ts';
+import {tellFindings, tellFreshness, tellRestated} from './weekly-report-words.ts';
+
+const style = `
+  :root { color-scheme: light dark; }
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+  h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+  table { border-collapse: collapse; width: 100%; } th, td { padding: .3rem .5rem; text-align: left; border-bottom: 1px solid #8884; }
+  .number { text-align: right; font-variant-numeric: tabular-nums; }
+  figure { margin: 0; break-inside: avoid; } svg { width: 100%; height: auto; } .quiet { opacity: .75; }
+  @media print { details { display: none; } body { margin: 0; max-width: none; } }`;
+
+/** @param warning - stands on top, where the data is too old for a report and somebody asked for it all the same */
+export function drawPage(report: Report, warning: string | null): string {
+  const {account, from, to, moves, pictures, lists, unseen} = report;
+  const title = escapeXml(`${account}, week of ${from}`);
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${style}</style></head>
+<body>
+<h1>${title}</h1>
+<p class="quiet">${escapeXml(`${from} to ${to}. ${tellFreshness(report)}`)}</p>
+${warning === null ? '' : `<p><strong>Beware: ${escapeXml(warning)}.</strong></p>`}
+${drawFigures(report)}
+<h2>What moved more than usual</h2>
+${drawSentences(moves, 'Nothing did.')}
+${pictures.map(drawPicture).join('\n')}
+${lists.map(drawList).join('\n')}
+<h2>What changed since the last report</h2>
+${drawSentences(tellRestated(report), 'Nothing of what earlier reports told.')}
+<h2>What cannot be seen</h2>
+${drawSentences(unseen, '')}
+<h2>What a person may want to look at</h2>
+${drawSentences(tellFindings(report), 'Nothing.')}
+</body></html>
+`;
+}
+
+function drawFigures({figures, currency}: Report): string {
+  const rows = figures.map(({label, unit, now, before, yearAgo}) => [
+    unit === 'money' && currency !== null ? `${label} (${currency})` : label,
+    ...[now, before, yearAgo].map(show),
+  ]);
+  return drawTable(['', 'this week', 'the week before', 'a year ago'], rows);
+}
+
+/** A picture, the sentence that says what it shows, and its table. */
+function drawPicture(chart: Chart): string {
+  const {title, sentence, names, series} = chart;
+  const rows = names.map((name, at) => [
+    name,
+    ...series.map(({values}) =>
+      values[at] === null || values[at] === undefined ? '' : show(String(values[at])),
+    ),
+  ]);
+  return `<h2>${escapeXml(title)}</h2>
+<figure>${drawChart(chart)}<figcaption class="quiet">${escapeXml(sentence)}</figcaption></figure>
+<details><summary>as a table</summary>${drawTable(['', ...series.map(({name}) => name)], rows)}</details>`;
+}
+
+function drawList({title, columns, rows, amounts}: List): string {
+  const cells = rows.map((row) =>
+    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
+  );
+  return `<h2>${escapeXml(title)}</h2>\n${rows.length === 0 ? '<p>None.</p>' : drawTable(columns, cells)}`;
+}
+
+function drawSentences(sentences: readonly string[], none: string): string {
+  if (sentences.length === 0) return `<p>${escapeXml(none)}</p>`;
+  return `<ul>${sentences.map((sentence) => `<li>${escapeXml(sentence)}</li>`).join('')}</ul>`;
+}
+
+const isNumber = (text: string) => /^-?[\d,]+(\.\d+)?$/.test(text);
+
+function drawTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const side = (at: number) =>
+    rows.every((row) => row[at] === '' || isNumber(row[at] ?? '')) ? ' class="number"' : '';
+  const cells = (tag: 'th' | 'td', row: readonly string[]) =>
+    row.map((cell, at) => `<${tag}${side(at)}>${escapeXml(cell)}</${tag}>`).join('');
+  return `<table><thead><tr>${cells('th', columns)}</tr></thead><tbody>${rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('')}</tbody></table>`;
+}

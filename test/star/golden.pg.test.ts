@@ -1,0 +1,81 @@
+// What the questions answer about a made-up business on a fixed day, kept as text: a figure that changes is a file that changes
+// (`vitest run test/star/golden.pg.test.ts -u`).
+
+import {join} from 'node:path';
+import {Temporal} from 'temporal-polyfill';
+import {afterAll, beforeAll, expect, inject, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
+import {livePast} from '../../src/commands/accounts/demo/past.ts';
+import {drawAnswer} from '../../src/commands/insight/draw-answer.ts';
+import {createLogger} from '../../src/core/log.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {seedBusiness} from '../../src/service/business.ts';
+import {questions} from '../../src/star/all-questions.ts';
+import {answerQuestion, beginReading, prepareQuestion, wordOf} from '../../src/star/answer-question.ts';
+import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {createDatabase} from '../support/postgres.ts';
+import {SetUp} from '../support/set-up.ts';
+
+const timeZone = 'America/New_York';
+const begin = Temporal.PlainDate.from('2026-08-03');
+const nights = 12;
+const asOf = '2026-08-15T12:00:00Z';
+/** Enough of a long answer to see that it changed. */
+const limit = 15;
+
+const setUp = new SetUp();
+let ask: (question: (typeof questions)[number]) => Promise<string>;
+
+beforeAll(async () => {
+  const drop = (database: {drop(): Promise<void>}) => database.drop();
+  const business = await setUp.step('making a database', () => createDatabase(), drop);
+  const warehouse = await setUp.step(
+    'making a warehouse',
+    () => createDatabase(inject('warehouseTemplate')),
+    drop,
+  );
+  const pool = await setUp.step(
+    'opening the warehouse',
+    async () => openPool(warehouse.url, {max: 8, applicationName: 'test'}),
+    (opened) => opened.end(),
+  );
+  const pageReader = await setUp.step(
+    'starting to read pages',
+    async () => new PageReader(),
+    (reader) => reader.close(),
+  );
+  await seedBusiness(business.url, {seed: 1, customers: 80, jobs: 480, today: begin.toString(), timeZone});
+  const account = await upsertAccount(pool, {name: 'golden', apiUrl: 'http://127.0.0.1:1', timeZone});
+  const log = createLogger({level: 'error', secrets: []});
+  await livePast(
+    {pool, databaseUrl: warehouse.url, pageReader, log},
+    {account, databaseUrl: business.url, begin, nights},
+  );
+  await pool.query('INSERT INTO mart.settings (account_key, working_hours) VALUES ($1, $2)', [
+    account.accountId,
+    [8, 8, 8, 8, 8, 0, 0],
+  ]);
+  ask = async (question) => {
+    const client = await pool.connect();
+    try {
+      await beginReading(client);
+      const asked = await prepareQuestion(client, question, {accountKey: account.accountId, asOf});
+      // Else some answers take 24 s.
+      const {rows} = await client.query('SHOW enable_nestloop');
+      expect(rows).toEqual([{enable_nestloop: 'off'}]);
+      const {answer} = await answerQuestion(client, asked, limit);
+      return `${question.question}\n\n${drawAnswer(answer)}\n`;
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  };
+}, 120_000);
+afterAll(() => setUp.end());
+
+/** How old the data is depends on how fast this machine is. */
+const told = questions.filter(({name}) => name !== 'ask_freshness');
+
+test.each(told.map((question) => [wordOf(question), question] as const))('%s', async (word, question) => {
+  await expect(await ask(question)).toMatchFileSnapshot(join(import.meta.dirname, 'golden', `${word}.txt`));
+});
