@@ -13,7 +13,7 @@ export default defineConfig({
         : [
             'test/**/*.long.*',
             'test/sync/push/{faults,convergence}.pg.test.ts',
-            'test/sync/killed-steps.pg.redis.test.ts',
+            'test/sweeps/killed-steps.pg.redis.test.ts',
             '**/node_modules/**',
           ],
     globalSetup: ['test/support/global-setup.ts'],

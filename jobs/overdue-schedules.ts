@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type {Logger} from '../src/core/log.ts';
-import {listOverdueSchedules} from '../src/warehouse/sweeps/schedules.ts';
+import {listOverdueSchedules} from '../src/sweeps/schedules.ts';
 
 const lookMs = 30_000;
 

@@ -6,11 +6,11 @@ import {AccessError, OlderReadingError} from '../src/core/errors.ts';
 import {formatDuration, formatNumber} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
 import {findWrites} from '../src/streams/all.ts';
+import type {SweepResult} from '../src/sweeps/run-sweep.ts';
+import type {ClaimedSweep} from '../src/sweeps/sweep.ts';
+import {pageOfSweep} from '../src/sweeps/sweep-page.ts';
 import type {Carried, PushCounts} from '../src/sync/push/push-deps.ts';
-import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
 import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/views/work/log-words.ts';
-import type {ClaimedSweep} from '../src/warehouse/sweeps/sweep.ts';
-import {pageOfSweep} from '../src/warehouse/sweeps/sweep-page.ts';
 
 type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;
 

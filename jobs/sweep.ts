@@ -1,8 +1,8 @@
 import {UnrecoverableError} from 'bullmq';
 import {z} from 'zod';
-import {runSweep, type SweepResult} from '../src/sync/sweep/run-sweep.ts';
-import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
-import type {DueSweep} from '../src/warehouse/sweeps/sweeps.ts';
+import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
+import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
+import type {DueSweep} from '../src/sweeps/sweeps.ts';
 import {queueNames, type WakeQueue, wakeOptions} from './queue/wake-queue.ts';
 import {refreshAfter, refreshNow} from './refresh-star.ts';
 import {reportOutcome} from './report-outcome.ts';

@@ -6,12 +6,12 @@ import type {HookMeans} from '../src/feed/send-hook.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
 import {makePruner} from '../src/retention/pruner.ts';
+import type {SweepResult} from '../src/sweeps/run-sweep.ts';
+import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';
+import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
+import {listDueSweeps} from '../src/sweeps/sweeps.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
-import type {SweepResult} from '../src/sync/sweep/run-sweep.ts';
-import type {SweepDeps} from '../src/sync/sweep/sweep-deps.ts';
 import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
-import {listDueSchedules, takeDueSchedule} from '../src/warehouse/sweeps/schedules.ts';
-import {listDueSweeps} from '../src/warehouse/sweeps/sweeps.ts';
 import {
   Background,
   type BackgroundPart,

@@ -6,7 +6,7 @@ import {keepSealedToken, pauseAccount, upsertAccount} from '../../src/accounts/a
 import {parseKeys, seal} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import type {AccountServer} from '../../test/jobs/account-server.ts';
 import type {Running} from '../../test/support/command.ts';
 

@@ -8,9 +8,9 @@ import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
-import {runSweep} from '../../src/sync/sweep/run-sweep.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
+import {runSweep} from '../../src/sweeps/run-sweep.ts';
+import {requestSweep} from '../../src/sweeps/sweeps.ts';
 
 const [databaseUrl = '', apiUrl = '', ...how] = process.argv.slice(2);
 const timeZone = 'America/New_York';

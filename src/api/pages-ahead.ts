@@ -32,7 +32,7 @@ const shareInVain = 0.5;
 
 /**
  * Yields the pages of a list in order of number, without end: a page past the end is an empty list, and the
- * consumer decides where the end is (of a sweep src/sync/load/read-list.ts). As many are asked for ahead as it takes for
+ * consumer decides where the end is (of a sweep src/sweeps/read-list.ts). As many are asked for ahead as it takes for
  * each to be there when it is wanted. When the consumer returns, throws or is aborted, outstanding requests are cut and
  * waited for.
  * @throws the error of the first page that fails, when its turn comes; the signal's reason when it is aborted

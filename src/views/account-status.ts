@@ -3,6 +3,16 @@ import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {wholeList} from '../streams/windows.ts';
 import {
+  listOverdueSchedules,
+  listPromisedFreshness,
+  listSchedules,
+  type OverdueSchedule,
+  type PromisedFreshness,
+  type Schedule,
+} from '../sweeps/schedules.ts';
+import {readStatus, readStreamNotes, type StreamNotes} from '../sweeps/stream-status.ts';
+import type {Sweep} from '../sweeps/sweep.ts';
+import {
   type ChangeCount,
   countChanges,
   type LateChange,
@@ -11,16 +21,6 @@ import {
   listLateChangesSingly,
 } from '../warehouse/changes/reads/change-health.ts';
 import {type FieldEvent, readHealth, type WaitingSweep} from '../warehouse/health/health.ts';
-import {readStatus, readStreamNotes, type StreamNotes} from '../warehouse/health/status.ts';
-import {
-  listOverdueSchedules,
-  listPromisedFreshness,
-  listSchedules,
-  type OverdueSchedule,
-  type PromisedFreshness,
-  type Schedule,
-} from '../warehouse/sweeps/schedules.ts';
-import type {Sweep} from '../warehouse/sweeps/sweep.ts';
 
 /** What is noted of one stream of one account. Instants are ISO 8601 in UTC. */
 export interface StreamFacts extends StreamNotes {

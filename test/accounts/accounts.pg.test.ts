@@ -14,7 +14,7 @@ import {
 } from '../../src/accounts/accounts.ts';
 import {UsageError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {claimSweep, readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {claimSweep, readSweep, requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openWorld, type World} from '../warehouse/sample.ts';
 
 let world: World;

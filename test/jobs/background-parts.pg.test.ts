@@ -14,7 +14,7 @@ import {makesParts} from '../../src/commands/process/background-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {listLateParts} from '../../src/views/concerns/part-concerns.ts';
 import {
   boundsOf,

@@ -5,7 +5,7 @@ import * as push from '../../jobs/push.ts';
 import * as sweep from '../../jobs/sweep.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 interface Line {

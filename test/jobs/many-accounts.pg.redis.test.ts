@@ -3,7 +3,7 @@
 import {beforeEach, describe, expect, test} from 'vitest';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
 import {type Account, pauseAccount, resumeAccount} from '../../src/accounts/accounts.ts';
-import {insertSchedules} from '../../src/warehouse/sweeps/schedules.ts';
+import {insertSchedules} from '../../src/sweeps/schedules.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {backends, closers, endedWell, many, start, told} from './many-accounts-place.ts';
 

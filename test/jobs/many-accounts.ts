@@ -12,10 +12,10 @@ import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, seal} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
-import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
-import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
-import {readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
+import type {Sweep} from '../../src/sweeps/sweep.ts';
+import type {SweepDeps} from '../../src/sweeps/sweep-deps.ts';
+import {readSweep, requestSweep} from '../../src/sweeps/sweeps.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {type AccountServer, serveAccounts} from './account-server.ts';
 

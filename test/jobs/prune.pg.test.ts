@@ -4,7 +4,7 @@ import {afterEach, expect, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {addSweep, database, ids, pool} from '../retention/place.ts';
 
 const closers: (() => Promise<unknown>)[] = [];

@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {run} from '../../jobs/sweep.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 let service: TestService;

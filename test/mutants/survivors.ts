@@ -61,11 +61,11 @@ export const survivors: readonly Survivor[] = [
     reason: 'the last two delays are the same',
   },
   {
-    source: 'src/sync/sweep/breaker.ts',
+    source: 'src/sweeps/breaker.ts',
     line: 'await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});',
     before: 'await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});',
     after: ';',
-    reason: 'test/sync/false-deletes.pg.test.ts notices it',
+    reason: 'test/sweeps/false-deletes.pg.test.ts notices it',
   },
   {
     source: 'src/api/limiter.ts',

@@ -22,18 +22,15 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   decide('same-value', 'merge', 'older', 'recognize'),
   ['src/api/limiter.ts', ['test/api/limiter.test.ts']],
   ['src/core/lease.ts', ['test/core/lease.test.ts']],
-  ['src/sync/sweep/breaker.ts', ['test/sync/breaker.test.ts']],
+  ['src/sweeps/breaker.ts', ['test/sweeps/breaker.test.ts']],
   ...['attempts', 'check-role', 'guard', 'viewer'].map(
     (name) => [`src/web/console/access/${name}.ts`, ['test/web/console/access.test.ts']] as const,
   ),
-  ['src/sync/verify/open-numbers.ts', ['test/sync/open-numbers.test.ts']],
+  ['src/sweeps/open-numbers.ts', ['test/sweeps/open-numbers.test.ts']],
   ['src/web/api/authentication.ts', ['test/web/api/keys.pg.test.ts']],
   ...['sign-in', 'viewers'].map(
     (name) => [`src/web/console/access/${name}.ts`, ['test/web/console/sign-in.pg.test.ts']] as const,
   ),
-  [
-    'src/warehouse/sweeps/tombstones.ts',
-    ['test/sync/false-deletes.pg.test.ts', 'test/sync/approval.pg.test.ts'],
-  ],
-  ['src/sync/sweep/full-sweep.ts', ['test/sync/false-deletes.pg.test.ts']],
+  ['src/sweeps/tombstones.ts', ['test/sweeps/false-deletes.pg.test.ts', 'test/sweeps/approval.pg.test.ts']],
+  ['src/sweeps/full-sweep.ts', ['test/sweeps/false-deletes.pg.test.ts']],
 ]);

@@ -12,7 +12,7 @@ import {openPool} from '../../src/postgres/database.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {questions} from '../../src/star/all-questions.ts';
 import {answerQuestion, beginReading, prepareQuestion, wordOf} from '../../src/star/answer-question.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {SetUp} from '../support/set-up.ts';
 

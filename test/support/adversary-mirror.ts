@@ -10,9 +10,9 @@ import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {findStream} from '../../src/streams/all.ts';
-import type {PageReader} from '../../src/sync/load/page-reader.ts';
-import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import type {PageReader} from '../../src/sweeps/page-reader.ts';
+import {runSweep, type SweepResult} from '../../src/sweeps/run-sweep.ts';
+import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import type {HeldRow} from './sweep-checker.ts';
 
 /** The result of a sweep in its own row. */

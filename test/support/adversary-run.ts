@@ -1,8 +1,8 @@
 // Many sweeps of one warehouse while its adversary goes on, each one judged.
 
 import {Random} from '../../src/service/random.ts';
-import type {PageReader} from '../../src/sync/load/page-reader.ts';
-import type {SweepResult} from '../../src/sync/sweep/run-sweep.ts';
+import type {PageReader} from '../../src/sweeps/page-reader.ts';
+import type {SweepResult} from '../../src/sweeps/run-sweep.ts';
 import {Adversary} from './adversary.ts';
 import {type Mirror, openMirror} from './adversary-mirror.ts';
 import {type AdversaryService, serveAdversary} from './adversary-service.ts';

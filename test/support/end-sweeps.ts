@@ -1,7 +1,7 @@
 import {watchSweeps} from '../../src/commands/sweeps/watch-sweeps.ts';
 import {watchProgress} from '../../src/commands/terminal/progress.ts';
-import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import type {Sweep} from '../../src/sweeps/sweep.ts';
+import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import type {TestWorld} from './world.ts';
 
 const longestMs = 90_000;

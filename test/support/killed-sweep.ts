@@ -9,9 +9,9 @@ import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 import {openPool} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import type {SweepStep} from '../../src/sync/sweep/sweep-step.ts';
-import type {Sweep} from '../../src/warehouse/sweeps/sweep.ts';
-import {readSweep, requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import type {Sweep} from '../../src/sweeps/sweep.ts';
+import type {SweepStep} from '../../src/sweeps/sweep-step.ts';
+import {readSweep, requestSweep} from '../../src/sweeps/sweeps.ts';
 import type {Work} from './sweep-worker.ts';
 
 export interface KilledSweep {

@@ -9,8 +9,8 @@ import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
-import type {SweepStep} from '../../src/sync/sweep/sweep-step.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
+import type {SweepStep} from '../../src/sweeps/sweep-step.ts';
 
 export interface Work {
   readonly databaseUrl: string;

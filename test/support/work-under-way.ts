@@ -4,7 +4,7 @@ import {randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue/backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import type {TestDatabase} from './postgres.ts';
 import {openRecordingProxy, type Recorded} from './recording-proxy.ts';
 import {openService, openWorld, type TestService, type TestWorld} from './world.ts';

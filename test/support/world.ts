@@ -9,10 +9,10 @@ import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
-import {runSweep, type SweepResult} from '../../src/sync/sweep/run-sweep.ts';
-import type {SweepDeps} from '../../src/sync/sweep/sweep-deps.ts';
-import {requestSweep} from '../../src/warehouse/sweeps/sweeps.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
+import {runSweep, type SweepResult} from '../../src/sweeps/run-sweep.ts';
+import type {SweepDeps} from '../../src/sweeps/sweep-deps.ts';
+import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {createDatabase, type TestDatabase} from './postgres.ts';
 import {createWritingClient, type WritingClient} from './writing-client.ts';
 

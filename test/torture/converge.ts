@@ -3,7 +3,7 @@
 // `--seed N --runs 500` goes through it again.
 
 import {parseArgs} from 'node:util';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {historiesPerWorld, runConvergence} from '../support/push/convergence.ts';
 import {openWarehouses} from './warehouses.ts';
 

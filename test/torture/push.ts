@@ -3,7 +3,7 @@
 // lives through a number of runs; `--seed N --runs 100` goes through it again.
 
 import {parseArgs} from 'node:util';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {runsPerWorld, runWorld} from '../support/push/run.ts';
 import {openLaggingService} from '../support/push/services.ts';
 import {addTally, describeTally, emptyTally} from '../support/push/tally.ts';

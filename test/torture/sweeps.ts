@@ -2,7 +2,7 @@
 // the truth. A seed is one warehouse that lives through a number of sweeps; `--seed N --runs 56` goes through it again.
 
 import {parseArgs} from 'node:util';
-import {PageReader} from '../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {runWorld, sweepsPerWorld} from '../support/adversary-run.ts';
 import {addTally, describeTally, emptyTally} from '../support/adversary-tally.ts';
 import {openWarehouses} from './warehouses.ts';

@@ -17,7 +17,7 @@ import type {Secret} from '../../core/secret.ts';
 import {expectTimeZone, isTimeZone} from '../../core/time-zone.ts';
 import {inTransaction, type Queryable} from '../../postgres/database.ts';
 import {allStreams} from '../../streams/all.ts';
-import {beginAccount} from '../../sync/accounts/begin-account.ts';
+import {beginAccount} from '../../sweeps/begin-account.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {refuseWrongZone} from './account-zone.ts';

@@ -1,5 +1,5 @@
 import {formatDuration} from '../../core/format.ts';
-import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
+import type {Schedule} from '../../sweeps/schedules.ts';
 import {drawTable} from '../terminal/report.ts';
 
 /** The schedules of an account. */

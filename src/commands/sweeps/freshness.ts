@@ -3,13 +3,13 @@
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
 import {findStream} from '../../streams/all.ts';
+import {listUsualCosts} from '../../sweeps/past-sweeps.ts';
+import {findFreshnessCost, tellFreshnessCost} from '../../sweeps/schedule-cost.ts';
+import {listSchedules} from '../../sweeps/schedules.ts';
 import {applySettings} from '../../sync/settings/apply-settings.ts';
 import {formatInterval} from '../../sync/settings/interval.ts';
 import {planSettings} from '../../sync/settings/plan-settings.ts';
 import {freshnessSection} from '../../sync/settings/sections/freshness.ts';
-import {findFreshnessCost, tellFreshnessCost} from '../../views/sweeps/schedule-cost.ts';
-import {listUsualCosts} from '../../warehouse/health/past-sweeps.ts';
-import {listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {environmentOf} from '../config/environment.ts';
 import {print} from '../terminal/report.ts';

@@ -2,7 +2,7 @@
 
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
-import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
+import type {Sweep} from '../../sweeps/sweep.ts';
 import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
 import {requireOpened} from '../accounts/served-accounts.ts';
 import {watchProgress} from '../terminal/progress.ts';

@@ -3,9 +3,9 @@
 import {seeNumber} from '../../core/errors.ts';
 import {formatNumber} from '../../core/format.ts';
 import {findStream} from '../../streams/all.ts';
-import {countRows} from '../../warehouse/health/status.ts';
-import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
-import {pageOfSweep} from '../../warehouse/sweeps/sweep-page.ts';
+import {countRows} from '../../sweeps/stream-status.ts';
+import type {Sweep} from '../../sweeps/sweep.ts';
+import {pageOfSweep} from '../../sweeps/sweep-page.ts';
 import {drawTable} from '../terminal/report.ts';
 import type {Warehouse} from '../warehouse.ts';
 

@@ -9,8 +9,8 @@ import {formatDuration} from '../../core/format.ts';
 import {isGone, nameThisProcess} from '../../core/process-name.ts';
 import {explainDatabaseError} from '../../postgres/database-errors.ts';
 import {findStream} from '../../streams/all.ts';
-import {countRows} from '../../warehouse/health/status.ts';
-import type {Sweep} from '../../warehouse/sweeps/sweep.ts';
+import {countRows} from '../../sweeps/stream-status.ts';
+import type {Sweep} from '../../sweeps/sweep.ts';
 import {
   failIdleSweeps,
   type HeldSweep,
@@ -18,7 +18,7 @@ import {
   listHeldSweeps,
   requestSweep,
   type SweepRequest,
-} from '../../warehouse/sweeps/sweeps.ts';
+} from '../../sweeps/sweeps.ts';
 import type {Progress} from '../terminal/progress.ts';
 import type {Warehouse} from '../warehouse.ts';
 import {describeEnd} from './sweep-summary.ts';

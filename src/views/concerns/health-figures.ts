@@ -7,6 +7,12 @@ import {readWaitingSince} from '../../star/refresh-star.ts';
 import {allStreams} from '../../streams/all.ts';
 import {wholeList} from '../../streams/windows.ts';
 import {
+  listOverdueSchedules,
+  listPromisedFreshness,
+  type OverdueSchedule,
+  type PromisedFreshness,
+} from '../../sweeps/schedules.ts';
+import {
   type ChangeCount,
   countChanges,
   type LateChanges,
@@ -29,12 +35,6 @@ import {
   type StreamFigures,
   type UnfinishedSweeps,
 } from '../../warehouse/health/sweep-figures.ts';
-import {
-  listOverdueSchedules,
-  listPromisedFreshness,
-  type OverdueSchedule,
-  type PromisedFreshness,
-} from '../../warehouse/sweeps/schedules.ts';
 
 /** The health of the whole warehouse in figures; `readAccounts` tells the same of each account with its rows and reasons. */
 export interface HealthFigures {

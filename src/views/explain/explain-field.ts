@@ -1,5 +1,6 @@
 import {showValue} from '../../core/format.ts';
 import type {ChangeValue} from '../../rows/change-values.ts';
+import type {Schedule} from '../../sweeps/schedules.ts';
 import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {Proof} from '../../warehouse/history/proofs.ts';
 import type {
@@ -9,7 +10,6 @@ import type {
   Version,
   Writer,
 } from '../../warehouse/history/versions.ts';
-import type {Schedule} from '../../warehouse/sweeps/schedules.ts';
 import {nameState, showWanted} from '../changes/change-words.ts';
 import {describeLook, describeWriter, since} from './explain-words.ts';
 

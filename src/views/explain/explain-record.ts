@@ -5,10 +5,10 @@ import {UsageError} from '../../core/errors.ts';
 import {nearest} from '../../core/nearest.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import type {Stream} from '../../streams/stream.ts';
+import {listSchedules} from '../../sweeps/schedules.ts';
 import {listOpenWishes} from '../../warehouse/changes/reads/change-log.ts';
 import {listFieldNames, readAbsence, readLastProof} from '../../warehouse/history/proofs.ts';
 import {fieldColumns, readVersions, type Version} from '../../warehouse/history/versions.ts';
-import {listSchedules} from '../../warehouse/sweeps/schedules.ts';
 import {type FieldStory, findSaid, tellField} from './explain-field.ts';
 
 /** A record that is or was here. */

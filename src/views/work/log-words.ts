@@ -3,8 +3,8 @@
 
 import {formatElapsed, formatNumber} from '../../core/format.ts';
 import type {ChangeOperation} from '../../streams/mirror-table.ts';
+import type {Sweep, SweepCounts, SweepEnd} from '../../sweeps/sweep.ts';
 import type {ChangeState} from '../../warehouse/changes/change-states.ts';
-import type {Sweep, SweepCounts, SweepEnd} from '../../warehouse/sweeps/sweep.ts';
 import {nameState} from '../changes/change-words.ts';
 
 type NamedSweep = Pick<Sweep, 'sweepId' | 'stream' | 'windowName' | 'recordNumber'> & {

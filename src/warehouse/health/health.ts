@@ -3,7 +3,7 @@
 
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {isLatestOpinion, type Sweep, sweepColumns} from '../sweeps/sweep.ts';
+import {isLatestOpinion, type Sweep, sweepColumns} from '../../sweeps/sweep.ts';
 
 /** The full sweeps of one stream of one account, by what they prove. Instants are ISO 8601 in UTC. */
 export interface Proof {

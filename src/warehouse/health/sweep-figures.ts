@@ -2,7 +2,7 @@
 // index, and costs the same however long the past is. Ages are by the clock of the database.
 
 import type {Queryable} from '../../postgres/database.ts';
-import type {SweepEnd} from '../sweeps/sweep.ts';
+import type {SweepEnd} from '../../sweeps/sweep.ts';
 
 /** One stream of one account: how old its knowledge is, and the figures of its last full sweep that ended. */
 export interface StreamFigures {

@@ -19,6 +19,10 @@ import {sweepDaysTable} from '../../retention/sweep-days-table.ts';
 import {fieldEventsTable, fieldsTable} from '../../star/field-tables.ts';
 import {staleJobsTable} from '../../star/stale-jobs-table.ts';
 import {weeklyReportsTable} from '../../star/weekly-reports-table.ts';
+import {absentNumbersTable, sightingsTable, tombstonesTable} from '../../sweeps/evidence-tables.ts';
+import {quarantineTable} from '../../sweeps/quarantine-table.ts';
+import {schedulesTable} from '../../sweeps/schedules-table.ts';
+import {sweepsTable} from '../../sweeps/sweeps-table.ts';
 import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
 import {capturedTablesTable} from '../changes/tables/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../changes/tables/change-tables.ts';
@@ -28,10 +32,6 @@ import {transitionsTable} from '../changes/tables/transitions-table.ts';
 import {writeRulesTable} from '../changes/tables/write-rules-table.ts';
 import {heartbeatsTable} from '../health/heartbeats-table.ts';
 import {installationTable} from '../health/installation/installation-table.ts';
-import {absentNumbersTable, sightingsTable, tombstonesTable} from '../sweeps/evidence-tables.ts';
-import {quarantineTable} from '../sweeps/quarantine-table.ts';
-import {schedulesTable} from '../sweeps/schedules-table.ts';
-import {sweepsTable} from '../sweeps/sweeps-table.ts';
 import {sourceTable} from './source-table.ts';
 
 // No foreign key to the account: it would be checked once for every row of a first load.

@@ -7,7 +7,7 @@ import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {Random} from '../../../src/service/random.ts';
 import {customers, jobs} from '../../../src/service/resource.ts';
-import type {PageReader} from '../../../src/sync/load/page-reader.ts';
+import type {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {judge} from './checker.ts';
 import {letTimePass, readNextDue} from './fake-time.ts';
 import {readChanges, readConflicts, readFinalRows, readRecords, toEffects} from './final-state.ts';

@@ -1,7 +1,7 @@
 // Worlds of the laboratory on the cluster that all tests share.
 
 import {inject} from 'vitest';
-import type {PageReader} from '../../../src/sync/load/page-reader.ts';
+import type {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {createDatabase} from '../postgres.ts';
 import {runsPerWorld, runWorld} from './run.ts';
 import {openLaggingService} from './services.ts';

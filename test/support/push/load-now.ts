@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import {allStreams} from '../../../src/streams/all.ts';
-import type {PageReader} from '../../../src/sync/load/page-reader.ts';
+import type {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {type SweptTarget, sweepStream} from './sweeping.ts';
 
 /** A place with a service and one account. */

@@ -7,7 +7,7 @@ import {createLogger} from '../../../src/core/log.ts';
 import {openPool} from '../../../src/postgres/database.ts';
 import {Random} from '../../../src/service/random.ts';
 import {allStreams} from '../../../src/streams/all.ts';
-import type {PageReader} from '../../../src/sync/load/page-reader.ts';
+import type {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {Author} from './author.ts';
 import {judge} from './checker.ts';
 import {readEstates} from './estates.ts';

@@ -3,9 +3,9 @@ import {createClient} from '../../../src/api/client.ts';
 import {createTransport} from '../../../src/api/transport.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
-import type {PageReader} from '../../../src/sync/load/page-reader.ts';
-import {runSweep} from '../../../src/sync/sweep/run-sweep.ts';
-import {requestSweep, type SweepRequest} from '../../../src/warehouse/sweeps/sweeps.ts';
+import type {PageReader} from '../../../src/sweeps/page-reader.ts';
+import {runSweep} from '../../../src/sweeps/run-sweep.ts';
+import {requestSweep, type SweepRequest} from '../../../src/sweeps/sweeps.ts';
 
 /** What is swept: the whole stream unless it says otherwise. */
 export type SweptTarget = Pick<SweepRequest, 'stream'> &

@@ -1,7 +1,7 @@
 // Both sides edit the same records, in any order, under any rules (docs/traps.md "Both sides change"). More of the same: npm run torture -- converge.
 
 import {afterAll, expect, inject, test} from 'vitest';
-import {PageReader} from '../../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {createDatabase} from '../../support/postgres.ts';
 import {historiesPerWorld, runConvergence} from '../../support/push/convergence.ts';
 

@@ -3,7 +3,7 @@
 
 import {afterAll, describe, expect, test} from 'vitest';
 import {openPool} from '../../../src/postgres/database.ts';
-import {PageReader} from '../../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {pushSteps} from '../../../src/sync/push/push-step.ts';
 import {carryAndDie} from '../../support/push/killed-push.ts';
 import {live, liveAll} from '../../support/push/live.ts';

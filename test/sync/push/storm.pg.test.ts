@@ -2,7 +2,7 @@
 // judged by its outcome (docs/traps.md "Answers that were lost"). More of the same: npm run torture -- push.
 
 import {afterAll, expect, test} from 'vitest';
-import {PageReader} from '../../../src/sync/load/page-reader.ts';
+import {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {liveAll} from '../../support/push/live.ts';
 import {runsPerWorld} from '../../support/push/run.ts';
 import {describeTally} from '../../support/push/tally.ts';

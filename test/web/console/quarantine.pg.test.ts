@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../../src/postgres/database.ts';
-import {quarantineRecords, resolveQuarantine} from '../../../src/warehouse/sweeps/quarantine.ts';
+import {quarantineRecords, resolveQuarantine} from '../../../src/sweeps/quarantine.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;

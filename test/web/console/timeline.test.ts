@@ -1,9 +1,9 @@
 // One sweep as steps: only what rows keep, and what is usual.
 
 import {expect, test} from 'vitest';
-import type {SweepStory} from '../../../src/views/sweeps/sweep-story.ts';
-import {listSteps, tellSteps} from '../../../src/views/sweeps/timeline.ts';
-import {countNames, type Sweep} from '../../../src/warehouse/sweeps/sweep.ts';
+import {countNames, type Sweep} from '../../../src/sweeps/sweep.ts';
+import type {SweepStory} from '../../../src/sweeps/sweep-story.ts';
+import {listSteps, tellSteps} from '../../../src/sweeps/sweep-timeline.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 3, 0, second)).toISOString();
 const counts = Object.fromEntries(countNames.map((name) => [name, 0])) as unknown as Sweep['counts'];

@@ -1,6 +1,6 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {pauseAccount} from '../../../src/accounts/accounts.ts';
-import {requestSweep} from '../../../src/warehouse/sweeps/sweeps.ts';
+import {requestSweep} from '../../../src/sweeps/sweeps.ts';
 import {type Exposition, figureOf} from './exposition.ts';
 import {openTelemetry, type TelemetryPlace} from './place.ts';
 import {addChange, addPromise, addSweep, addWorker} from './rows.ts';

@@ -6,7 +6,7 @@ import type {Config} from '../../../core/config.ts';
 import {FatalError, RetryableError, UsageError} from '../../../core/errors.ts';
 import {inTransaction, type Queryable} from '../../../postgres/database.ts';
 import {allStreams} from '../../../streams/all.ts';
-import {beginAccount} from '../../../sync/accounts/begin-account.ts';
+import {beginAccount} from '../../../sweeps/begin-account.ts';
 import {applySettings} from '../../../sync/settings/apply-settings.ts';
 import {withWarehouse} from '../../warehouse.ts';
 import {environmentOf} from '../environment.ts';

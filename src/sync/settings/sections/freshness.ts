@@ -4,16 +4,16 @@ import type {Queryable} from '../../../postgres/database.ts';
 import {allStreams} from '../../../streams/all.ts';
 import type {StreamName} from '../../../streams/stream.ts';
 import {wholeList} from '../../../streams/windows.ts';
-import {listUsualCosts} from '../../../warehouse/health/past-sweeps.ts';
+import {isOfFreshness} from '../../../sweeps/freshness-schedule.ts';
+import {listUsualCosts} from '../../../sweeps/past-sweeps.ts';
 import {
   deleteSchedule,
   listScheduleSettings,
   nameFreshness,
   type ScheduleSetting,
   writeSchedule,
-} from '../../../warehouse/sweeps/schedules.ts';
-import {isOfFreshness} from '../../sweep/freshness-schedule.ts';
-import {estimatePass} from '../../sweep/whole-list-cost.ts';
+} from '../../../sweeps/schedules.ts';
+import {estimatePass} from '../../../sweeps/whole-list-cost.ts';
 import {listChanged} from '../entries.ts';
 import {formatInterval, interval, intervalMs} from '../interval.ts';
 import type {Problem, Prospect, Section} from '../section.ts';

@@ -3,15 +3,15 @@ import {UsageError} from '../../../core/errors.ts';
 import {allStreams, findStream} from '../../../streams/all.ts';
 import type {StreamName} from '../../../streams/stream.ts';
 import {readWindow} from '../../../streams/windows.ts';
+import {planSchedules} from '../../../sweeps/default-schedules.ts';
+import {isOfFreshness} from '../../../sweeps/freshness-schedule.ts';
 import {
   deleteSchedule,
   listScheduleSettings,
   nameFreshness,
   type ScheduleSetting,
   writeSchedule,
-} from '../../../warehouse/sweeps/schedules.ts';
-import {planSchedules} from '../../accounts/default-schedules.ts';
-import {isOfFreshness} from '../../sweep/freshness-schedule.ts';
+} from '../../../sweeps/schedules.ts';
 import {listChanged, listPaths} from '../entries.ts';
 import {formatInterval, intervalMs, interval as intervalShape, isWholeDays} from '../interval.ts';
 import type {Problem, Section} from '../section.ts';

@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {UsageError} from '../../../core/errors.ts';
-import {requestSweep} from '../../../warehouse/sweeps/sweeps.ts';
+import {requestSweep} from '../../../sweeps/sweeps.ts';
 import {defineAction} from '../action.ts';
 import {readAddress} from '../pages/records/find-asked.ts';
 import {findSeen} from './find-seen.ts';

@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {UsageError} from '../../../core/errors.ts';
-import {requestSweep} from '../../../warehouse/sweeps/sweeps.ts';
+import {requestSweep} from '../../../sweeps/sweeps.ts';
 import {defineAction} from '../action.ts';
 import {findEntry} from '../pages/quarantine/find-entry.ts';
 

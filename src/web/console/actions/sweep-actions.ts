@@ -1,7 +1,7 @@
 import {z} from 'zod';
 import {allStreams} from '../../../streams/all.ts';
-import {letThrough, tellLetThrough} from '../../../views/sweeps/approval.ts';
-import {readSweep, requestSweep} from '../../../warehouse/sweeps/sweeps.ts';
+import {letThrough, tellLetThrough} from '../../../sweeps/approval-words.ts';
+import {readSweep, requestSweep} from '../../../sweeps/sweeps.ts';
 import {defineAction} from '../action.ts';
 import {notThere} from '../refused.ts';
 import {findSeen} from './find-seen.ts';

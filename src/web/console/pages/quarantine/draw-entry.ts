@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {QuarantineEntry} from '../../../../warehouse/sweeps/quarantine.ts';
+import type {QuarantineEntry} from '../../../../sweeps/quarantine.ts';
 import {drawForm} from '../../draw/form.ts';
 import {type Look, linkTo} from '../../look.ts';
 

@@ -1,6 +1,6 @@
 import type {Account} from '../../../../accounts/accounts.ts';
 import type {Queryable} from '../../../../postgres/database.ts';
-import {type QuarantineEntry, readQuarantine} from '../../../../warehouse/sweeps/quarantine.ts';
+import {type QuarantineEntry, readQuarantine} from '../../../../sweeps/quarantine.ts';
 import {notThere} from '../../refused.ts';
 
 /** An entry with the XML that the service sent, without secrets. */

@@ -1,4 +1,4 @@
-import type {QuarantineEntry} from '../../../../warehouse/sweeps/quarantine.ts';
+import type {QuarantineEntry} from '../../../../sweeps/quarantine.ts';
 import {hidden} from '../../page.ts';
 
 /** An entry for a viewer who is not to see personal data: what came may name somebody, what was expected does not. */

@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../../../../core/format.ts';
 import {allStreams} from '../../../../streams/all.ts';
-import {listQuarantine, type QuarantineEntry} from '../../../../warehouse/sweeps/quarantine.ts';
+import {listQuarantine, type QuarantineEntry} from '../../../../sweeps/quarantine.ts';
 import {drawChoice, drawFilters} from '../../draw/filters.ts';
 import {drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';

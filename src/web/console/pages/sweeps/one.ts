@@ -1,15 +1,15 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatDuration, formatNumber} from '../../../../core/format.ts';
-import {readSweepStory, type SweepStory, tookMs} from '../../../../views/sweeps/sweep-story.ts';
+import {listSweeps} from '../../../../sweeps/past-sweeps.ts';
+import type {Sweep} from '../../../../sweeps/sweep.ts';
+import {readSweepStory, type SweepStory, tookMs} from '../../../../sweeps/sweep-story.ts';
 import {
   describeTarget,
   describeTombstone,
   sweepMeanings,
   tellCounts,
   tellEvidence,
-} from '../../../../views/sweeps/sweep-words.ts';
-import {listSweeps} from '../../../../warehouse/health/past-sweeps.ts';
-import type {Sweep} from '../../../../warehouse/sweeps/sweep.ts';
+} from '../../../../sweeps/sweep-words.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawState} from '../../draw/mark.ts';
 import {drawFacts, drawTable} from '../../draw/table.ts';

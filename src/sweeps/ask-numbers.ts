@@ -1,0 +1,180 @@
+// Absence proves nothing: a record that no list showed is asked for by its number, and only the answer
+// counts.
+
+import type pg from 'pg';
+import {SeenElements} from '../api/seen-elements.ts';
+import {isGone} from '../api/verdict.ts';
+import type {FieldRecord} from '../api/xml-record.ts';
+import {readOneApart} from '../api/xml-undecodable.ts';
+import {RecordError, RetryableError} from '../core/errors.ts';
+import {inSweepTransaction} from '../postgres/database.ts';
+import {readMadeAgoMs} from '../rows/recent-writes.ts';
+import {numberOf} from '../streams/number-of.ts';
+import {readRows} from '../streams/record-rows.ts';
+import {redactXml} from '../streams/secret-values.ts';
+import type {Stream} from '../streams/stream.ts';
+import {listUnembedded} from '../streams/unsaid-parts.ts';
+import {embedCustomer, embedMissing} from './embed-missing.ts';
+import {type EncodedRowSet, encodeShown} from './encoded-row-set.ts';
+import {noteOlder} from './older-readings.ts';
+import {listPageFields, type PageFields} from './page-fields.ts';
+import {includeOf, pathOf} from './page-query.ts';
+import {resolveGone} from './quarantine.ts';
+import type {BadRecord} from './read-page.ts';
+import {callOf, pass, type SweepRun, scopeOf} from './sweep-run.ts';
+import {saveCheckpoint} from './sweeps.ts';
+import {type GoneNumber, readClock} from './tombstones.ts';
+import {writeBatch} from './write-batch.ts';
+
+/** The answers for some numbers; records that could not be taken are in quarantine. */
+export interface Answers {
+  readonly found: readonly string[];
+  readonly gone: readonly GoneNumber[];
+  /** Shown as they were before a change of ours, or not yet at all: they are noted in the sweep, to be asked for again. */
+  readonly older: readonly string[];
+  /** Why an answer is evidence of nothing, one sentence each. */
+  readonly unclear: readonly string[];
+  /** Elements of found records that no place tells, one sentence each. */
+  readonly untold: readonly string[];
+}
+
+/** Keeps the answers of "gone", in the transaction that loads the records found beside them. */
+export type KeepGone = (
+  client: pg.ClientBase,
+  kept: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
+) => Promise<void>;
+
+const questionsAtOnce = 60;
+
+/**
+ * Asks for records by their number, some at a time, and yields the answers of each batch once they are
+ * committed: found records are loaded, gone ones are kept as evidence. The caller may stop after any batch.
+ * @throws {RetryableError} the service or the database failed in passing
+ */
+export async function* askNumbers(
+  run: SweepRun,
+  numbers: Iterable<string>,
+  keepGone: KeepGone,
+): AsyncGenerator<Answers> {
+  for (const lot of takeLots(numbers)) yield await askLot(run, lot, keepGone);
+}
+
+function* takeLots(numbers: Iterable<string>): Generator<readonly string[]> {
+  let lot: string[] = [];
+  for (const number of numbers) {
+    lot.push(number);
+    if (lot.length < questionsAtOnce) continue;
+    yield lot;
+    lot = [];
+  }
+  if (lot.length > 0) yield lot;
+}
+
+/** Asks for a few numbers at once. */
+async function askLot(run: SweepRun, numbers: readonly string[], keepGone: KeepGone): Promise<Answers> {
+  const {deps, sweep, tally} = run;
+  const askedAt = await readClock(deps.pool);
+  const answers = await askAll(run, numbers);
+  await pass(run, 'numbers-asked');
+  const rowSets = answers.flatMap((answer) => answer.rowSet ?? []);
+  const absent = answers.flatMap((answer) => answer.gone ?? []);
+  const young = await readMadeAgoMs(deps.pool, {
+    accountId: sweep.accountId,
+    table: run.stream.table.name,
+    numbers: absent.map(({number}) => number),
+  });
+  const gone = absent.filter(({number}) => !young.has(number));
+  const bad = answers.flatMap((answer) => answer.bad ?? []);
+  const fields = run.fields.take(answers.flatMap((answer) => answer.fields ?? []));
+  const done = await inSweepTransaction(deps.pool, async (client) => {
+    const {older, ...written} = await writeBatch(client, run, {rowSets, bytes: new Map(), bad, fields});
+    await noteOlder(client, sweep.sweepId, [...young.keys()]);
+    const counts = {asked: numbers.length, records: rowSets.length, ...written};
+    await resolveGone(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
+    await keepGone(client, {gone, askedAt});
+    await saveCheckpoint(client, sweep, {counts: tally.with(counts)});
+    await pass(run, 'numbers-written');
+    return {counts, older: [...older, ...young.keys()]};
+  });
+  tally.add(done.counts);
+  await pass(run, 'numbers-committed');
+  const unclear = answers.flatMap((answer) => answer.unclear ?? []);
+  const untold = answers.flatMap((answer) => answer.untold ?? []);
+  return {found: rowSets.map((rowSet) => rowSet.number), gone, older: done.older, unclear, untold};
+}
+
+/** The service's answer for one number: exactly one of the first four, with the fields of a record. */
+interface Answer {
+  readonly rowSet?: EncodedRowSet;
+  readonly gone?: GoneNumber;
+  readonly bad?: BadRecord;
+  readonly unclear?: string;
+  readonly untold?: string;
+  readonly fields?: readonly PageFields[];
+}
+
+/** One failure fails all; the other requests are waited for, so that none is under way when it is thrown. */
+async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer[]> {
+  const settled = await Promise.allSettled(numbers.map((number) => askOne(run, number)));
+  return settled.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
+}
+
+async function askOne(run: SweepRun, number: string): Promise<Answer> {
+  const {stream, account, tally} = run;
+  const path = pathOf(stream, number);
+  const thing = `GET ${path} at ${account.api.transport.place}`;
+  const answer = await account.api.transport.read({path, query: includeOf(stream), ...callOf(run)});
+  if (isGone(answer)) {
+    const {status, words} = answer;
+    if (isAboutRecord(stream, answer)) return {gone: {number, status, words}};
+    return {unclear: `${thing}: ${status} "${words}" is not about a ${stream.item}`};
+  }
+  tally.add({bytes: answer.body.length});
+  const seen = new SeenElements();
+  try {
+    const record = readOneApart(answer.body, stream, {thing, contentType: answer.contentType, seen});
+    const came = numberOf(stream, record);
+    if (came !== number)
+      return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};
+    const whole = await embedRest(run, record);
+    const rowSet = encodeShown(stream, readRows(stream, whole, account), whole);
+    const fields = listPageFields(stream, seen);
+    const unknown = listUnembedded(stream, whole).join(', ');
+    if (unknown === '') return {rowSet, fields};
+    const untold = `${stream.item} ${number} came without its ${unknown}, and no list told them: what is held of those stays`;
+    return {rowSet, fields, untold};
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error;
+    const xml = redactXml(answer.body.toString('utf8'));
+    return {bad: {page: null, number, reason: error.message, xml}};
+  }
+}
+
+/**
+ * The record with the elements that it leaves out and another place tells. A full sweep asks for the record
+ * alone: the list brings the rest. Where those places cannot be read, the record is taken as it is.
+ */
+async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord> {
+  const {deps, sweep, stream, account, signal} = run;
+  const place = {pool: deps.pool, accountId: sweep.accountId, account, stream, call: callOf(run)};
+  const record = await embedCustomer(place, shown);
+  if (sweep.mode !== 'record') return record;
+  try {
+    return await embedMissing(place, record, listUnembedded(stream, record));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof RetryableError || error instanceof RecordError) return record;
+    throw error;
+  }
+}
+
+/**
+ * "Invalid customer." to a question for a job says nothing of the job.
+ * @see docs/service.md "Errors and headers"; docs/traps.md "Absence"
+ */
+function isAboutRecord({item}: Stream, {status, words}: {status: number; words: string}): boolean {
+  return status !== 400 || words.toLowerCase() === `invalid ${item}.`;
+}

@@ -1,0 +1,133 @@
+// A record that was asked for by its number may lack elements that lists embed. Such an element has other
+// places: a path of its own below the record, and the list that holds the record. An element found there is
+// put into the record, as if it had been embedded; an element found nowhere stays unknown.
+
+import type pg from 'pg';
+import type {AccountApi} from '../accounts/account-api.ts';
+import {listRecords} from '../api/operations.ts';
+import type {ReadRequest} from '../api/transport.ts';
+import {isGone} from '../api/verdict.ts';
+import type {Element, FieldRecord, Value} from '../api/xml-record.ts';
+import {RecordError} from '../core/errors.ts';
+import {readCustomerNumber} from '../rows/customer-numbers.ts';
+import {numberOf, toNumber} from '../streams/number-of.ts';
+import type {Stream} from '../streams/stream.ts';
+import {keyQueryOf, pathOf} from './page-query.ts';
+
+/** The place where a record was read. */
+export interface RecordPlace {
+  readonly pool: pg.Pool;
+  readonly accountId: string;
+  readonly account: AccountApi;
+  readonly stream: Stream;
+  /** The options of every request. */
+  readonly call: Omit<ReadRequest, 'path' | 'query'>;
+}
+
+/**
+ * The record with the wanted elements that another place tells. A record that has them all costs no request.
+ * @param wanted - elements of related lists
+ * @throws {RecordError} the content of such a place cannot be taken
+ */
+export async function embedMissing(
+  place: RecordPlace,
+  record: FieldRecord,
+  wanted: readonly string[],
+): Promise<FieldRecord> {
+  const {stream} = place;
+  const number = numberOf(stream, record);
+  const missing = wanted.filter((name) => !record.names.includes(name));
+  if (missing.length === 0 || number === null) return record;
+  const hasPath = (name: string) =>
+    stream.children.some((child) => child.element === name && child.hasPath === true);
+  const found = new Map<string, Value>();
+  if (!missing.every(hasPath)) await findInList(place, {record, number, missing}, found);
+  for (const name of missing)
+    if (!found.has(name) && hasPath(name)) await findBelow(place, {number, name}, found);
+  return embed(record, found);
+}
+
+/** The record with the customer that lists embed, where it names one that is held; costs no request. */
+export async function embedCustomer(place: RecordPlace, record: FieldRecord): Promise<FieldRecord> {
+  const [element] = place.stream.derived.customer_number ?? [];
+  if (element === undefined || !place.stream.include.includes(element) || record.names.includes(element))
+    return record;
+  const number = await findCustomer(place, record);
+  if (number === null) return record;
+  return embed(record, new Map([[element, {names: ['customer_number'], values: [number], isArray: false}]]));
+}
+
+function embed(record: FieldRecord, found: ReadonlyMap<string, Value>): FieldRecord {
+  return {
+    ...record,
+    names: [...record.names, ...found.keys()],
+    values: [...record.values, ...found.values()],
+  };
+}
+
+/** Reads the path that lists one kind of the record's children. */
+async function findBelow(
+  {stream, account, call}: RecordPlace,
+  {number, name}: {readonly number: string; readonly name: string},
+  found: Map<string, Value>,
+): Promise<void> {
+  const item = stream.children.find(({element}) => element === name)?.item ?? '';
+  const path = pathOf(stream, number).replace(/\.xml$/, `/${name}.xml`);
+  const list = await listRecords(account.api.transport, {path, ...call, names: {list: name, item}});
+  if (isGone(list)) return;
+  const {records, bad} = list;
+  if (bad[0] !== undefined)
+    throw new RecordError(`GET ${path} at ${account.api.transport.place}: ${bad[0].reason}`);
+  found.set(name, {names: records.map(() => item), values: records, isArray: true} satisfies Element);
+}
+
+interface Missing {
+  readonly record: FieldRecord;
+  readonly number: string;
+  readonly missing: readonly string[];
+}
+
+/** Looks for the record in the list that holds it; that list embeds the elements it is asked for. */
+async function findInList(
+  place: RecordPlace,
+  {record, number, missing}: Missing,
+  found: Map<string, Value>,
+): Promise<void> {
+  const {stream, account, call} = place;
+  const customerNumber = await findCustomer(place, record);
+  if (customerNumber === null || stream.listedAt === null) return;
+  const {path, query} = stream.listedAt(customerNumber);
+  const include = {include: missing.join(',')};
+  const seen = new Set<string>();
+  for (let page = 1; ; page++) {
+    const asked = {...query, ...keyQueryOf(stream), ...include, page: String(page)};
+    const list = await listRecords(account.api.transport, {path, query: asked, ...call, names: stream});
+    const before = seen.size;
+    for (const listed of isGone(list) ? [] : list.records) {
+      const itsNumber = numberOf(stream, listed) ?? '';
+      seen.add(itsNumber);
+      if (itsNumber !== number) continue;
+      for (const name of missing) {
+        const at = listed.names.indexOf(name);
+        if (at !== -1) found.set(name, listed.values[at] ?? null);
+      }
+      return;
+    }
+    if (seen.size === before) return;
+  }
+}
+
+/** The number of the customer that the record is, or is for; null where the number is unknown. */
+async function findCustomer({pool, accountId, stream}: RecordPlace, record: FieldRecord) {
+  if (stream.key === 'customer_number') return numberOf(stream, record);
+  const [customer = ''] = stream.derived.customer_number ?? [];
+  const embedded = valueIn(record, customer);
+  if (typeof embedded === 'object' && embedded !== null)
+    return toNumber(valueIn(embedded, 'customer_number'));
+  const customerId = toNumber(valueIn(record, `${customer}_id`));
+  return customerId === null ? null : await readCustomerNumber(pool, {accountId, customerId});
+}
+
+function valueIn({names, values}: Element, name: string): Value | undefined {
+  return values[names.indexOf(name)];
+}

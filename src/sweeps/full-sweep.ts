@@ -1,0 +1,118 @@
+// A full sweep: read, verify, ask, and certify. Its certificate claims: as of the sweep's start no record
+// that lived throughout is missing here, or older than that start, and no row is marked deleted whose record
+// lives.
+
+import {type DeletionLimit, readDeletionLimit} from '../accounts/deletion-limits.ts';
+import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
+import {settleFields} from '../star/fields.ts';
+import type {KeepGone} from './ask-numbers.ts';
+import {tombstoneLimit, trip} from './breaker.ts';
+import {endRun} from './end-run.ts';
+import type {Evidence} from './evidence.ts';
+import {doubtsOfList} from './list-doubts.ts';
+import {markGone} from './mark-gone.ts';
+import {findMissed} from './open-numbers.ts';
+import {PageNumbers} from './page-numbers.ts';
+import {resolveUnnumbered} from './quarantine.ts';
+import {type FirstPass, readFirstPass, readSeen} from './read-list.ts';
+import {readOlderAgain} from './read-older-again.ts';
+import {type Findings, resolveOpenNumbers} from './resolve-open-numbers.ts';
+import {type Finished, pass, type SweepRun, scopeOf} from './sweep-run.ts';
+import {keepAnswers} from './tombstones.ts';
+import {type SecondPass, verifyList} from './verify-list.ts';
+
+const noSample = {records: 0, altered: 0, isWhole: false};
+
+/**
+ * Carries a full sweep to its end and writes that end.
+ * @throws {RetryableError} the service or the database failed in passing; the checkpoint stays
+ */
+export async function sweepFull(run: SweepRun): Promise<Finished> {
+  const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
+  await readOlderAgain(run, keepGone(run));
+  // Read beside the second pass: neither waits for the other. A row that a change writes meanwhile is asked for by its number.
+  const reading = readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
+  reading.catch(() => {});
+  const set = await readDeletionLimit(run.deps.pool, scopeOf(run));
+  if (first.seen.size === 0 && (await reading).live.size > 0)
+    return await refuseEmpty(run, describeFirst(first, await reading, set), await reading);
+  const second = await verifyList(run, first);
+  const held = await reading;
+  await pass(run, 'list-verified');
+  const passes = {seen: first.seen, seenAgain: second.numbers, held};
+  const about = describeFirst(first, held, set);
+  const limit = about.tombstoneLimit;
+  const findings = await resolveOpenNumbers(
+    run,
+    passes,
+    run.stream.isDeletable ? limit : Number.POSITIVE_INFINITY,
+  );
+  await readOlderAgain(run, keepGone(run));
+  const evidence = {...about, secondPass: describeSecond(first, second), ...findings.evidence};
+  const isStopped = findings.gone.size > limit && run.stream.isDeletable;
+  return isStopped
+    ? await stop(run, {evidence, findings})
+    : await certify(run, {
+        evidence,
+        reasons: [...doubtsOfList(run, first), ...second.doubts, ...findings.doubts],
+      });
+}
+
+/** The service's answer that a record is gone is evidence for its row. */
+function keepGone(run: SweepRun): KeepGone {
+  return (client, {gone, askedAt}) => keepAnswers(client, {...scopeOf(run), gone, askedAt});
+}
+
+/** The first pass, where an earlier run of this sweep has made it. */
+async function recallList(run: SweepRun): Promise<FirstPass> {
+  const {firstPass, sample = noSample} = run.sweep.evidence;
+  const {lastPage = 1, endedBy = 'nothing-new'} = firstPass ?? {};
+  return {seen: await readSeen(run), pages: new PageNumbers(), lastPage, endedBy, sample};
+}
+
+function describeFirst(
+  {lastPage, endedBy, seen, sample}: FirstPass,
+  {live}: HeldNumbers,
+  set: DeletionLimit | null,
+) {
+  const firstPass = {lastPage, endedBy, numbers: seen.size};
+  return {firstPass, sample, liveRows: live.size, tombstoneLimit: tombstoneLimit(live.size, set)};
+}
+
+function describeSecond(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
+  const missed = findMissed({seen: first.seen, seenAgain: second.numbers}).size;
+  return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
+}
+
+/** Tombstones, their evidence and the sweep's end are one transaction. */
+async function certify(
+  run: SweepRun,
+  {evidence, reasons}: {readonly evidence: Evidence; readonly reasons: readonly string[]},
+): Promise<Finished> {
+  const state = reasons.length === 0 ? 'certified' : 'uncertified';
+  const {known, records} = run.tally.counts;
+  return await endRun(run, {state, reasons, evidence}, async (client) => {
+    const counts = await markGone(client, run);
+    const wroteRows = known < records || counts.tombstoned > 0;
+    if (state === 'certified') await resolveUnnumbered(client, scopeOf(run));
+    await settleFields(client, {...scopeOf(run), parsedAll: known === 0, wroteRows});
+    return counts;
+  });
+}
+
+/** Too many rows are gone to be believed: none is marked deleted, and the rows that would be are listed. */
+async function stop(
+  run: SweepRun,
+  {evidence, findings}: {readonly evidence: Evidence; readonly findings: Findings},
+): Promise<Finished> {
+  const {gone, suspects} = findings;
+  const reason = `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ${suspects.size} more are not in its list, and one sweep may mark ${evidence.tombstoneLimit} deleted`;
+  return await trip(run, {evidence, suspects, reason});
+}
+
+/** A list that is suddenly empty is not believed: its missing records are not even asked for. */
+async function refuseEmpty(run: SweepRun, evidence: Evidence, held: HeldNumbers): Promise<Finished> {
+  const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
+  if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
+  return await trip(run, {evidence, suspects: held.live, reason});
+}

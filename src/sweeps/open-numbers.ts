@@ -1,0 +1,150 @@
+// Which numbers a sweep still has to ask for, when both passes are done.
+
+import type {NumberSet} from '../core/number-set.ts';
+
+/** The known numbers of a stream. */
+export interface NumberKnowledge {
+  /** Seen by the first pass. */
+  readonly seen: NumberSet;
+  /** Seen by the second. */
+  readonly seenAgain: NumberSet;
+  /** The numbers of rows that live. */
+  readonly live: NumberSet;
+  /** The numbers of rows marked deleted. */
+  readonly deleted: NumberSet;
+  /** Asked for in earlier sweeps, and not there. */
+  readonly absent: NumberSet;
+}
+
+/** Numbers that only the second pass saw: records that moved while the first was reading. */
+export function findMissed({seen, seenAgain}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): NumberSet {
+  return seenAgain.difference(seen);
+}
+
+/** Numbers that only the first pass saw: gone since, or moved again. */
+export function findLost({seen, seenAgain}: Pick<NumberKnowledge, 'seen' | 'seenAgain'>): NumberSet {
+  return seen.difference(seenAgain);
+}
+
+/** Live rows that neither pass saw. */
+export function findUnseen({seen, seenAgain, live}: Omit<NumberKnowledge, 'deleted' | 'absent'>): NumberSet {
+  return live.difference(seen).difference(seenAgain);
+}
+
+/** Numbers between which there may be others, compared as numbers: an account counts far below 2^53. */
+export interface KnownRange {
+  /** Seen, held or marked deleted. */
+  readonly known: NumberSet;
+  readonly absent: NumberSet;
+}
+
+/** Every number known of. */
+export function rangeOf({seen, seenAgain, live, deleted, absent}: NumberKnowledge): KnownRange {
+  return {known: seen.union(seenAgain).union(live).union(deleted), absent};
+}
+
+/** Outside the known range the questions end when so many numbers in a row are unknown. */
+export const edgeWidth = 5;
+
+/** The lowest and the highest number; 1 and 0 where none is known: a step beyond the highest is the first number. */
+export function endsOf(known: NumberSet): {readonly lowest: number; readonly highest: number} {
+  let [lowest, highest]: [number | null, number] = [null, 0];
+  for (const number of known.asNumbers()) {
+    lowest ??= number;
+    highest = number;
+  }
+  return {lowest: lowest ?? 1, highest};
+}
+
+/** Questions about numbers inside the known range that were never seen. */
+export interface GapQuestions {
+  readonly numbers: readonly string[];
+  /** How many more are to be asked for, by later sweeps. */
+  readonly left: number;
+  /** How many numbers stand in wide gaps, where a sample speaks for all. */
+  readonly sampled: number;
+}
+
+/** Accounts count their records one by one: a number further apart is an outlier, such as an imported one. */
+export const wideGap = 10_000;
+const sampledAtEachEnd = 50;
+const sampledBetween = 100;
+const sampledInAll = 2 * sampledAtEachEnd + sampledBetween;
+
+/**
+ * The numbers to ask for among those never seen: all of them, but only a sample of a wide gap, so that one
+ * outlier does not keep an account uncertified for thousands of sweeps. The sample of a gap is always the
+ * same; a record found by it makes two gaps of one, each with a sample of its own.
+ * @param limit - how many are named
+ */
+export function findGaps(range: KnownRange, limit: number): GapQuestions {
+  const numbers: string[] = [];
+  let [open, sampled] = [0, 0];
+  for (const gap of gapsOf(range)) {
+    if (isWide(gap)) sampled += widthOf(gap);
+    open += countOpen(gap);
+    if (numbers.length >= limit) continue;
+    for (const number of openNumbersOf(gap)) {
+      numbers.push(String(number));
+      if (numbers.length >= limit) break;
+    }
+  }
+  return {numbers, left: open - numbers.length, sampled};
+}
+
+/** Numbers that were never seen, from the first to the last, both included. */
+interface Gap {
+  readonly first: number;
+  readonly last: number;
+  /** Numbers of the gap that were asked for before. */
+  readonly asked: ReadonlySet<number>;
+}
+
+const none: ReadonlySet<number> = new Set();
+
+/** The gaps in order. An account may have a million: none is kept. */
+function* gapsOf({known, absent}: KnownRange): Generator<Gap> {
+  const asked = absent.asNumbers();
+  let next = asked.next();
+  let previous: number | null = null;
+  for (const number of known.asNumbers()) {
+    if (previous !== null && number - previous > 1) {
+      const inside: number[] = [];
+      for (; !next.done && next.value < number; next = asked.next())
+        if (next.value > previous) inside.push(next.value);
+      const gap = {first: previous + 1, last: number - 1};
+      yield {...gap, asked: inside.length === 0 ? none : new Set(inside)};
+    }
+    previous = number;
+  }
+}
+
+function widthOf({first, last}: Gap): number {
+  return last - first + 1;
+}
+
+function isWide(gap: Gap): boolean {
+  return widthOf(gap) > wideGap;
+}
+
+/** How many numbers of a gap, or of its sample, are still to be asked for. */
+function countOpen(gap: Gap): number {
+  if (!isWide(gap)) return widthOf(gap) - gap.asked.size;
+  return gap.asked.size === 0 ? sampledInAll : [...openNumbersOf(gap)].length;
+}
+
+function* openNumbersOf(gap: Gap): Generator<number> {
+  for (const number of numbersOf(gap)) if (!gap.asked.has(number)) yield number;
+}
+
+function* numbersOf(gap: Gap): Generator<number> {
+  const {first, last} = gap;
+  const width = widthOf(gap);
+  if (!isWide(gap)) {
+    for (let number = first; number <= last; number++) yield number;
+    return;
+  }
+  for (let at = 0; at < sampledAtEachEnd; at++) yield first + at;
+  for (let at = 1; at <= sampledBetween; at++) yield first + Math.floor((width * at) / (sampledBetween + 1));
+  for (let at = sampledAtEachEnd - 1; at >= 0; at--) yield last - at;
+}

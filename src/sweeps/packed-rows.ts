@@ -1,0 +1,146 @@
+// The rows of a page as they cross threads: two texts, two lists and the lines, however many rows there are. A message
+// costs by the values in it, and each row for itself would be half a dozen. A record is packed as soon as it is read:
+// a page of records alive at once is what the collector would copy again and again.
+
+import {encodeLine} from '../rows/encoded-row.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {RowSet} from '../streams/record-rows.ts';
+import type {EncodedRow, Row} from '../streams/row.ts';
+import type {Stream} from '../streams/stream.ts';
+import type {EncodedRowSet} from './encoded-row-set.ts';
+
+/** A record that was read, with its place in its page. */
+export interface PlacedRowSet {
+  readonly at: number;
+  readonly rowSet: EncodedRowSet;
+}
+
+/** The rows in order: of each record its own, then those of its children, one kind after the other. */
+export interface PackedRows {
+  /** Of each record its place, and of each kind of children how many came; -1 where their element was not sent. */
+  readonly counts: Int32Array<ArrayBuffer>;
+  /** Of each record its number, of each row its keys and its hash, with tabs between. */
+  readonly texts: string;
+  readonly lines: Uint8Array<ArrayBuffer>;
+  /** The place in `lines` where each row's line ends. */
+  readonly ends: Uint32Array<ArrayBuffer>;
+}
+
+const notSent = -1;
+/** A character takes three bytes of UTF-8 at most; half of a pair is one. */
+const mostBytes = 3;
+/** Where lines are written, page after page. */
+let scratch: Buffer = Buffer.allocUnsafeSlow(1 << 20);
+
+/** Packs the rows of one page, record by record; one at a time in a process. */
+export class RowPacker {
+  readonly #stream: Stream;
+  readonly #page: number;
+  readonly #counts: number[] = [];
+  readonly #texts: string[] = [];
+  readonly #ends: number[] = [];
+  #end = 0;
+
+  constructor(stream: Stream, page: number) {
+    this.#stream = stream;
+    this.#page = page;
+  }
+
+  /** @param at - the record's place in the page */
+  add(at: number, {number, row, children}: RowSet): void {
+    this.#counts.push(at);
+    this.#texts.push(number);
+    this.#addRow(this.#stream.table, row);
+    for (const {element, table} of this.#stream.children) {
+      const rows = children.find((sent) => sent.element === element)?.rows;
+      this.#counts.push(rows?.length ?? notSent);
+      for (const child of rows ?? []) this.#addRow(table, child);
+    }
+  }
+
+  pack(): PackedRows {
+    return {
+      counts: Int32Array.from(this.#counts),
+      texts: this.#texts.join('\t'),
+      lines: new Uint8Array(scratch.subarray(0, this.#end)),
+      ends: Uint32Array.from(this.#ends),
+    };
+  }
+
+  #addRow(table: MirrorTable, row: Row): void {
+    const {key, hash, line} = encodeLine(table, row, this.#page);
+    this.#texts.push(...key, hash);
+    const needed = this.#end + line.length * mostBytes;
+    if (needed > scratch.length) scratch = grow(scratch, needed);
+    this.#end += scratch.write(line, this.#end);
+    this.#ends.push(this.#end);
+  }
+}
+
+function grow(buffer: Buffer, needed: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(2 * needed);
+  buffer.copy(larger);
+  return larger;
+}
+
+/** The buffers of packed rows, if any: another thread takes them over without a copy. */
+export function buffersOf(packed: PackedRows | undefined): ArrayBuffer[] {
+  return packed === undefined ? [] : [packed.counts.buffer, packed.lines.buffer, packed.ends.buffer];
+}
+
+/** The rows as they were packed; their lines are views of the one buffer. */
+export function unpackRows(stream: Stream, packed: PackedRows): PlacedRowSet[] {
+  const reading = new PackedReading(packed);
+  const records: PlacedRowSet[] = [];
+  while (!reading.isAtEnd) {
+    const at = reading.nextCount();
+    const number = reading.nextText();
+    const row = reading.nextRow(stream.table);
+    const children: {element: string; rows: EncodedRow[]}[] = [];
+    for (const {element, table} of stream.children) {
+      const count = reading.nextCount();
+      if (count !== notSent)
+        children.push({element, rows: Array.from({length: count}, () => reading.nextRow(table))});
+    }
+    records.push({at, rowSet: {number, row, children}});
+  }
+  return records;
+}
+
+class PackedReading {
+  readonly #counts: Int32Array;
+  readonly #texts: readonly string[];
+  readonly #lines: Buffer;
+  readonly #ends: Uint32Array;
+  #count = 0;
+  #text = 0;
+  #row = 0;
+  #end = 0;
+
+  constructor({counts, texts, lines, ends}: PackedRows) {
+    this.#counts = counts;
+    this.#texts = texts.split('\t');
+    this.#lines = Buffer.from(lines.buffer);
+    this.#ends = ends;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#count === this.#counts.length;
+  }
+
+  nextCount(): number {
+    return this.#counts[this.#count++] ?? notSent;
+  }
+
+  nextText(): string {
+    return this.#texts[this.#text++] ?? '';
+  }
+
+  nextRow(table: MirrorTable): EncodedRow {
+    const key = table.key.map(() => this.nextText());
+    const hash = this.nextText();
+    const start = this.#end;
+    this.#end = this.#ends[this.#row++] ?? start;
+    return {key, hash, line: this.#lines.subarray(start, this.#end)};
+  }
+}

@@ -1,0 +1,210 @@
+import {createHash} from 'node:crypto';
+import type pg from 'pg';
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {quarantine} from './quarantine-table.ts';
+
+/** A record that could not be read or taken. */
+export interface QuarantinedRecord {
+  readonly page: number | null;
+  /** Null where it could not be read. */
+  readonly number: string | null;
+  readonly reason: string;
+  /** As sent, but for secrets: the caller has removed them. */
+  readonly xml: string;
+}
+
+interface Scope {
+  readonly accountId: string;
+  readonly stream: string;
+}
+
+type Row = typeof quarantine.$inferSelect;
+
+const columns = [
+  'quarantine_id',
+  'account_id',
+  'stream',
+  'number',
+  'page',
+  'reason',
+  'sweep_id',
+  'first_seen_at',
+  'last_seen_at',
+  'resolved_at',
+] as const satisfies readonly (keyof Row)[];
+
+/** A record in quarantine: a row of sync.quarantine, whose definition says what each column means. */
+export interface QuarantineEntry extends ReadRow<Row, (typeof columns)[number]> {
+  /** Name of its account. */
+  readonly account: string;
+}
+
+const entryColumns = `${selectColumns(columns, 'quarantine')}, accounts.name AS account`;
+
+/** The identity of one entry: the record's number, or its bytes where the number is not known. */
+const identities = {
+  number: '(account_id, stream, number) WHERE number IS NOT NULL',
+  bytes: '(account_id, stream, xml_hash) WHERE number IS NULL',
+} as const;
+
+/**
+ * Keeps bad records. A record whose number is known is one entry, however often and wherever it is met; of
+ * other records the same bytes are one entry. An entry that comes again is open again.
+ * @returns how many of them this sweep had not met before
+ */
+export async function quarantineRecords(
+  client: pg.ClientBase,
+  found: Scope & {readonly sweepId: string; readonly records: readonly QuarantinedRecord[]},
+): Promise<number> {
+  const records = [...new Map(found.records.map((record) => [identify(record), record])).values()];
+  const isNumbered = ({number}: QuarantinedRecord) => asNumber(number) !== null;
+  const numbered = records.filter(isNumbered);
+  const others = records.filter((record) => !isNumbered(record));
+  return (
+    (await keepEntries(client, {...found, records: numbered}, identities.number)) +
+    (await keepEntries(client, {...found, records: others}, identities.bytes))
+  );
+}
+
+async function keepEntries(
+  client: pg.ClientBase,
+  {accountId, stream, sweepId, records}: Parameters<typeof quarantineRecords>[1],
+  identity: string,
+): Promise<number> {
+  if (records.length === 0) return 0;
+  const {rows} = await client.query<{fresh: string}>(
+    `WITH bad AS (
+       SELECT * FROM unnest($4::integer[], $5::bigint[], $6::text[], $7::text[], $8::bytea[])
+                  AS bad (page, number, reason, xml, xml_hash)), kept AS (
+       INSERT INTO sync.quarantine AS held (account_id, stream, sweep_id, page, number, reason, xml, xml_hash)
+       SELECT $1, $2, $3, bad.* FROM bad
+           ON CONFLICT ${identity} DO UPDATE
+          SET sweep_id = EXCLUDED.sweep_id, page = coalesce(EXCLUDED.page, held.page), reason = EXCLUDED.reason,
+              xml = EXCLUDED.xml, xml_hash = EXCLUDED.xml_hash, last_seen_at = now(), resolved_at = NULL)
+     SELECT count(*) AS fresh FROM bad
+      WHERE NOT EXISTS (
+              SELECT FROM sync.quarantine AS met
+               WHERE met.account_id = $1 AND met.stream = $2 AND met.sweep_id = $3 AND met.resolved_at IS NULL
+                 AND (met.number = bad.number OR met.number IS NULL AND bad.number IS NULL AND met.xml_hash = bad.xml_hash))`,
+    [
+      accountId,
+      stream,
+      sweepId,
+      records.map((record) => record.page),
+      records.map((record) => asNumber(record.number)),
+      records.map((record) => storable(record.reason)),
+      records.map((record) => storable(record.xml)),
+      records.map((record) => hashXml(record.xml)),
+    ],
+  );
+  return Number(rows[0]?.fresh ?? 0);
+}
+
+/** Closes the open entries of records that were now read well. */
+export async function resolveQuarantine(
+  client: pg.ClientBase,
+  read: Scope & {readonly numbers: readonly string[]},
+): Promise<number> {
+  if (read.numbers.length === 0) return 0;
+  const {rowCount} = await client.query(
+    `UPDATE sync.quarantine SET resolved_at = now()
+      WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[]) AND resolved_at IS NULL`,
+    [read.accountId, read.stream, read.numbers],
+  );
+  return rowCount ?? 0;
+}
+
+/** Closes the open entries of records that the service calls gone, but none that this very sweep has met. */
+export async function resolveGone(
+  client: pg.ClientBase,
+  gone: Scope & {readonly sweepId: string; readonly numbers: readonly string[]},
+): Promise<void> {
+  if (gone.numbers.length === 0) return;
+  await client.query(
+    `UPDATE sync.quarantine SET resolved_at = now()
+      WHERE account_id = $1 AND stream = $2 AND number = ANY ($4::bigint[]) AND resolved_at IS NULL
+        AND sweep_id IS DISTINCT FROM $3`,
+    [gone.accountId, gone.stream, gone.sweepId, gone.numbers],
+  );
+}
+
+/**
+ * Closes open entries without a number that this sweep has not met: it read every record of the list well.
+ */
+export async function resolveUnnumbered(
+  client: pg.ClientBase,
+  read: Scope & {readonly sweepId: string},
+): Promise<void> {
+  await client.query(
+    `UPDATE sync.quarantine SET resolved_at = now()
+      WHERE account_id = $1 AND stream = $2 AND number IS NULL AND resolved_at IS NULL AND sweep_id IS DISTINCT FROM $3`,
+    [read.accountId, read.stream, read.sweepId],
+  );
+}
+
+/** Numbers of open entries that this sweep has not met. */
+export async function listUnmetNumbers(
+  db: Queryable,
+  {accountId, stream, sweepId}: Scope & {readonly sweepId: string},
+): Promise<string[]> {
+  const {rows} = await db.query<{number: string}>(
+    `SELECT number FROM sync.quarantine
+      WHERE account_id = $1 AND stream = $2 AND number IS NOT NULL AND resolved_at IS NULL AND sweep_id IS DISTINCT FROM $3
+      ORDER BY number`,
+    [accountId, stream, sweepId],
+  );
+  return rows.map(({number}) => number);
+}
+
+/** Which open entries to list; null leaves a condition open. */
+export interface QuarantineFilter {
+  readonly accountIds: readonly string[] | null;
+  readonly stream: string | null;
+  readonly limit: number;
+}
+
+/** Open entries, the latest first. */
+export async function listQuarantine(
+  db: Queryable,
+  {accountIds, stream, limit}: QuarantineFilter,
+): Promise<QuarantineEntry[]> {
+  const {rows} = await db.query<QuarantineEntry>(
+    `SELECT ${entryColumns} FROM sync.quarantine JOIN sync.accounts USING (account_id)
+      WHERE resolved_at IS NULL AND ($1::bigint[] IS NULL OR account_id = ANY ($1)) AND ($2::text IS NULL OR stream = $2)
+      ORDER BY last_seen_at DESC, quarantine_id DESC LIMIT $3`,
+    [accountIds, stream, limit],
+  );
+  return rows;
+}
+
+/** One entry with its XML, open or not; null when there is none of that number. */
+export async function readQuarantine(
+  db: Queryable,
+  quarantineId: string,
+): Promise<(QuarantineEntry & {readonly xml: string}) | null> {
+  const {rows} = await db.query<QuarantineEntry & {xml: string}>(
+    `SELECT ${entryColumns}, xml FROM sync.quarantine JOIN sync.accounts USING (account_id) WHERE quarantine_id = $1`,
+    [quarantineId],
+  );
+  return rows[0] ?? null;
+}
+
+function identify({number, xml}: QuarantinedRecord): string {
+  const known = asNumber(number);
+  return known === null ? hashXml(xml).toString('hex') : String(BigInt(known));
+}
+
+function hashXml(xml: string): Buffer {
+  return createHash('sha256').update(xml).digest().subarray(0, 16);
+}
+
+/** The number of a bad record may itself be bad. */
+function asNumber(text: string | null): string | null {
+  return text !== null && /^-?\d{1,18}$/.test(text) ? text : null;
+}
+
+/** Text in Postgres holds every character but one. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '\u{fffd}');
+}

@@ -1,0 +1,304 @@
+// The first pass over a list. Reading and writing overlap: while Postgres takes one batch, the next is fetched, cut and
+// parsed.
+
+import type pg from 'pg';
+import {fetchPages, type Page} from '../api/pages-ahead.ts';
+import {NumberSet} from '../core/number-set.ts';
+import {freeBytes} from '../core/own-bytes.ts';
+import {inSpan} from '../core/span.ts';
+import {inSweepTransaction} from '../postgres/database.ts';
+import {wholeList} from '../streams/windows.ts';
+import {type CutPage, cutPage, sizeOf} from './cut-page.ts';
+import type {ListEnd, Sample} from './evidence.ts';
+import {boundOf, type ListBound} from './list-bound.ts';
+import {decodeNumbers, encodeNumbers} from './number-codec.ts';
+import {PageNumbers} from './page-numbers.ts';
+import {queryOf} from './page-query.ts';
+import {type ReadBatch, readBatch} from './read-batch.ts';
+import {KnownPages} from './recognize-pages.ts';
+import {insertSightings, readSightings} from './sightings.ts';
+import {SpotCheck} from './spot-check.ts';
+import {callOf, pass, type SweepRun} from './sweep-run.ts';
+import {readLastPass, saveCheckpoint} from './sweeps.ts';
+import {Tally} from './tally.ts';
+import {writeBatch} from './write-batch.ts';
+
+/** The result of a first pass. */
+export interface FirstPass {
+  readonly seen: NumberSet;
+  /** The numbers on each page, as far as this process read it. */
+  readonly pages: PageNumbers;
+  /** The page that ended it. */
+  readonly lastPage: number;
+  readonly endedBy: ListEnd;
+  readonly sample: Sample;
+}
+
+const defaultBatchRecords = 1_000;
+/** Large records fill a batch earlier: the memory it takes is bounded by bytes. */
+const batchBytes = 8_000_000;
+/** How often an unchanged sweep saves a checkpoint: each is a row version, an unchanged batch none. */
+const checkpointMs = 5_000;
+
+/**
+ * Reads a list from the sweep's checkpoint to its end and brings it into the warehouse, batch by batch.
+ * @throws {RetryableError} the service or the database failed in passing; committed batches stay
+ */
+export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
+  const {deps, sweep, stream} = run;
+  // A window may bring nothing to read; a full sweep reads its sample at least.
+  if (sweep.mode === 'full') deps.pageReader.begin();
+  const last = await readLastPass(deps.pool, sweep, sweep.windowName === wholeList);
+  // Not in a window: what it holds moves with the day.
+  const known =
+    sweep.mode === 'full' ? new KnownPages(deps.pool, {accountId: sweep.accountId, stream}) : null;
+  const bound = await boundOf(run, last.records);
+  const check = new SpotCheck(run, last);
+  const reading = new ListReading(run, {seen: await readSeen(run), check, known, bound});
+  try {
+    for await (const answer of askFor(run, last.pages, known)) {
+      if (await reading.add(answer)) break;
+    }
+    return await reading.finish();
+  } catch (error) {
+    // The batch before the failure may still be written: its write must end before the sweep is given back.
+    await reading.settle();
+    throw error;
+  }
+}
+
+/** The numbers that the sweep has seen up to its checkpoint, in this process or an earlier one. */
+export async function readSeen({deps, sweep}: SweepRun): Promise<NumberSet> {
+  const seen = new NumberSet();
+  for (const noted of await readSightings(deps.pool, sweep.sweepId)) {
+    for (const number of decodeNumbers(noted)) seen.add(number);
+  }
+  return seen;
+}
+
+async function* askFor(
+  run: SweepRun,
+  knownPages: number | null,
+  known: KnownPages | null,
+): AsyncGenerator<Page> {
+  const {sweep, stream, account} = run;
+  const query = queryOf(stream, sweep);
+  const {signal, ...call} = callOf(run);
+  if (!stream.isPaged) {
+    const recognise = await known?.recogniserOf(1);
+    yield {page: 1, ...(await account.api.fetchPage(stream.path, query, {signal, ...call, recognise}))};
+    return;
+  }
+  const recogniserOf = known === null ? undefined : (page: number) => known.recogniserOf(page);
+  const list = {path: stream.path, query, fromPage: sweep.nextPage, knownPages, recogniserOf};
+  yield* fetchPages(account.api, {...list, ...call}, signal);
+}
+
+/** Some pages on their way to rows. */
+interface Reading {
+  readonly batch: Promise<ReadBatch>;
+  readonly pages: readonly CutPage[];
+}
+
+/** The state of a first pass: the numbers seen, the pages that wait to be read, the batch being written. */
+class ListReading {
+  readonly #run: SweepRun;
+  readonly #seen: NumberSet;
+  readonly #check: SpotCheck;
+  readonly #pages = new PageNumbers();
+  readonly #known: KnownPages | null;
+  readonly #bound: ListBound;
+  /** Seen since the last checkpoint. */
+  #unsaved: string[] = [];
+  #waiting: CutPage[] = [];
+  #waitingRecords = 0;
+  #waitingBytes = 0;
+  #last: CutPage | null = null;
+  #endedBy: ListEnd;
+  #reading: Reading | null = null;
+  #writing: Promise<void> = Promise.resolve();
+  #checkpointAt = performance.now();
+
+  constructor(
+    run: SweepRun,
+    {
+      seen,
+      check,
+      known,
+      bound,
+    }: {
+      readonly seen: NumberSet;
+      readonly check: SpotCheck;
+      readonly known: KnownPages | null;
+      readonly bound: ListBound;
+    },
+  ) {
+    this.#run = run;
+    this.#seen = seen;
+    this.#check = check;
+    this.#known = known;
+    this.#bound = bound;
+    this.#endedBy = run.stream.isPaged ? 'nothing-new' : 'whole-answer';
+  }
+
+  /** @returns whether the list has ended: by an empty page, by a page that repeats, or by pages without a new record */
+  async add(answer: Page): Promise<boolean> {
+    const page = (await this.#known?.cut(answer)) ?? cutPage(this.#run.stream, answer);
+    const isRepeated = this.#last?.fingerprint.equals(page.fingerprint) ?? false;
+    this.#last = page;
+    if (isRepeated || page.hashes?.length === 0) {
+      this.#run.tally.add({pages: 1, bytes: sizeOf(page)});
+      if (this.#run.stream.isPaged) this.#endedBy = isRepeated ? 'repeated-page' : 'empty-page';
+      return true;
+    }
+    this.#waiting.push(page);
+    this.#waitingRecords += page.records;
+    this.#waitingBytes += sizeOf(page);
+    const {batchRecords = defaultBatchRecords} = this.#run.deps;
+    const isFull = this.#waitingRecords >= batchRecords || this.#waitingBytes >= batchBytes;
+    // A page that could not be cut may be the empty one; only reading it tells.
+    if (page.hashes === null) return await this.#readAll();
+    return isFull ? await this.#readOn() : false;
+  }
+
+  /** Writes the rest, and notes that the first pass is done. */
+  async finish(): Promise<FirstPass> {
+    await this.#readAll();
+    await this.#writing;
+    await this.#check.putRight();
+    await this.#known?.save();
+    const {deps, sweep, tally} = this.#run;
+    const lastPage = this.#last?.page ?? 1;
+    const firstPass = {lastPage, endedBy: this.#endedBy, numbers: this.#seen.size};
+    const {sample} = this.#check;
+    await inSweepTransaction(deps.pool, async (client) => {
+      await this.#noteSightings(client, this.#unsaved, lastPage + 1);
+      const done = {nextPage: lastPage, counts: tally.counts, evidence: {firstPass, sample}};
+      await saveCheckpoint(client, sweep, sweep.mode === 'full' ? {...done, stage: 'verify'} : done);
+    });
+    await pass(this.#run, 'list-read');
+    return {seen: this.#seen, pages: this.#pages, lastPage, endedBy: this.#endedBy, sample};
+  }
+
+  /** Waits for what is under way, however it ends. */
+  async settle(): Promise<void> {
+    await this.#writing.catch(() => {});
+    await this.#check.settle();
+  }
+
+  /**
+   * Starts to read the waiting pages, and takes the batch read before them.
+   * @returns whether the list has ended
+   */
+  async #readOn(): Promise<boolean> {
+    const pages = this.#waiting;
+    this.#waiting = [];
+    this.#waitingRecords = 0;
+    this.#waitingBytes = 0;
+    const {deps, sweep, stream, account} = this.#run;
+    const {pool, pageReader} = deps;
+    const place = {stream, accountId: sweep.accountId, timeZone: account.timeZone, pool, pageReader};
+    const batch = readBatch(place, pages);
+    // The batch is awaited when its turn comes; until then its failure must not count as unhandled.
+    batch.catch(() => {});
+    const previous = this.#reading;
+    this.#reading = {batch, pages};
+    return await this.#take(previous);
+  }
+
+  async #readAll(): Promise<boolean> {
+    const hasEnded = this.#waiting.length > 0 ? await this.#readOn() : false;
+    const last = this.#reading;
+    this.#reading = null;
+    return (await this.#take(last)) || hasEnded;
+  }
+
+  /**
+   * Counts a batch, and starts to write it once the batch before it is written.
+   * @returns whether the list has ended
+   */
+  async #take(reading: Reading | null): Promise<boolean> {
+    if (reading === null) return false;
+    const batch = await reading.batch;
+    await pass(this.#run, 'batch-read');
+    const fresh = this.#note(batch);
+    this.#bound.check(this.#seen.size, reading.pages.at(-1)?.page ?? 1);
+    const {tally, deps, sweep, stream} = this.#run;
+    tally.add({
+      pages: reading.pages.length,
+      bytes: reading.pages.reduce((sum, page) => sum + sizeOf(page), 0),
+      records: fresh,
+      known: batch.known,
+    });
+    await this.#writing;
+    this.#writing = this.#write(batch, reading.pages);
+    this.#writing.catch(() => {});
+    deps.onProgress?.({
+      accountId: sweep.accountId,
+      stream: stream.name,
+      records: tally.counts.records,
+    });
+    if (this.#endsEmpty(batch)) return true;
+    return fresh === 0 && batch.bad.length === 0;
+  }
+
+  /** Whether the strict path found a page empty that could not be cut. */
+  #endsEmpty({pages, bad}: ReadBatch): boolean {
+    const last = pages.at(-1);
+    const isEmpty = last?.numbers.length === 0 && !bad.some(({page}) => page === last.page);
+    if (isEmpty && this.#run.stream.isPaged) this.#endedBy = 'empty-page';
+    return isEmpty;
+  }
+
+  /** @returns how many of the records had not been seen before in this sweep */
+  #note(batch: ReadBatch): number {
+    const before = this.#unsaved.length;
+    for (const {page, numbers} of batch.pages) {
+      this.#pages.note(page, numbers);
+      for (const number of numbers) {
+        if (this.#seen.has(number)) continue;
+        this.#seen.add(number);
+        this.#unsaved.push(number);
+      }
+    }
+    return this.#unsaved.length - before;
+  }
+
+  async #write(batch: ReadBatch, pages: readonly CutPage[]): Promise<void> {
+    // Rows that were parsed just now hold what the service sent: only known records need the check.
+    const sample = batch.known > 0 ? this.#check.choose(pages) : [];
+    for (const page of pages) if (!sample.includes(page)) freeBytes(page.body);
+    await this.#writeBatch(batch, (pages.at(-1)?.page ?? 0) + 1);
+    for (const page of sample) await this.#check.compare(page);
+  }
+
+  async #writeBatch(batch: ReadBatch, nextPage: number): Promise<void> {
+    const isUnchanged = batch.rowSets.length === 0 && batch.bad.length === 0;
+    if (isUnchanged && performance.now() - this.#checkpointAt < checkpointMs) return;
+    this.#checkpointAt = performance.now();
+    const {deps, sweep, tally} = this.#run;
+    const sightings = this.#unsaved;
+    this.#unsaved = [];
+    const fields = this.#run.fields.take(batch.fields);
+    // Reading goes on during the write: the checkpoint saves the counts up to here.
+    const soFar = new Tally(tally.counts);
+    const differing = {'fieldmirror.records': batch.rowSets.length, 'fieldmirror.next_page': nextPage};
+    const write = async (client: pg.ClientBase) => {
+      const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
+      await this.#noteSightings(client, sightings, nextPage);
+      await saveCheckpoint(client, sweep, {nextPage, counts: soFar.with(counts)});
+      await pass(this.#run, 'batch-written');
+      return counts;
+    };
+    const written = await inSpan('batch', differing, () => inSweepTransaction(deps.pool, write, sweep));
+    tally.add(written);
+    await pass(this.#run, 'batch-committed');
+  }
+
+  /** A window proves nothing by the numbers it saw, so they are not noted. */
+  async #noteSightings(client: pg.ClientBase, numbers: readonly string[], nextPage: number): Promise<void> {
+    const {sweepId, mode} = this.#run.sweep;
+    if (mode !== 'full' || numbers.length === 0) return;
+    await insertSightings(client, {sweepId, nextPage, numbers: encodeNumbers(numbers)});
+  }
+}

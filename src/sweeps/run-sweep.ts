@@ -1,0 +1,167 @@
+import {stopAccount} from '../accounts/accounts.ts';
+import {judgeAccess} from '../accounts/replaced-token.ts';
+import {AccessError, NoRoomError, OlderReadingError, RetryableError} from '../core/errors.ts';
+import {hideInError} from '../core/hide-secrets.ts';
+import {Leases, machineClocks} from '../core/lease.ts';
+import {inSpan} from '../core/span.ts';
+import {inTransaction} from '../postgres/database.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {findStream} from '../streams/all.ts';
+import {sweepApproved} from './approved-sweep.ts';
+import {FieldSightings} from './field-sightings.ts';
+import {sweepFull} from './full-sweep.ts';
+import {sweepRecord} from './record-sweep.ts';
+import type {ClaimedSweep, Sweep, SweepCounts} from './sweep.ts';
+import type {SweepDeps} from './sweep-deps.ts';
+import type {Finished, SweepRun} from './sweep-run.ts';
+import {claimSweep, endSweep, postponeSweep, renewLease} from './sweeps.ts';
+import {Tally} from './tally.ts';
+import {sweepWindow} from './window-sweep.ts';
+
+export type SweepResult =
+  | {readonly outcome: 'not-due'}
+  | ({
+      readonly outcome: 'ended';
+      readonly counts: SweepCounts;
+    } & Pick<Finished, 'state' | 'reasons' | 'durationMs'> &
+      Taken)
+  | ({readonly outcome: 'postponed'; readonly error: RetryableError; readonly delayMs: number} & Taken)
+  | ({readonly outcome: 'failed'; readonly error: Error; readonly durationMs: number} & Taken);
+
+/** The result of a sweep that was taken up. */
+type Carried = Exclude<SweepResult, {outcome: 'not-due'}>;
+
+interface Taken {
+  /** As it was taken up. */
+  readonly sweep: ClaimedSweep;
+}
+
+/** A sweep is ours for this long by the database's clock; the lease of a killed process expires. */
+const defaultLeaseMs = 15_000;
+const maxAttempts = 5;
+const firstDelayMs = 5_000;
+const maxDelayMs = 300_000;
+/** How often a sweep tries whether the warehouse has room again. */
+const noRoomDelayMs = 60_000;
+
+/**
+ * Carries one sweep to its end, if it is due and no other worker has it. Running it twice, or in two places,
+ * leaves the same rows. A passing failure puts the sweep back with a delay, its checkpoint kept; after five
+ * failures the sweep ends `failed`. A warehouse without room is waited for.
+ * @param sweepId - a row of sync.sweeps
+ * @param signal - aborts at shutdown: the sweep is given back at once
+ */
+export async function runSweep(deps: SweepDeps, sweepId: string, signal: AbortSignal): Promise<SweepResult> {
+  const leaseMs = deps.leaseMs ?? defaultLeaseMs;
+  const since = machineClocks();
+  const sweep = await claimSweep(deps.pool, sweepId, leaseMs);
+  if (sweep === null) return {outcome: 'not-due'};
+  return await inSpan('sweep', attributesOf(sweep), async (note) => {
+    const result = await runTaken(deps, sweep, {leaseMs, since, signal});
+    note({'fieldmirror.outcome': result.outcome === 'ended' ? result.state : result.outcome});
+    if (result.outcome === 'ended') note({'fieldmirror.records': result.counts.records});
+    return result;
+  });
+}
+
+function attributesOf({accountName, stream, sweepId, mode}: ClaimedSweep) {
+  return {
+    'fieldmirror.account': accountName,
+    'fieldmirror.stream': stream,
+    'fieldmirror.sweep': sweepId,
+    'fieldmirror.mode': mode,
+  };
+}
+
+interface Hold {
+  readonly leaseMs: number;
+  readonly since: readonly number[];
+  readonly signal: AbortSignal;
+}
+
+async function runTaken(deps: SweepDeps, sweep: ClaimedSweep, hold: Hold): Promise<Carried> {
+  try {
+    return await runLeased(deps, sweep, hold);
+  } catch (error) {
+    return await postponeFailed(deps, {sweep, error, isShutdown: hold.signal.aborted}).catch(
+      (unsettled: unknown): Carried => {
+        // The failure could not be written, or another worker has the sweep by now: our lease expires.
+        const reason = explainDatabaseError(unsettled, deps.databaseUrl).message;
+        const lost = new RetryableError(reason, {cause: error});
+        return {outcome: 'postponed', sweep, error: lost, delayMs: hold.leaseMs};
+      },
+    );
+  }
+}
+
+/** Does the work of a sweep while its lease is renewed beside it. */
+async function runLeased(
+  deps: SweepDeps,
+  sweep: ClaimedSweep,
+  {leaseMs, since, signal}: Hold,
+): Promise<Carried> {
+  const leases = new Leases<Sweep>({
+    leaseMs,
+    clocks: machineClocks,
+    renew: async (sweeps) => await Promise.all(sweeps.map((one) => renewLease(deps.pool, {...one, leaseMs}))),
+    toLoss: () => new Error(`sweep ${sweep.sweepId}: another worker has taken it over`),
+  });
+  const {lost} = leases.hold(sweep, since);
+  try {
+    return await runClaimed(deps, sweep, AbortSignal.any([signal, lost]));
+  } finally {
+    leases.close();
+  }
+}
+
+async function runClaimed(deps: SweepDeps, sweep: ClaimedSweep, signal: AbortSignal): Promise<Carried> {
+  await deps.onSweepStep?.('claimed', sweep);
+  const account = await deps.openAccount(sweep.accountId);
+  const tally = new Tally(sweep.counts);
+  const stream = findStream(sweep.stream);
+  const run: SweepRun = {deps, sweep, stream, account, tally, fields: new FieldSightings(stream), signal};
+  const {state, reasons, durationMs} = await runByMode(run).catch(async (error: unknown) => {
+    throw hideInError(await judgeAccess(error, account), (text) => account.api.transport.hide(text));
+  });
+  return {outcome: 'ended', sweep, state, reasons, durationMs, counts: tally.counts};
+}
+
+async function runByMode(run: SweepRun): Promise<Finished> {
+  const {mode, stage} = run.sweep;
+  if (mode === 'record') return await sweepRecord(run);
+  if (mode === 'window') return await sweepWindow(run);
+  return await (stage === 'approved' ? sweepApproved(run) : sweepFull(run));
+}
+
+/** Notes in the sweep's row why it stopped; the row decides when the sweep goes on. */
+async function postponeFailed(
+  deps: SweepDeps,
+  failed: Taken & {readonly error: unknown; readonly isShutdown: boolean},
+): Promise<Carried> {
+  const {sweep, isShutdown} = failed;
+  const error = explainDatabaseError(failed.error, deps.databaseUrl);
+  if (isShutdown) {
+    await postponeSweep(deps.pool, sweep, {delayMs: 0, isFailure: false, error: null});
+    return {outcome: 'postponed', sweep, error: new RetryableError('the process stops'), delayMs: 0};
+  }
+  if (error instanceof NoRoomError) {
+    await postponeSweep(deps.pool, sweep, {delayMs: noRoomDelayMs, isFailure: false, error: error.message});
+    return {outcome: 'postponed', sweep, error, delayMs: noRoomDelayMs};
+  }
+  if (error instanceof OlderReadingError) {
+    const delayMs = error.retryAfterMs ?? firstDelayMs;
+    await postponeSweep(deps.pool, sweep, {delayMs, isFailure: false, error: error.message});
+    return {outcome: 'postponed', sweep, error, delayMs};
+  }
+  if (error instanceof RetryableError && sweep.failures + 1 < maxAttempts) {
+    const delayMs = Math.min(error.retryAfterMs ?? firstDelayMs * 2 ** sweep.failures, maxDelayMs);
+    await postponeSweep(deps.pool, sweep, {delayMs, isFailure: true, error: error.message});
+    return {outcome: 'postponed', sweep, error, delayMs};
+  }
+  const durationMs = await inTransaction(deps.pool, async (client) => {
+    // Every other request would be refused too: the account is stopped until a person has acted.
+    if (error instanceof AccessError) await stopAccount(client, sweep.accountId, error.message);
+    return await endSweep(client, sweep, {state: 'failed', error: error.message});
+  });
+  return {outcome: 'failed', sweep, error, durationMs};
+}

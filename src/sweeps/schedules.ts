@@ -1,0 +1,236 @@
+import type pg from 'pg';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import type {schedules} from './schedules-table.ts';
+import type {Sweep} from './sweep.ts';
+import {requestSweep} from './sweeps.ts';
+
+type Row = typeof schedules.$inferSelect;
+
+const columns = [
+  'schedule_id',
+  'account_id',
+  'name',
+  'stream',
+  'mode',
+  'window_name',
+  'next_due_at',
+  'last_requested_at',
+] as const satisfies readonly (keyof Row)[];
+
+/** A sweep that comes round by itself: a row of sync.schedules, whose definition says what each column means. */
+export interface Schedule extends ReadRow<Row, (typeof columns)[number]> {
+  readonly everyMs: number;
+}
+
+/** A schedule as it is wished for. */
+export interface SchedulePlan extends Pick<Schedule, 'name' | 'stream' | 'mode' | 'everyMs'> {
+  readonly windowName?: string | null;
+  /** When it is due for the first time, an instant as ISO text. */
+  readonly firstDueAt: string;
+}
+
+const scheduleColumns = `${selectColumns(columns)}, every_ms::double precision AS "everyMs"`;
+
+const isActive = `EXISTS (
+  SELECT FROM sync.accounts AS account WHERE account.account_id = schedules.account_id AND account.state = 'active')`;
+
+/** Makes the schedules that the account does not have by that name; those it has stay as a person may have changed them. */
+export async function insertSchedules(
+  db: Queryable,
+  accountId: string,
+  plans: readonly SchedulePlan[],
+): Promise<void> {
+  await db.query(
+    `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+     SELECT $1, plan.* FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[]) AS plan
+         ON CONFLICT (account_id, name) DO NOTHING`,
+    [
+      accountId,
+      plans.map((plan) => plan.name),
+      plans.map((plan) => plan.stream),
+      plans.map((plan) => plan.mode),
+      plans.map((plan) => plan.windowName ?? null),
+      plans.map((plan) => plan.everyMs),
+      plans.map((plan) => plan.firstDueAt),
+    ],
+  );
+}
+
+/** The schedules of an account, the next due first. */
+export async function listSchedules(
+  db: Queryable,
+  {accountId}: {readonly accountId: string},
+): Promise<Schedule[]> {
+  const {rows} = await db.query<Schedule>(
+    `SELECT ${scheduleColumns} FROM sync.schedules WHERE account_id = $1 ORDER BY next_due_at, schedule_id`,
+    [accountId],
+  );
+  return rows;
+}
+
+/** The schedules whose time has come, of those accounts that are active, the longest due first. */
+export async function listDueSchedules(db: Queryable, accountIds: readonly string[]): Promise<Schedule[]> {
+  const {rows} = await db.query<Schedule>(
+    `SELECT ${scheduleColumns} FROM sync.schedules
+      WHERE account_id = ANY ($1) AND next_due_at <= now() AND ${isActive}
+      ORDER BY next_due_at, schedule_id`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/** A schedule that should have run. */
+export interface OverdueSchedule extends Schedule {
+  readonly accountName: string;
+  /** Since when it waits, an instant as ISO text: for a worker to be woken, or for one to take up the sweep. */
+  readonly waitsSince: string;
+}
+
+/**
+ * The schedules of active accounts that have not run for two of their intervals: no worker looked, or none took up
+ * the sweep that was made.
+ * @param accountIds - of these accounts only; of all when not given
+ */
+export async function listOverdueSchedules(
+  db: Queryable,
+  accountIds?: readonly string[],
+): Promise<OverdueSchedule[]> {
+  const {rows} = await db.query<OverdueSchedule>(
+    `SELECT held.*, account.name AS "accountName", least(held."nextDueAt", sweep.due_at) AS "waitsSince"
+       FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
+       JOIN sync.accounts AS account ON account.account_id = held."accountId" AND account.state = 'active'
+       LEFT JOIN sync.sweeps AS sweep
+              ON sweep.account_id = held."accountId" AND sweep.stream = held.stream AND sweep.mode = held.mode
+             AND sweep.window_name IS NOT DISTINCT FROM held."windowName" AND sweep.state = 'due'
+      WHERE ($1::bigint[] IS NULL OR held."accountId" = ANY ($1))
+        AND (held."nextDueAt" + held."everyMs" * interval '1 millisecond' < now()
+             OR sweep.due_at + 2 * held."everyMs" * interval '1 millisecond' < now())
+      ORDER BY held."scheduleId"`,
+    [accountIds ?? null],
+  );
+  return rows;
+}
+
+/** A schedule that reads a whole list, and so promises how old what is known of its stream may become. */
+export interface PromisedFreshness extends Schedule {
+  /** When the last first pass began that read the list to its end, of whatever sweep. Null: none is known. */
+  readonly lookedAt: string | null;
+  /** When a sweep was first asked for that would keep the promise, as far as sweeps are kept. Null: none was yet. */
+  readonly askedAt: string | null;
+  /** The error or the first reason of the last one that came to an end; null where it had none. */
+  readonly trouble: string | null;
+}
+
+/** The promises of an account, or of all. @param wholeList - the name of the window that is a whole list */
+export async function listPromisedFreshness(
+  db: Queryable,
+  {accountId}: {readonly accountId: string | null},
+  wholeList: string,
+): Promise<PromisedFreshness[]> {
+  const sweep = (value: string, condition: string, order: 'ASC' | 'DESC') =>
+    `(SELECT ${value} FROM sync.sweeps AS sweep
+       WHERE sweep.account_id = held."accountId" AND sweep.stream = held.stream AND ${condition}
+       ORDER BY sweep_id ${order} LIMIT 1)`;
+  const isLook = "evidence->'firstPass'->>'endedBy' IN ('empty-page', 'whole-answer')";
+  const isOwn = "mode = 'window' AND window_name = $2";
+  const {rows} = await db.query<PromisedFreshness>(
+    `SELECT held.*, ${sweep('due_at', isOwn, 'ASC')} AS "askedAt",
+            greatest(${sweep('started_at', `mode = 'full' AND ${isLook}`, 'DESC')},
+                     ${sweep('started_at', `${isOwn} AND ${isLook}`, 'DESC')}) AS "lookedAt",
+            ${sweep('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')} AS trouble
+       FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
+      WHERE ($1::bigint IS NULL OR held."accountId" = $1) AND held."windowName" = $2
+      ORDER BY held."scheduleId"`,
+    [accountId, wholeList],
+  );
+  return rows;
+}
+
+/**
+ * Turns a schedule that is due into a sweep; both are committed together, so no sweep is lost and none is made twice.
+ * @returns the sweep, or null when the schedule is not due, gone, or of an account that is not active
+ */
+export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
+  return await inTransaction(pool, async (client) => {
+    const schedule = await noteScheduleTaken(client, scheduleId);
+    return schedule === null ? null : await requestSweep(client, {...schedule, requestedBy: 'schedule'});
+  });
+}
+
+/** Moves a due schedule on to its next time; missed times are not made up for. */
+async function noteScheduleTaken(client: pg.ClientBase, scheduleId: string): Promise<Schedule | null> {
+  const {rows} = await client.query<Schedule>(
+    `UPDATE sync.schedules
+        SET last_requested_at = now(),
+            next_due_at = next_due_at + every_ms * interval '1 millisecond'
+                        * (1 + floor(extract(epoch FROM now() - next_due_at) * 1000 / every_ms))::double precision
+      WHERE schedule_id = $1 AND next_due_at <= now() AND ${isActive}
+  RETURNING ${scheduleColumns}`,
+    [scheduleId],
+  );
+  return rows[0] ?? null;
+}
+
+/** A schedule as a file of settings has it. */
+export interface ScheduleSetting extends Pick<Schedule, 'name' | 'stream' | 'windowName' | 'everyMs'> {
+  readonly account: string;
+  /** The time of day at which it is due, in UTC to the second; null where it does not come round in whole days. */
+  readonly at: string | null;
+}
+
+/** The name of the schedule that the freshness of a stream is set by. */
+export function nameFreshness(stream: string): string {
+  return `${stream} fresh`;
+}
+
+/** The schedules of every account. */
+export async function listScheduleSettings(db: Queryable): Promise<ScheduleSetting[]> {
+  const {rows} = await db.query<ScheduleSetting>(
+    `SELECT account.name AS account, schedule.name, stream, window_name AS "windowName", every_ms::double precision AS "everyMs",
+            CASE WHEN every_ms % 86400000 = 0 THEN to_char(next_due_at AT TIME ZONE 'UTC', 'HH24:MI:SS') END AS at
+       FROM sync.schedules AS schedule JOIN sync.accounts AS account USING (account_id)
+      ORDER BY account.name, schedule_id`,
+  );
+  return rows;
+}
+
+/**
+ * Makes a schedule, or changes the one of that name. With a time of day it is due when that comes next. Without one, a
+ * schedule that is there stays due when it was, unless its new interval ends sooner.
+ * @param isDueNow - whether the first sweep is due at once
+ */
+export async function writeSchedule(
+  db: Queryable,
+  schedule: ScheduleSetting,
+  {isDueNow = false}: {readonly isDueNow?: boolean} = {},
+): Promise<void> {
+  const {account, name, stream, windowName, everyMs, at} = schedule;
+  await db.query(
+    `WITH next AS (
+       SELECT CASE WHEN $7 THEN now() WHEN $6::time IS NULL THEN now() + $5::bigint * interval '1 millisecond'
+                   ELSE (day + $6::time + CASE WHEN day + $6::time <= moment THEN interval '1 day' ELSE interval '0' END) AT TIME ZONE 'UTC'
+              END AS due_at
+         FROM (SELECT now() AT TIME ZONE 'UTC' AS moment, date_trunc('day', now() AT TIME ZONE 'UTC') AS day) AS today
+     )
+     INSERT INTO sync.schedules AS held (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+     SELECT account_id, $2::text, $3::text, CASE WHEN $4::text IS NULL THEN 'full' ELSE 'window' END, $4::text, $5::bigint, due_at
+       FROM sync.accounts, next WHERE accounts.name = $1
+         ON CONFLICT (account_id, name) DO UPDATE
+        SET stream = EXCLUDED.stream, mode = EXCLUDED.mode, window_name = EXCLUDED.window_name, every_ms = EXCLUDED.every_ms,
+            next_due_at = CASE WHEN $6::time IS NULL THEN least(held.next_due_at, EXCLUDED.next_due_at) ELSE EXCLUDED.next_due_at END`,
+    [account, name, stream, windowName, everyMs, at, isDueNow],
+  );
+}
+
+/** Takes a schedule away; a sweep that it has made already goes on. */
+export async function deleteSchedule(
+  db: Queryable,
+  {account, name}: Pick<ScheduleSetting, 'account' | 'name'>,
+): Promise<void> {
+  await db.query(
+    `DELETE FROM sync.schedules AS held USING sync.accounts AS account
+      WHERE account.account_id = held.account_id AND account.name = $1 AND held.name = $2`,
+    [account, name],
+  );
+}

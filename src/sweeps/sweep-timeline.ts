@@ -1,0 +1,154 @@
+// One sweep as steps, from the moments that its rows keep. A step whose beginning or end is not kept has none here: nothing is guessed.
+
+import {formatElapsed, formatNumber} from '../core/format.ts';
+import type {SweepStory} from './sweep-story.ts';
+import type {Tombstone} from './tombstones.ts';
+
+/** One step of a sweep. Instants are ISO 8601. */
+export interface Step {
+  readonly step: string;
+  /** Null: not kept. */
+  readonly from: string | null;
+  /** Null: not kept, or under way. */
+  readonly to: string | null;
+  readonly isUnderWay: boolean;
+  /** What was done in it, in words; empty where no row tells. */
+  readonly text: string;
+  /** How many seconds it usually takes; null where that is not known. */
+  readonly usualSeconds: number | null;
+}
+
+const over = {isUnderWay: false, usualSeconds: null} as const;
+
+/** The steps in the order in which they happen. */
+export function listSteps(story: SweepStory): Step[] {
+  const {sweep} = story;
+  return [
+    ...listWaiting(story),
+    ...(sweep.startedAt === null ? [] : sweep.mode === 'full' ? listFull(story) : [tellWhole(story)]),
+    ...listApproved(story),
+  ];
+}
+
+/** How long a step took, or has taken so far, in milliseconds; null where that is not known. @param now - ISO 8601 */
+export function lengthOf({from, to, isUnderWay}: Step, now: string): number | null {
+  if (from === null || (to === null && !isUnderWay)) return null;
+  return Math.max(0, Date.parse(to ?? now) - Date.parse(from));
+}
+
+/** The steps in words, a line each: `read: 2.1 s, usually 2 s`. Those whose length is not known are left out. */
+export function tellSteps(story: SweepStory, now: string): string[] {
+  return listSteps(story).flatMap((step) => {
+    const ms = lengthOf(step, now);
+    if (ms === null) return [];
+    const usual = step.usualSeconds === null ? '' : `, usually ${formatElapsed(step.usualSeconds * 1_000)}`;
+    return [`${step.step}: ${formatElapsed(ms)}${step.isUnderWay ? ' so far' : ''}${usual}`];
+  });
+}
+
+/** A try that failed moves the moment from which a sweep is due: then when it was asked for is not kept. */
+function listWaiting({sweep: {dueAt, startedAt, state}}: SweepStory): Step[] {
+  if (startedAt === null)
+    return state === 'due'
+      ? [{...over, step: 'waits for a worker', from: dueAt, to: null, isUnderWay: true, text: ''}]
+      : [];
+  if (Date.parse(dueAt) >= Date.parse(startedAt)) return [];
+  return [{...over, step: 'waited for a worker', from: dueAt, to: startedAt, text: ''}];
+}
+
+/** A sweep of one pass, or of one record. */
+function tellWhole({sweep, usual}: SweepStory): Step {
+  const {startedAt, endedAt, mode} = sweep;
+  return {
+    step: mode === 'record' ? 'asked' : 'read',
+    ...{from: startedAt, to: endedAt, isUnderWay: endedAt === null},
+    text: tellRequests(sweep),
+    usualSeconds: usual?.seconds ?? null,
+  };
+}
+
+function listFull(story: SweepStory): Step[] {
+  const {sweep, usual} = story;
+  const {startedAt, endedAt, evidence, stage, approvedAt} = sweep;
+  const readAt = evidence.readAt ?? null;
+  const isReading = stage === 'read' && endedAt === null;
+  if (readAt === null && !isReading) {
+    // An approved sweep has another end; of one before readAt was kept the whole is known.
+    const to = approvedAt === null ? endedAt : null;
+    const step = 'read and verified';
+    const isUnderWay = approvedAt === null && endedAt === null;
+    return [
+      {
+        step,
+        from: startedAt,
+        to,
+        isUnderWay,
+        text: tellRequests(sweep),
+        usualSeconds: usual?.seconds ?? null,
+      },
+      ...listAsked(story),
+    ];
+  }
+  const read = {
+    step: 'read',
+    ...{from: startedAt, to: readAt, isUnderWay: isReading},
+    text: `${tellRequests(sweep)}${isReading ? `, page ${formatNumber(sweep.nextPage)} is next` : ''}`,
+    usualSeconds: usual?.readSeconds ?? null,
+  };
+  if (readAt === null) return [read];
+  const verified = {
+    step: 'verified',
+    ...{from: readAt, to: approvedAt === null ? endedAt : null},
+    isUnderWay: endedAt === null && approvedAt === null,
+    text: tellVerified(story),
+    usualSeconds:
+      usual === null || usual.readSeconds === null ? null : Math.max(0, usual.seconds - usual.readSeconds),
+  };
+  return [read, verified, ...listAsked(story)];
+}
+
+/** Questions whose answer was that the record is gone: of others the moment is not kept, nor where it was asked once more. */
+function listAsked({sweep: {approvedAt}, tombstones}: SweepStory): Step[] {
+  if (approvedAt !== null) return [];
+  const asked = tombstones.flatMap(({askedAt}) => (askedAt === null ? [] : [askedAt])).toSorted();
+  const [from] = asked;
+  if (from === undefined) return [];
+  const text = asked.length === 1 ? '1 answer' : `${formatNumber(asked.length)} answers`;
+  return [{...over, step: 'was told of gone records', from, to: asked.at(-1) ?? from, text}];
+}
+
+function listApproved({sweep: {approvedAt, endedAt}, tombstones}: SweepStory): Step[] {
+  if (approvedAt === null) return [];
+  return [
+    {
+      ...over,
+      step: 'waited for a person',
+      from: null,
+      to: approvedAt,
+      text: 'when it was stopped is not kept',
+    },
+    {
+      ...over,
+      step: 'asked again, and marked what is gone',
+      ...{from: approvedAt, to: endedAt, isUnderWay: endedAt === null},
+      text: tellMarked(tombstones),
+    },
+  ];
+}
+
+function tellMarked(tombstones: readonly Tombstone[]): string {
+  const count = tombstones.filter(({writtenAt}) => writtenAt !== null).length;
+  return count === 1 ? '1 row marked deleted' : `${formatNumber(count)} rows marked deleted`;
+}
+
+function tellRequests({counts: {requests, pages, records}, failures}: SweepStory['sweep']): string {
+  const failed = failures === 0 ? '' : `, ${formatNumber(failures)} tries failed since the last batch`;
+  return `${formatNumber(records)} records on ${formatNumber(pages)} pages, ${formatNumber(requests)} requests in all${failed}`;
+}
+
+function tellVerified({sweep: {counts, evidence}}: SweepStory): string {
+  const {secondPass} = evidence;
+  const passed = secondPass === undefined ? [] : [`second pass over ${formatNumber(secondPass.pages)} pages`];
+  const asked = counts.asked === 0 ? [] : [`${formatNumber(counts.asked)} records asked for by number`];
+  return [...passed, ...asked].join(', ');
+}

@@ -1,0 +1,309 @@
+import type pg from 'pg';
+import {RetryableError} from '../core/errors.ts';
+import {nameThisProcess} from '../core/process-name.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {Evidence, Sample} from './evidence.ts';
+import {
+  type Claim,
+  type ClaimedSweep,
+  countNames,
+  isLatestOpinion,
+  type Sweep,
+  type SweepCounts,
+  type SweepEnd,
+  type SweepStage,
+  type SweepTarget,
+  sweepColumns,
+} from './sweep.ts';
+
+/** A wish for a sweep. */
+export interface SweepRequest extends Omit<SweepTarget, 'windowName' | 'recordNumber'> {
+  readonly windowName?: string | null;
+  readonly recordNumber?: string | null;
+  readonly requestedBy: Sweep['requestedBy'];
+}
+
+/**
+ * Asks for a sweep that is due at once. While the same one is unfinished there is no second: it is returned, and is
+ * due at once if it was waiting.
+ */
+export async function requestSweep(db: Queryable, request: SweepRequest): Promise<Sweep> {
+  const {accountId, stream, mode, windowName = null, recordNumber = null, requestedBy} = request;
+  const {rows} = await db.query<Sweep>(
+    `INSERT INTO sync.sweeps AS held (account_id, stream, mode, window_name, record_number, requested_by)
+     VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (account_id, stream, mode, coalesce(window_name, ''), coalesce(record_number, 0))
+      WHERE state IN ('due', 'running')
+         DO UPDATE SET due_at = least(held.due_at, EXCLUDED.due_at)
+     RETURNING ${sweepColumns}`,
+    [accountId, stream, mode, windowName, recordNumber, requestedBy],
+  );
+  const [sweep] = rows;
+  if (sweep === undefined) throw new TypeError('INSERT … DO UPDATE returns its row');
+  return sweep;
+}
+
+/**
+ * Takes a sweep up, for as long as the lease says by the database's clock, unless it is renewed.
+ * @param claimedBy - the process, for a person who waits for it
+ * @returns null when it is not due, another worker has it, or its account is paused or stopped
+ */
+export async function claimSweep(
+  db: Queryable,
+  sweepId: string,
+  leaseMs: number,
+  claimedBy = nameThisProcess(),
+): Promise<ClaimedSweep | null> {
+  const {rows} = await db.query<ClaimedSweep>(
+    `UPDATE sync.sweeps
+        SET state = 'running', fence = fence + 1, started_at = coalesce(started_at, now()),
+            lease_until = now() + $2 * interval '1 millisecond', claimed_by = $3
+      WHERE sweep_id = $1 AND ((state = 'due' AND due_at <= now()) OR (state = 'running' AND lease_until < now()))
+        AND EXISTS (SELECT FROM sync.accounts AS account
+                     WHERE account.account_id = sweeps.account_id AND account.state = 'active')
+        AND NOT (SELECT sync.is_copy())
+  RETURNING ${sweepColumns},
+            (SELECT name FROM sync.accounts AS account WHERE account.account_id = sweeps.account_id) AS "accountName",
+            mode = 'full' AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
+                     WHERE started.account_id = sweeps.account_id AND started.stream = sweeps.stream) AS "isFirstLoad"`,
+    [sweepId, leaseMs, claimedBy],
+  );
+  return rows[0] ?? null;
+}
+
+/** A sweep that a process holds. */
+export interface HeldSweep extends Pick<Sweep, 'sweepId' | 'stream'> {
+  /** As `nameThisProcess` gives it; null where an older version has it. */
+  readonly claimedBy: string | null;
+  /** Until the lease ends, unless it is renewed; by the database's clock. */
+  readonly leaseMs: number;
+}
+
+/** The sweeps among some that a process holds at the moment. */
+export async function listHeldSweeps(db: Queryable, sweepIds: readonly string[]): Promise<HeldSweep[]> {
+  const {rows} = await db.query<HeldSweep>(
+    `SELECT sweep_id AS "sweepId", stream, claimed_by AS "claimedBy",
+            extract(epoch FROM lease_until - now())::double precision * 1000 AS "leaseMs"
+       FROM sync.sweeps WHERE sweep_id = ANY ($1) AND state = 'running' AND lease_until > now() ORDER BY sweep_id`,
+    [sweepIds],
+  );
+  return rows;
+}
+
+/** @returns false when the sweep is no longer ours */
+export async function renewLease(db: Queryable, claim: Claim & {readonly leaseMs: number}): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.sweeps SET lease_until = now() + $3 * interval '1 millisecond'
+      WHERE sweep_id = $1 AND fence = $2 AND state = 'running'`,
+    [claim.sweepId, claim.fence, claim.leaseMs],
+  );
+  return rowCount === 1;
+}
+
+/** The contents of a checkpoint; a field left out stays as it is. */
+export interface Checkpoint {
+  readonly stage?: SweepStage;
+  /** The page to go on with. */
+  readonly nextPage?: number;
+  /** Of the whole sweep. */
+  readonly counts: SweepCounts;
+  readonly evidence?: Evidence;
+}
+
+/**
+ * Notes how far the sweep has come, in the transaction that wrote the batch: both are kept, or neither.
+ * @throws {RetryableError} the sweep is no longer ours: roll the batch back
+ */
+export async function saveCheckpoint(client: pg.ClientBase, claim: Claim, done: Checkpoint): Promise<void> {
+  const {rowCount} = await client.query(
+    `UPDATE sync.sweeps
+        SET stage = coalesce($3, stage), next_page = coalesce($4, next_page),
+            evidence = evidence || coalesce($5::jsonb, '{}') || CASE $3 WHEN 'verify' THEN jsonb_build_object('readAt', clock_timestamp()) ELSE '{}' END,
+            failures = 0, ${setCounts(6)}
+      WHERE sweep_id = $1 AND fence = $2 AND state = 'running'`,
+    [
+      claim.sweepId,
+      claim.fence,
+      done.stage ?? null,
+      done.nextPage ?? null,
+      done.evidence ?? null,
+      ...countValues(done.counts),
+    ],
+  );
+  if (rowCount !== 1) throw lost(claim);
+}
+
+/** How a sweep ends, and what it did. */
+export interface EndedSweep {
+  readonly state: SweepEnd;
+  /** Why it is not certified. */
+  readonly reasons?: readonly string[];
+  /** The error that it failed by. */
+  readonly error?: string | null;
+  readonly counts?: SweepCounts;
+  readonly evidence?: Evidence;
+}
+
+/**
+ * Ends a sweep. The row itself demands reasons of one that is uncertified or stopped, an error of a failed one, and
+ * neither of one that is certified or refreshed.
+ * @returns how long the sweep took, in milliseconds, from its first claim
+ * @throws {RetryableError} the sweep is no longer ours
+ */
+export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Promise<number> {
+  const {rows} = await db.query<{durationMs: number}>(
+    `WITH ended AS (
+       UPDATE sync.sweeps
+          SET state = $3, reasons = $4, error = $5, ended_at = now(),
+              evidence = coalesce(jsonb_strip_nulls(jsonb_build_object('readAt', evidence->'readAt')) || $6, evidence),
+              lease_until = NULL${end.counts === undefined ? '' : `, ${setCounts(7)}`}
+        WHERE sweep_id = $1 AND fence = $2 AND state = 'running'
+    RETURNING sweep_id, round(1000 * extract(epoch FROM ended_at - started_at))::double precision AS "durationMs"), forgotten AS (
+       DELETE FROM sync.sightings WHERE sweep_id IN (SELECT sweep_id FROM ended))
+     SELECT "durationMs" FROM ended`,
+    [
+      claim.sweepId,
+      claim.fence,
+      end.state,
+      end.reasons ?? [],
+      end.error ?? null,
+      end.evidence ?? null,
+      ...(end.counts === undefined ? [] : countValues(end.counts)),
+    ],
+  );
+  const [ended] = rows;
+  if (ended === undefined) throw lost(claim);
+  return ended.durationMs;
+}
+
+function setCounts(first: number): string {
+  return countNames.map((name, at) => `${name} = $${first + at}`).join(', ');
+}
+
+function countValues(counts: SweepCounts): number[] {
+  return countNames.map((name) => counts[name]);
+}
+
+/**
+ * Gives a sweep back, to be taken up again from its checkpoint after a while.
+ * @param delay - `isFailure` false for a clean stop, which is not counted against it
+ * @returns false when the sweep is no longer ours, and so is another worker's to give back
+ */
+export async function postponeSweep(
+  db: Queryable,
+  claim: Claim,
+  delay: {readonly delayMs: number; readonly isFailure: boolean; readonly error: string | null},
+): Promise<boolean> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.sweeps
+        SET state = 'due', due_at = now() + $3 * interval '1 millisecond', lease_until = NULL,
+            failures = failures + $4::boolean::integer, error = $5
+      WHERE sweep_id = $1 AND fence = $2 AND state = 'running'`,
+    [claim.sweepId, claim.fence, delay.delayMs, delay.isFailure, delay.error],
+  );
+  return rowCount === 1;
+}
+
+/** A sweep that is due, with the name of its account. */
+export type DueSweep = Sweep & Pick<ClaimedSweep, 'accountName'>;
+
+/**
+ * Sweeps that a worker should take up now: due, or left behind by a worker whose lease ran out. Each active
+ * account has no more than it may have under way at once. Sweeps that keep data fresh come before full ones,
+ * and the accounts take turns, so that an account with much to do keeps none waiting.
+ * @param perAccount - sweeps of one account at once, those under way included
+ */
+export async function listDueSweeps(
+  db: Queryable,
+  accountIds: readonly string[],
+  perAccount: number,
+): Promise<DueSweep[]> {
+  const {rows} = await db.query<DueSweep>(
+    `WITH due AS (
+       SELECT sweeps.*, account.name AS account_name, row_number() OVER (
+                PARTITION BY account_id ORDER BY mode = 'full', due_at, sweep_id) AS turn
+         FROM sync.sweeps JOIN sync.accounts AS account USING (account_id)
+        WHERE account_id = ANY ($1) AND account.state = 'active' AND NOT (SELECT sync.is_copy())
+          AND sweeps.state IN ('due', 'running') AND coalesce(lease_until, due_at) <= now())
+     SELECT ${sweepColumns}, account_name AS "accountName" FROM due
+      WHERE turn <= $2 - (SELECT count(*) FROM sync.sweeps AS busy
+                           WHERE busy.account_id = due.account_id AND busy.state = 'running' AND busy.lease_until > now())
+      ORDER BY turn, mode = 'full', due_at, sweep_id`,
+    [accountIds, perAccount],
+  );
+  return rows;
+}
+
+/** The result of the last pass over the same list: its number of pages and its sample; null where unknown. */
+export async function readLastPass(
+  db: Queryable,
+  sweep: SweepTarget,
+  isOfWholeList: boolean,
+): Promise<{readonly pages: number | null; readonly records: number | null; readonly sample: Sample | null}> {
+  const {rows} = await db.query<{pages: number | null; records: number | null; sample: Sample | null}>(
+    `SELECT (evidence->'firstPass'->>'lastPage')::integer AS pages,
+            (evidence->'firstPass'->>'numbers')::integer AS records, evidence->'sample' AS sample FROM sync.sweeps
+      WHERE account_id = $1 AND stream = $2
+        AND (mode = $3 AND window_name IS NOT DISTINCT FROM $4 OR $5 AND mode = 'full')
+        AND state IN ('certified', 'refreshed', 'uncertified')
+      ORDER BY sweep_id DESC LIMIT 1`,
+    [sweep.accountId, sweep.stream, sweep.mode, sweep.windowName, isOfWholeList],
+  );
+  return rows[0] ?? {pages: null, records: null, sample: null};
+}
+
+/**
+ * Lets the tombstones of a stopped sweep through: it is due again, and will ask for each of them once more.
+ * @returns null when there is no such sweep, it is not stopped, or a later full sweep of the stream has come to an end
+ */
+export async function approveSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
+  const {rows} = await db.query<Sweep>(
+    `UPDATE sync.sweeps
+        SET state = 'due', stage = 'approved', approved_at = now(), approved_by = sync.decider(), due_at = now(),
+            ended_at = NULL, reasons = '{}'
+      WHERE sweep_id = $1 AND state = 'stopped'
+        AND ${isLatestOpinion('sweeps')}
+  RETURNING ${sweepColumns}`,
+    [sweepId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Ends as failed the sweeps that are no longer taken up because their account is not active: those that are
+ * due, and those that a dead worker still holds.
+ */
+export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[]): Promise<void> {
+  await db.query(
+    `UPDATE sync.sweeps SET state = 'failed', ended_at = now(), lease_until = NULL,
+            error = coalesce(account.state_reason, format('account %s is %s; fieldmirror accounts resume %s', name, account.state, name))
+       FROM sync.accounts AS account
+      WHERE sweep_id = ANY ($1) AND account.account_id = sweeps.account_id AND account.state <> 'active'
+        AND (sweeps.state = 'due' OR sweeps.state = 'running' AND sweeps.lease_until < now())`,
+    [sweepIds],
+  );
+}
+
+/** The ended ones among some sweeps, in order. */
+export async function listEndedSweeps(db: Queryable, sweepIds: readonly string[]): Promise<Sweep[]> {
+  const {rows} = await db.query<Sweep>(
+    `SELECT ${sweepColumns} FROM sync.sweeps WHERE sweep_id = ANY ($1) AND ended_at IS NOT NULL
+      ORDER BY ended_at, sweep_id`,
+    [sweepIds],
+  );
+  return rows;
+}
+
+/** The sweep of that number, null when there is none. */
+export async function readSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
+  const {rows} = await db.query<Sweep>(`SELECT ${sweepColumns} FROM sync.sweeps WHERE sweep_id = $1`, [
+    sweepId,
+  ]);
+  return rows[0] ?? null;
+}
+
+function lost({sweepId, fence}: Claim): RetryableError {
+  return new RetryableError(
+    `sweep ${sweepId}: expected fence ${fence}, but another worker has taken it over or it has ended`,
+  );
+}

@@ -1,0 +1,164 @@
+// A row is marked deleted only together with the service's answer to the question for its record.
+
+import pg from 'pg';
+import type {Queryable} from '../postgres/database.ts';
+import {type ReadRow, selectColumns} from '../postgres/read-row.ts';
+import {keyOf, nameTable} from '../rows/table-sql.ts';
+import type {MirrorTable, OwnedTable} from '../streams/mirror-table.ts';
+import type {tombstones} from './evidence-tables.ts';
+
+/** A number for which the service said that it has no record. */
+export interface GoneNumber {
+  readonly number: string;
+  readonly status: number;
+  readonly words: string;
+}
+
+const columns = [
+  'number',
+  'status',
+  'words',
+  'asked_at',
+  'written_at',
+  'undone_at',
+] as const satisfies readonly (keyof typeof tombstones.$inferSelect)[];
+
+/** A row that is, or would be, marked deleted: a row of sync.tombstones, whose definition says what each column means. */
+export type Tombstone = ReadRow<typeof tombstones.$inferSelect, (typeof columns)[number]>;
+
+/** Answers of "gone" to questions of one sweep. */
+export interface GoneAnswers extends Suspicion {
+  readonly gone: readonly GoneNumber[];
+  /** By the database's clock, before the first of the questions was sent. */
+  readonly askedAt: string;
+}
+
+/** A statement's values: account, stream, sweep, moment of asking; columns of numbers, statuses and words. */
+export function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
+  return [
+    accountId,
+    stream,
+    sweepId,
+    askedAt,
+    gone.map((one) => one.number),
+    gone.map((one) => one.status),
+    gone.map((one) => one.words),
+  ];
+}
+
+interface Suspicion {
+  readonly accountId: string;
+  readonly stream: string;
+  readonly sweepId: string;
+}
+
+/** Keeps the answers to questions for rows that are held. This marks no row: the sweep's end does. */
+export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
+  if (found.gone.length === 0) return;
+  await client.query(
+    `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, asked_at, number, status, words)
+     SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone (number, status, words)
+         ON CONFLICT (sweep_id, number) DO UPDATE
+        SET asked_at = EXCLUDED.asked_at, status = EXCLUDED.status, words = EXCLUDED.words`,
+    toValues(found),
+  );
+}
+
+/** Lists rows that the breaker kept from being asked about, for the person who decides. */
+export async function keepSuspects(
+  client: pg.ClientBase,
+  found: Suspicion & {readonly numbers: readonly string[]},
+): Promise<void> {
+  await client.query(
+    `INSERT INTO sync.tombstones (account_id, stream, sweep_id, number)
+     SELECT $1, $2, $3, number FROM unnest($4::bigint[]) AS number
+         ON CONFLICT (sweep_id, number) DO NOTHING`,
+    [found.accountId, found.stream, found.sweepId, found.numbers],
+  );
+}
+
+/** Drops the entries of numbers that are no longer suspect: their records were found. */
+export async function dropSuspects(
+  db: Queryable,
+  sweepId: string,
+  numbers: readonly string[],
+): Promise<void> {
+  await db.query(
+    'DELETE FROM sync.tombstones WHERE sweep_id = $1 AND number = ANY ($2::bigint[]) AND written_at IS NULL',
+    [sweepId, numbers],
+  );
+}
+
+/** The tombstones of a sweep, written or not, in order of number. */
+export async function listTombstones(db: Queryable, sweepId: string): Promise<Tombstone[]> {
+  const {rows} = await db.query<Tombstone>(
+    `SELECT ${selectColumns(columns)} FROM sync.tombstones WHERE sweep_id = $1 ORDER BY number`,
+    [sweepId],
+  );
+  return rows;
+}
+
+/**
+ * Marks deleted the rows for which the sweep has evidence, and the rows that they own. A row that was written
+ * after its record was asked for has come back meanwhile, and stays.
+ * @returns how many rows of the stream's own table were marked, and how many of their children
+ */
+export async function writeTombstones(
+  client: pg.ClientBase,
+  family: {readonly table: MirrorTable; readonly owned: readonly OwnedTable[]},
+  {sweepId, accountId}: Pick<Suspicion, 'sweepId' | 'accountId'>,
+): Promise<{tombstoned: number; vanished: number}> {
+  const key = keyOf(family.table);
+  const {rows} = await client.query<{number: string}>(
+    `WITH marked AS (
+       UPDATE ${nameTable(family.table)} AS held
+          SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _change_id = NULL, _page = NULL
+         FROM sync.tombstones AS tombstone
+        WHERE tombstone.sweep_id = $1 AND tombstone.written_at IS NULL AND tombstone.asked_at >= held._changed_at
+          AND held.account_id = $2 AND held.${key} = tombstone.number AND held._deleted_at IS NULL
+    RETURNING held.${key} AS number)
+     UPDATE sync.tombstones AS tombstone SET written_at = now()
+       FROM marked WHERE tombstone.sweep_id = $1 AND tombstone.number = marked.number
+  RETURNING tombstone.number`,
+    [sweepId, accountId],
+  );
+  const numbers = rows.map((row) => row.number);
+  let vanished = 0;
+  if (numbers.length > 0) {
+    for (const owned of family.owned)
+      vanished += await markOwned(client, owned, {sweepId, accountId, numbers});
+  }
+  return {tombstoned: numbers.length, vanished};
+}
+
+async function markOwned(
+  client: pg.ClientBase,
+  {table, parentColumn}: OwnedTable,
+  owner: {sweepId: string; accountId: string; numbers: readonly string[]},
+): Promise<number> {
+  const {rowCount} = await client.query(
+    `UPDATE ${nameTable(table)} SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1, _change_id = NULL, _page = NULL
+      WHERE account_id = $2 AND ${pg.escapeIdentifier(parentColumn)} = ANY ($3::bigint[]) AND _deleted_at IS NULL`,
+    [owner.sweepId, owner.accountId, owner.numbers],
+  );
+  return rowCount ?? 0;
+}
+
+/** Notes that records came back: their tombstones were true once, and hold no more. */
+export async function undoTombstones(
+  client: pg.ClientBase,
+  came: {readonly accountId: string; readonly stream: string; readonly numbers: readonly string[]},
+): Promise<void> {
+  await client.query(
+    `UPDATE sync.tombstones SET undone_at = now()
+      WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])
+        AND written_at IS NOT NULL AND undone_at IS NULL`,
+    [came.accountId, came.stream, came.numbers],
+  );
+}
+
+/** The database's clock: every later question is asked after this moment. */
+export async function readClock(db: Queryable): Promise<string> {
+  const {rows} = await db.query<{now: string}>('SELECT clock_timestamp() AS now');
+  return rows[0]?.now ?? '';
+}

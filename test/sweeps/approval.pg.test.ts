@@ -1,0 +1,57 @@
+// A stopped sweep, and the effect of a person's approval.
+
+import {afterEach, expect, test} from 'vitest';
+import {approveSweep} from '../../src/sweeps/sweeps.ts';
+import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
+
+let place: ScriptPlace;
+
+afterEach(async () => await place.close());
+
+/** Half of the held records are gone, and the sweep was stopped over it. @returns its number */
+async function openStopped(): Promise<string> {
+  place = await openScript(inPages(range(1, 160), 40));
+  expect(await place.sweep()).toMatchObject({state: 'certified'});
+  place.script.pages = inPages(range(1, 80), 40);
+  expect(await place.sweep()).toMatchObject({state: 'stopped'});
+  expect(await place.deleted()).toEqual([]);
+  const {rows} = await place.world.pool.query<{sweep_id: string}>(
+    `SELECT sweep_id FROM sync.sweeps WHERE state = 'stopped'`,
+  );
+  place.script.questions.length = 0;
+  return rows[0]?.sweep_id ?? '';
+}
+
+test('what would go is listed, asked for or not yet', async () => {
+  const sweepId = await openStopped();
+  const {rows} = await place.world.pool.query(
+    `SELECT count(*) FILTER (WHERE status = 400)::integer AS asked, count(*) FILTER (WHERE status IS NULL)::integer AS open
+       FROM sync.tombstones WHERE sweep_id = $1 AND written_at IS NULL`,
+    [sweepId],
+  );
+  expect(rows[0].asked).toBeGreaterThan(50);
+  expect(rows[0].asked + rows[0].open).toBe(80);
+});
+
+test('once approved each is asked for again, and what is gone is marked, however much it is', async () => {
+  const sweepId = await openStopped();
+  await approveSweep(place.world.pool, sweepId);
+  expect(await place.sweep()).toMatchObject({state: 'uncertified', counts: {tombstoned: 80}});
+  expect(await place.deleted()).toEqual(range(81, 160));
+  expect(place.script.questions.map(({kind}) => kind)).toEqual(Array.from({length: 80}, () => 'record'));
+  expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 0}});
+});
+
+test('what has come back since the sweep was stopped is not marked', async () => {
+  const sweepId = await openStopped();
+  place.script.known = range(1, 100);
+  await approveSweep(place.world.pool, sweepId);
+  expect(await place.sweep()).toMatchObject({counts: {tombstoned: 60}});
+  expect(await place.deleted()).toEqual(range(101, 160));
+});
+
+test('a sweep that comes after a stopped one is stopped again by the same, and takes its place', async () => {
+  const sweepId = await openStopped();
+  expect(await place.sweep()).toMatchObject({state: 'stopped'});
+  expect(await approveSweep(place.world.pool, sweepId)).toBeNull();
+});

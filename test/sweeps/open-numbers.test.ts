@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import {describe, expect, test} from 'vitest';
+import {NumberSet} from '../../src/core/number-set.ts';
+import {
+  endsOf,
+  findGaps,
+  findLost,
+  findMissed,
+  findUnseen,
+  rangeOf,
+  wideGap,
+} from '../../src/sweeps/open-numbers.ts';
+
+const range = (known: readonly number[], absent: readonly number[] = []) =>
+  rangeOf({
+    seen: new NumberSet(known.map(String)),
+    seenAgain: new NumberSet(),
+    live: new NumberSet(),
+    deleted: new NumberSet(),
+    absent: new NumberSet(absent.map(String)),
+  });
+
+describe('numbers that a sweep has to ask for', () => {
+  test('are those that one pass saw and the other did not, and live rows that neither saw', () => {
+    const [seen, seenAgain] = [new NumberSet(['1', '2']), new NumberSet(['2', '3'])];
+    const passes = {seen, seenAgain, live: new NumberSet(['1', '2', '3', '4'])};
+    expect([...findMissed(passes)]).toEqual(['3']);
+    expect([...findLost(passes)]).toEqual(['1']);
+    expect([...findUnseen(passes)]).toEqual(['4']);
+  });
+
+  test('are all that were never seen between the first and the last', () => {
+    expect(findGaps(range([2, 3, 6, 8]), 100)).toEqual({numbers: ['4', '5', '7'], left: 0, sampled: 0});
+  });
+
+  test('are none when nothing is known, or when one number is', () => {
+    expect(findGaps(range([]), 100)).toEqual({numbers: [], left: 0, sampled: 0});
+    expect(findGaps(range([7]), 100)).toEqual({numbers: [], left: 0, sampled: 0});
+  });
+
+  test('are asked for once: what was absent is not asked for again', () => {
+    expect(findGaps(range([1, 5], [2, 4]), 100)).toEqual({numbers: ['3'], left: 0, sampled: 0});
+  });
+
+  test('are not fewer because a number was absent once and is known, or lies outside', () => {
+    expect(findGaps(range([5, 7, 9], [1, 7, 12]), 1)).toEqual({numbers: ['6'], left: 1, sampled: 0});
+  });
+
+  test('are counted where there are more than one sweep asks for', () => {
+    expect(findGaps(range([1, 100]), 10)).toMatchObject({
+      numbers: expect.objectContaining({length: 10}),
+      left: 88,
+    });
+  });
+
+  test('are all asked for in the end, each once, whatever is known', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.integer({min: 1, max: 400}), {maxLength: 40}), (known) => {
+        const absent: number[] = [];
+        for (let sweeps = 0; sweeps < 50; sweeps++) {
+          const {numbers, left} = findGaps(range(known, absent), 37);
+          expect(left === 0 || numbers.length === 37).toBe(true);
+          absent.push(...numbers.map(Number));
+          if (left === 0) break;
+        }
+        const [first = 0, last = 0] = [Math.min(...known), Math.max(...known)];
+        const between = known.length === 0 ? 0 : last - first + 1 - known.length;
+        expect(absent).toHaveLength(between);
+        expect(new Set(absent).size).toBe(between);
+      }),
+    );
+  });
+});
+
+test('the known range ends at its lowest and its highest number, and begins at 1 where nothing is known', () => {
+  expect(endsOf(new NumberSet(['300000', '7', '12']))).toEqual({lowest: 7, highest: 300_000});
+  expect(endsOf(new NumberSet())).toEqual({lowest: 1, highest: 0});
+});
+
+describe('a gap wider than an account could have left', () => {
+  const outlier = 10_000_000;
+
+  test('is asked at both ends and evenly between, and the rest is only counted', () => {
+    const {numbers, left, sampled} = findGaps(range([1, outlier]), 5_000);
+    expect({asked: numbers.length, left, sampled}).toEqual({asked: 200, left: 0, sampled: outlier - 2});
+    expect(numbers.slice(0, 3)).toEqual(['2', '3', '4']);
+    expect(numbers.at(-1)).toBe(String(outlier - 1));
+    const steps = numbers.slice(1).map((number, at) => Number(number) - Number(numbers[at]));
+    expect(Math.max(...steps)).toBeLessThanOrEqual(Math.ceil(outlier / 100));
+  });
+
+  test('is asked about once', () => {
+    const {numbers} = findGaps(range([1, outlier]), 5_000);
+    expect(findGaps(range([1, outlier], numbers.map(Number)), 5_000)).toMatchObject({numbers: [], left: 0});
+  });
+
+  test('becomes two where a record is found in it, and each has a sample of its own', () => {
+    const {numbers} = findGaps(range([1, outlier]), 5_000);
+    const found = Number(numbers[100]);
+    const others = numbers.map(Number).filter((number) => number !== found);
+    const next = findGaps(range([1, found, outlier], others), 5_000);
+    expect(next.numbers.length).toBeGreaterThan(250);
+    expect(next.numbers).toContain(String(found + 1));
+  });
+
+  test('begins where asking through it would take a sweep and more', () => {
+    expect(findGaps(range([1, wideGap + 2]), 5_000)).toMatchObject({left: wideGap - 5_000, sampled: 0});
+    expect(findGaps(range([1, wideGap + 3]), 5_000)).toMatchObject({left: 0, sampled: wideGap + 1});
+  });
+});

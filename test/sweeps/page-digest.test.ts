@@ -1,0 +1,47 @@
+import {createSecretKey, randomBytes} from 'node:crypto';
+import {gzipSync} from 'node:zlib';
+import {expect, test} from 'vitest';
+import {digestPage} from '../../src/sweeps/page-digest.ts';
+
+const key = createSecretKey(Buffer.alloc(16, 7));
+const text = Buffer.from('<jobs></jobs>');
+const digest = (bytes: Buffer, coding = '', by = key) => digestPage(by, {bytes, coding}).toString('hex');
+const flip = (bytes: Buffer, bit: number) => {
+  const other = Buffer.from(bytes);
+  other[bit >> 3] = (other[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+  return other;
+};
+
+test('a page has the same digest whenever it comes', () => {
+  const body = randomBytes(100_000);
+  expect(digest(Buffer.from(body))).toBe(digest(body));
+});
+
+test('one bit more or less, anywhere, is another digest', () => {
+  const body = randomBytes(4_099);
+  const digests = new Set([digest(body)]);
+  const bits = body.length * 8;
+  for (let bit = 0; bit < bits; bit++) digests.add(digest(flip(body, bit)));
+  expect(digests.size).toBe(bits + 1);
+});
+
+test('of a packed page every bit counts, but for the time at which it was packed', () => {
+  const packed = gzipSync(randomBytes(1_000));
+  const same: number[] = [];
+  for (let bit = 0; bit < packed.length * 8; bit++)
+    if (digest(flip(packed, bit), 'gzip') === digest(packed, 'gzip')) same.push(bit);
+  expect(same).toEqual(Array.from({length: 32}, (_, at) => 32 + at));
+});
+
+test.each([1, 15, 16, 17, 1_000])('a page that ends %i zeros later is another', (more) => {
+  expect(digest(Buffer.concat([text, Buffer.alloc(more)]))).not.toBe(digest(text));
+});
+
+test('the same bytes are another page where they are packed', () => {
+  const packed = gzipSync(text);
+  expect(new Set(['', 'gzip', 'x-gzip'].map((coding) => digest(packed, coding))).size).toBe(3);
+});
+
+test('another key gives another digest', () => {
+  expect(digest(text, '', createSecretKey(Buffer.alloc(16, 8)))).not.toBe(digest(text));
+});

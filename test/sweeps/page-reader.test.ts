@@ -1,0 +1,67 @@
+// One thread reads the pages of all accounts: a page that ends it may cost an attempt of its own sweep only.
+
+import {afterEach, expect, test} from 'vitest';
+import {FatalError, RetryableError} from '../../src/core/errors.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
+import {job, list} from '../support/scripted-service.ts';
+
+const readers: PageReader[] = [];
+afterEach(async () => {
+  for (const reader of readers.splice(0)) await reader.close();
+});
+
+/** A thread with next to no memory, which a page of some megabytes ends. */
+function openSmall(): PageReader {
+  const reader = new PageReader({maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 4});
+  readers.push(reader);
+  return reader;
+}
+
+function task(page: number, body: string) {
+  return {
+    stream: 'jobs',
+    timeZone: 'America/New_York',
+    page,
+    body: Buffer.from(body),
+    contentType: null,
+    known: null,
+  };
+}
+
+const good = (page: number) => task(page, list('jobs', [job(page)]));
+const large = (page: number) => task(page, list('jobs', [job(page, '<a>1</a><b/>'.repeat(120_000))]));
+
+test('the page that ends the thread fails, and those behind it are read by the next', async () => {
+  const reader = openSmall();
+  const before = reader.read(good(1));
+  const hostile = reader.read(large(2));
+  const behind = [3, 4, 5].map((page) => reader.read(good(page)));
+  await expect(hostile).rejects.toThrow(RetryableError);
+  await expect(hostile).rejects.toThrow(/page 2 of jobs: the thread that was reading it ended/);
+  for (const content of [await before, ...(await Promise.all(behind))])
+    expect(content.records).toHaveLength(1);
+  expect((await reader.read(good(6))).records).toHaveLength(1);
+});
+
+test('of two such pages each fails for itself', async () => {
+  const reader = openSmall();
+  const pages = [large(1), good(2), large(3), good(4)].map((page) => reader.read(page));
+  const settled = await Promise.allSettled(pages);
+  expect(settled.map(({status}) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled']);
+});
+
+test('a page with more than is ever taken ends no thread', async () => {
+  const reader = new PageReader();
+  readers.push(reader);
+  const attributes = Array.from({length: 1_200_000}, (_, n) => `a${n}="1"`).join(' ');
+  const hostile = reader.read(task(1, `<jobs><job ${attributes}/></jobs>`));
+  await expect(hostile).rejects.toThrow(FatalError);
+  await expect(hostile).rejects.toThrow(/more than 32 attributes/);
+});
+
+test('a close is told to every page that waits', async () => {
+  const reader = openSmall();
+  const pages = [good(1), good(2)].map((page) => reader.read(page));
+  await Promise.all([Promise.allSettled(pages), reader.close()]);
+  for (const page of pages) await expect(page).rejects.toThrow(/was closed/);
+});
