@@ -1,7 +1,7 @@
 import {z} from 'zod';
+import type {DueAccount} from '../src/changes/claim-changes.ts';
 import {pushAccount} from '../src/sync/push/push.ts';
 import type {Carried, PushCounts, PushDeps} from '../src/sync/push/push-deps.ts';
-import type {DueAccount} from '../src/warehouse/changes/claim-changes.ts';
 import {queueNames, type WakeQueue, wakeOptions} from './queue/wake-queue.ts';
 import {reportChange, reportPush} from './report-outcome.ts';
 

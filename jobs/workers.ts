@@ -1,5 +1,6 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import {dropExpiredLogins} from '../src/accounts/login-keys.ts';
+import {listAccountsWithDueChanges} from '../src/changes/claim-changes.ts';
 import {AccessError, FatalError} from '../src/core/errors.ts';
 import {FeedKeeper} from '../src/feed/feed-keeper.ts';
 import type {HookMeans} from '../src/feed/send-hook.ts';
@@ -11,7 +12,6 @@ import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
 import {listDueSweeps} from '../src/sweeps/sweeps.ts';
 import type {PushDeps} from '../src/sync/push/push-deps.ts';
-import {listAccountsWithDueChanges} from '../src/warehouse/changes/claim-changes.ts';
 import {
   Background,
   type BackgroundPart,

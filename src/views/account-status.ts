@@ -1,4 +1,12 @@
 import type {Account} from '../accounts/accounts.ts';
+import {
+  type ChangeCount,
+  countChanges,
+  type LateChange,
+  type LateChanges,
+  listLateChanges,
+  listLateChangesSingly,
+} from '../changes/change-health.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {wholeList} from '../streams/windows.ts';
@@ -12,14 +20,6 @@ import {
 } from '../sweeps/schedules.ts';
 import {readStatus, readStreamNotes, type StreamNotes} from '../sweeps/stream-status.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
-import {
-  type ChangeCount,
-  countChanges,
-  type LateChange,
-  type LateChanges,
-  listLateChanges,
-  listLateChangesSingly,
-} from '../warehouse/changes/reads/change-health.ts';
 import {type FieldEvent, readHealth, type WaitingSweep} from '../warehouse/health/health.ts';
 
 /** What is noted of one stream of one account. Instants are ISO 8601 in UTC. */

@@ -2,11 +2,11 @@
 
 import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
+import {type ChangeCount, countChanges} from '../changes/change-health.ts';
 import type {UnderWay} from '../core/pace.ts';
 import {allStreams} from '../streams/all.ts';
 import {closestPromise, tellPromise} from '../sweeps/freshness-words.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
-import {type ChangeCount, countChanges} from '../warehouse/changes/reads/change-health.ts';
 import {type Hour, listHours, listNights, type Night} from '../warehouse/health/activity.ts';
 import {type AccountFacts, readAccountFacts} from './account-status.ts';
 import type {Concern} from './concerns/concerns.ts';

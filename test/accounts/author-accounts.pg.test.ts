@@ -4,8 +4,8 @@ import {randomBytes} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
+import {type CaptureWorld, openCaptureWorld, timeZone} from '../changes/capture-world.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
-import {type CaptureWorld, openCaptureWorld, timeZone} from '../warehouse/capture-world.ts';
 
 const suffix = randomBytes(4).toString('hex');
 /** Bound to acme; to acme and to the bakery; to nothing. */

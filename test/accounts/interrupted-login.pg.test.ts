@@ -6,8 +6,8 @@ import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
 import {parseKeys} from '../../src/core/seal.ts';
 import {Passwords} from '../../src/sync/push/send/passwords.ts';
+import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {readPostgresLog} from '../support/postgres-log.ts';
-import {type CaptureWorld, openCaptureWorld} from '../warehouse/capture-world.ts';
 
 let world: CaptureWorld;
 /** Told of every wait: only a superuser may ask for that. */

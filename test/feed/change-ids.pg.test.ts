@@ -6,8 +6,8 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allTables} from '../../src/streams/all-tables.ts';
 import type {WarehouseTable} from '../../src/streams/warehouse-table.ts';
 import {pushAccount} from '../../src/sync/push/push.ts';
+import {neededBy} from '../changes/capture-world.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
-import {neededBy} from '../warehouse/capture-world.ts';
 import {type Entry, type FeedPlace, openFeedPlace, readEntries} from './place.ts';
 
 const tell = ({table_name, operation, after, before, own, change_id}: Entry) => ({

@@ -1,7 +1,7 @@
 // A warehouse whose streams are known already, so that every change is in the feed.
 
 import type pg from 'pg';
-import {type CaptureWorld, openCaptureWorld} from '../warehouse/capture-world.ts';
+import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 
 /** An entry as SQL gives it. */
 export interface Entry {

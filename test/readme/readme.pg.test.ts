@@ -14,7 +14,7 @@ import {openReader, type Reader} from './reader.ts';
 const blocks = await readBlocks();
 /** Placeholder addresses: a block with one needs the reader's own account, Postgres or Redis. */
 const needsYours = /(?:\/\/|@)\w+\.example\.com/;
-/** Headings of drawings; test/warehouse/change-states.pg.test.ts compares this one. */
+/** Headings of drawings; test/changes/change-states.pg.test.ts compares this one. */
 const drawings = ['The life of a change'];
 /** The value for a parameter of a statement, by its name in the comment behind the statement. */
 const parameters: Readonly<Record<string, string>> = {

@@ -5,8 +5,8 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {valueTypes} from '../../src/api/value-type.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {countRows} from '../../src/sweeps/stream-status.ts';
+import {type CaptureWorld, neededBy, openCaptureWorld} from '../changes/capture-world.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
-import {type CaptureWorld, neededBy, openCaptureWorld} from '../warehouse/capture-world.ts';
 
 let world: CaptureWorld;
 let stranger: string;

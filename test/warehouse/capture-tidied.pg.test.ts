@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allWrites} from '../../src/streams/all.ts';
-import {type CaptureWorld, neededBy, openCaptureWorld} from './capture-world.ts';
+import {type CaptureWorld, neededBy, openCaptureWorld} from '../changes/capture-world.ts';
 
 const role = 'fieldmirror_author';
 let world: CaptureWorld;

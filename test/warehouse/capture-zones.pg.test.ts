@@ -5,9 +5,9 @@ import {randomBytes} from 'node:crypto';
 import pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {allWrites} from '../../src/streams/all.ts';
+import {type CaptureWorld, neededBy, openCaptureWorld, send} from '../changes/capture-world.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {withClient} from '../support/with-client.ts';
-import {type CaptureWorld, neededBy, openCaptureWorld, send} from './capture-world.ts';
 
 const zone = 'Asia/Kathmandu';
 const naive = '2027-03-01 09:00';

@@ -3,7 +3,7 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
-import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
+import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {each, expected, type Rights} from './written-grants.ts';
 
 let world: CaptureWorld;

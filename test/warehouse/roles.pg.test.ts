@@ -6,9 +6,9 @@ import {openPool} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {startPostgres} from '../support/own-postgres.ts';
 import {SetUp} from '../support/set-up.ts';
-import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 import {rowOf} from './sample.ts';
 
 let world: CaptureWorld;

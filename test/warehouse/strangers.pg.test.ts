@@ -10,10 +10,10 @@ import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {prepareTurn, takeTurn} from '../../src/postgres/migration-turn.ts';
 import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {withClient} from '../support/with-client.ts';
-import {type CaptureWorld, openCaptureWorld} from './capture-world.ts';
 
 let world: CaptureWorld;
 /** A login without any grant. */

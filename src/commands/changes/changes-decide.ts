@@ -1,15 +1,15 @@
 // The verbs `changes retry|hold|release|cancel|accept|resolve`: a person's decisions are carried out by
 // functions of the warehouse, which may be called in SQL as well.
 
+import {readConflicts} from '../../changes/change-log.ts';
+import {type Decision, listDecisions} from '../../changes/change-next.ts';
+import type {ChangeState} from '../../changes/change-states.ts';
+import {findChange} from '../../changes/change-story.ts';
+import {tellDecided} from '../../changes/change-words.ts';
+import {type Deciding, decideChange, type Verb} from '../../changes/decide-changes.ts';
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {type Decision, listDecisions} from '../../views/changes/change-next.ts';
-import {findChange} from '../../views/changes/change-story.ts';
-import {tellDecided} from '../../views/changes/change-words.ts';
-import type {ChangeState} from '../../warehouse/changes/change-states.ts';
-import {type Deciding, decideChange, type Verb} from '../../warehouse/changes/decisions/decide-changes.ts';
-import {readConflicts} from '../../warehouse/changes/reads/change-log.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {type Choosing, isFiltered} from './choose-changes.ts';

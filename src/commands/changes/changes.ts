@@ -1,10 +1,10 @@
 // The verbs `changes list` and `changes show`: the changes made here, and their outcomes.
 
 import {listAccounts} from '../../accounts/accounts.ts';
+import {listChanges} from '../../changes/change-log.ts';
+import {readStory} from '../../changes/change-story.ts';
+import {maskChange} from '../../changes/change-words.ts';
 import type {Config} from '../../core/config.ts';
-import {readStory} from '../../views/changes/change-story.ts';
-import {maskChange} from '../../views/changes/change-words.ts';
-import {listChanges} from '../../warehouse/changes/reads/change-log.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 import {type ChangeFilters, readFilters} from './choose-changes.ts';

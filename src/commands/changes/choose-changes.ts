@@ -1,11 +1,11 @@
 // Which changes a verb is about: those whose numbers were typed, or all that match its filters.
 
 import {listAccounts} from '../../accounts/accounts.ts';
+import {changeStates} from '../../changes/change-states.ts';
+import {everyChange, type Wanted} from '../../changes/wanted-changes.ts';
 import {UsageError} from '../../core/errors.ts';
 import {nearest} from '../../core/nearest.ts';
 import {allWrites} from '../../streams/all.ts';
-import {changeStates} from '../../warehouse/changes/change-states.ts';
-import {everyChange, type Wanted} from '../../warehouse/changes/reads/wanted-changes.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import type {Warehouse} from '../warehouse.ts';
 

@@ -1,17 +1,13 @@
 // A decision about all changes that match a filter, and what it would do.
 
 import {listAccounts} from '../../accounts/accounts.ts';
+import {type DecidableChange, listDecidable, readDecidable} from '../../changes/decidable-changes.ts';
+import type {Deciding} from '../../changes/decide-changes.ts';
+import {decideMany, mostDecided} from '../../changes/decide-many.ts';
+import {tellGroup, tellMany} from '../../changes/decided-words.ts';
+import {type DecisionPreview, previewDecision} from '../../changes/preview-decision.ts';
 import {UsageError} from '../../core/errors.ts';
 import {formatNumber} from '../../core/format.ts';
-import {tellGroup, tellMany} from '../../views/changes/decisions/decided-words.ts';
-import {type DecisionPreview, previewDecision} from '../../views/changes/decisions/preview-decision.ts';
-import type {Deciding} from '../../warehouse/changes/decisions/decide-changes.ts';
-import {decideMany, mostDecided} from '../../warehouse/changes/decisions/decide-many.ts';
-import {
-  type DecidableChange,
-  listDecidable,
-  readDecidable,
-} from '../../warehouse/changes/reads/decidable-changes.ts';
 import {print} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
 import type {Warehouse} from '../warehouse.ts';

@@ -1,20 +1,14 @@
 // How `changes show` looks: the story of one change, line by line.
 
+import type {Change} from '../../changes/change.ts';
+import type {Attempt, FieldConflict} from '../../changes/change-log.ts';
+import type {PlannedRequest, Unplannable} from '../../changes/change-request.ts';
+import {tellService} from '../../changes/change-sides.ts';
+import type {ChangeStory} from '../../changes/change-story.ts';
+import {nameChange, nameOutcome, nameState, showWanted, tellReason} from '../../changes/change-words.ts';
 import {seeNumber} from '../../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../../core/format.ts';
 import type {ChangeValue} from '../../rows/change-values.ts';
-import type {PlannedRequest, Unplannable} from '../../views/changes/change-request.ts';
-import {tellService} from '../../views/changes/change-sides.ts';
-import type {ChangeStory} from '../../views/changes/change-story.ts';
-import {
-  nameChange,
-  nameOutcome,
-  nameState,
-  showWanted,
-  tellReason,
-} from '../../views/changes/change-words.ts';
-import type {Change} from '../../warehouse/changes/change.ts';
-import type {Attempt, FieldConflict} from '../../warehouse/changes/reads/change-log.ts';
 import {wrap} from '../terminal/wrap.ts';
 
 const labelWidth = 11;

@@ -1,9 +1,9 @@
 // How `changes list` looks: a line a change.
 
 import type {Account} from '../../accounts/accounts.ts';
+import type {Change} from '../../changes/change.ts';
+import {nameChange, nameOutcome, tellWhy} from '../../changes/change-words.ts';
 import {formatRoughly} from '../../core/format.ts';
-import {nameChange, nameOutcome, tellWhy} from '../../views/changes/change-words.ts';
-import type {Change} from '../../warehouse/changes/change.ts';
 import {drawTable} from '../terminal/report.ts';
 import {maxWidth} from '../terminal/wrap.ts';
 

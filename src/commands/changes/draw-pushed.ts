@@ -1,9 +1,9 @@
+import type {Change} from '../../changes/change.ts';
+import type {ChangeState} from '../../changes/change-states.ts';
+import {nameChange, nameOutcome, nameState, tellReason} from '../../changes/change-words.ts';
+import type {HeldChanges} from '../../changes/claim-changes.ts';
 import {formatDuration, formatNumber} from '../../core/format.ts';
 import type {PushCounts} from '../../sync/push/push-deps.ts';
-import {nameChange, nameOutcome, nameState, tellReason} from '../../views/changes/change-words.ts';
-import type {Change} from '../../warehouse/changes/change.ts';
-import type {ChangeState} from '../../warehouse/changes/change-states.ts';
-import type {HeldChanges} from '../../warehouse/changes/claim-changes.ts';
 import {wrap} from '../terminal/wrap.ts';
 
 /** The result of a push. */

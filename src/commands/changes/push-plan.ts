@@ -1,13 +1,13 @@
 // The output of `push --dry-run`: every request that a push would send some day, to the byte.
 
 import type {Account} from '../../accounts/accounts.ts';
+import type {Change} from '../../changes/change.ts';
+import {listUnsent} from '../../changes/change-log.ts';
+import {type PlannedRequest, planRequests, type Unplannable} from '../../changes/change-request.ts';
+import {nameChange, nameState} from '../../changes/change-words.ts';
 import {formatNumber} from '../../core/format.ts';
 import {tell} from '../../core/terminal.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {type PlannedRequest, planRequests, type Unplannable} from '../../views/changes/change-request.ts';
-import {nameChange, nameState} from '../../views/changes/change-words.ts';
-import type {Change} from '../../warehouse/changes/change.ts';
-import {listUnsent} from '../../warehouse/changes/reads/change-log.ts';
 import {print} from '../terminal/report.ts';
 import {drawPlan} from './draw-change.ts';
 

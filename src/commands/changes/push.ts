@@ -2,14 +2,14 @@
 
 import {reportChange} from '../../../jobs/report-outcome.ts';
 import {type Account, listAccounts} from '../../accounts/accounts.ts';
+import {countChanges} from '../../changes/change-health.ts';
+import {listNeedy} from '../../changes/change-log.ts';
+import {maskChange} from '../../changes/change-words.ts';
+import {readHeldChanges} from '../../changes/claim-changes.ts';
+import {countMovingChanges} from '../../changes/moving-changes.ts';
 import type {Config} from '../../core/config.ts';
 import {pushAccount} from '../../sync/push/push.ts';
 import type {Carried} from '../../sync/push/push-deps.ts';
-import {maskChange} from '../../views/changes/change-words.ts';
-import {readHeldChanges} from '../../warehouse/changes/claim-changes.ts';
-import {countChanges} from '../../warehouse/changes/reads/change-health.ts';
-import {listNeedy} from '../../warehouse/changes/reads/change-log.ts';
-import {countMovingChanges} from '../../warehouse/changes/reads/moving-changes.ts';
 import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
 import {describeUnopened, listServed, requireOpened, type Served} from '../accounts/served-accounts.ts';
 import {type PushProgress, watchPush} from '../terminal/progress.ts';

@@ -1,16 +1,16 @@
 // The verb `changes undo`: takes back what was written and should not have been. What it makes is held.
 
+import {maskChange, nameChange} from '../../changes/change-words.ts';
+import {listUndoable} from '../../changes/decidable-changes.ts';
+import {mostDecided} from '../../changes/decide-many.ts';
+import {tellGroup} from '../../changes/decided-words.ts';
+import {nameUndo} from '../../changes/undo-changes.ts';
+import {previewUndo, type Undo, type UndoPreview, undoMany} from '../../changes/undo-many.ts';
+import {countChanges} from '../../changes/undo-words.ts';
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
 import {formatNumber} from '../../core/format.ts';
 import {inTransaction} from '../../postgres/database.ts';
-import {maskChange, nameChange} from '../../views/changes/change-words.ts';
-import {tellGroup} from '../../views/changes/decisions/decided-words.ts';
-import {previewUndo, type Undo, type UndoPreview, undoMany} from '../../views/changes/decisions/undo-many.ts';
-import {countChanges} from '../../views/changes/decisions/undo-words.ts';
-import {mostDecided} from '../../warehouse/changes/decisions/decide-many.ts';
-import {nameUndo} from '../../warehouse/changes/decisions/undo-changes.ts';
-import {listUndoable} from '../../warehouse/changes/reads/decidable-changes.ts';
 import {print} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';

@@ -2,6 +2,7 @@
 // table only for those that need a person.
 
 import type {Worker} from '../../accounts/workers.ts';
+import {nameState} from '../../changes/change-words.ts';
 import {seeDocs} from '../../core/alert-causes.ts';
 import {formatNumber, formatRoughly} from '../../core/format.ts';
 import type {UnderWay} from '../../core/pace.ts';
@@ -9,7 +10,6 @@ import type {RetentionStory} from '../../retention/retention.ts';
 import {tellRetention} from '../../retention/retention-story.ts';
 import {tellFreshness} from '../../sweeps/freshness-words.ts';
 import type {AccountFacts, AccountStatus, StreamFacts} from '../../views/account-status.ts';
-import {nameState} from '../../views/changes/change-words.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import type {FieldEvent} from '../../warehouse/health/health.ts';

@@ -1,4 +1,5 @@
 import {type Account, listAccounts} from '../../accounts/accounts.ts';
+import {listOpenWishes} from '../../changes/change-log.ts';
 import type {Config} from '../../core/config.ts';
 import {FatalError, UsageError} from '../../core/errors.ts';
 import {nearest} from '../../core/nearest.ts';
@@ -8,7 +9,6 @@ import type {Stream} from '../../streams/stream.ts';
 import {drawField} from '../../views/explain/explain-field.ts';
 import {findRecord, readFieldStory, tellAbsence} from '../../views/explain/explain-record.ts';
 import {drawRow, drawWish, tellRow} from '../../views/explain/explain-row.ts';
-import {listOpenWishes} from '../../warehouse/changes/reads/change-log.ts';
 import {readDeletions} from '../../warehouse/history/proofs.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {print} from '../terminal/report.ts';

@@ -1,5 +1,5 @@
 import {type Command, Option} from 'commander';
-import {decisionsDo} from '../../views/changes/decisions/decision-words.ts';
+import {decisionsDo} from '../../changes/decision-words.ts';
 import {readCount, readNumber, readSince} from '../arguments.ts';
 import {config, finish, type Surroundings} from '../verb.ts';
 

@@ -1,7 +1,7 @@
+import {type ClaimedChange, claimChanges, renewClaims} from '../../changes/claim-changes.ts';
+import {giveBackChange} from '../../changes/move-changes.ts';
 import {RetryableError} from '../../core/errors.ts';
 import {type Clocks, type Lease, Leases, machineClocks} from '../../core/lease.ts';
-import {type ClaimedChange, claimChanges, renewClaims} from '../../warehouse/changes/claim-changes.ts';
-import {giveBackChange} from '../../warehouse/changes/move-changes.ts';
 import type {PushDeps} from './push-deps.ts';
 
 /** A change is ours for this long by the database's clock, unless renewed. */

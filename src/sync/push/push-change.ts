@@ -2,11 +2,11 @@
 // before it; a step that needs no request leads to the end at once.
 
 import {judgeAccess} from '../../accounts/replaced-token.ts';
+import type {readRules} from '../../changes/write-rules.ts';
 import {AccessError, RecordError} from '../../core/errors.ts';
 import {hideInError} from '../../core/hide-secrets.ts';
 import {machineClocks} from '../../core/lease.ts';
 import {findStream, findWrites} from '../../streams/all.ts';
-import type {readRules} from '../../warehouse/changes/rules/write-rules.ts';
 import {beginBatch} from './batch/begin-batch.ts';
 import {endBatch} from './batch/end-batch.ts';
 import {OpenedAccount} from './batch/opened-account.ts';

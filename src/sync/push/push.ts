@@ -1,7 +1,7 @@
+import type {ClaimedChange} from '../../changes/claim-changes.ts';
+import {readRules} from '../../changes/write-rules.ts';
 import {AccessError} from '../../core/errors.ts';
 import {inSpan} from '../../core/span.ts';
-import type {ClaimedChange} from '../../warehouse/changes/claim-changes.ts';
-import {readRules} from '../../warehouse/changes/rules/write-rules.ts';
 import {watchPause} from './batch/watch-pause.ts';
 import {Claims} from './claims.ts';
 import {giveBackFailed} from './end/give-back.ts';

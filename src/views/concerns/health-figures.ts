@@ -1,5 +1,11 @@
 import {type Account, listAccounts} from '../../accounts/accounts.ts';
 import {listWorkers} from '../../accounts/workers.ts';
+import {
+  type ChangeCount,
+  countChanges,
+  type LateChanges,
+  listLateChanges,
+} from '../../changes/change-health.ts';
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type RetentionStory, readRetention} from '../../retention/retention.ts';
@@ -12,12 +18,6 @@ import {
   type OverdueSchedule,
   type PromisedFreshness,
 } from '../../sweeps/schedules.ts';
-import {
-  type ChangeCount,
-  countChanges,
-  type LateChanges,
-  listLateChanges,
-} from '../../warehouse/changes/reads/change-health.ts';
 import {
   countFieldEvents,
   countOpenQuarantine,

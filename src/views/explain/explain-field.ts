@@ -1,7 +1,8 @@
+import type {OpenWish} from '../../changes/change-log.ts';
+import {nameState, showWanted} from '../../changes/change-words.ts';
 import {showValue} from '../../core/format.ts';
 import type {ChangeValue} from '../../rows/change-values.ts';
 import type {Schedule} from '../../sweeps/schedules.ts';
-import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {Proof} from '../../warehouse/history/proofs.ts';
 import type {
   ChangeWriter,
@@ -10,7 +11,6 @@ import type {
   Version,
   Writer,
 } from '../../warehouse/history/versions.ts';
-import {nameState, showWanted} from '../changes/change-words.ts';
 import {describeLook, describeWriter, since} from './explain-words.ts';
 
 /** A time during which a field did not change, and the row was neither marked deleted nor came back. */

@@ -1,12 +1,12 @@
 // Finds what is to be explained, for the terminal, an assistant and the console alike.
 
 import type {Account} from '../../accounts/accounts.ts';
+import {listOpenWishes} from '../../changes/change-log.ts';
 import {UsageError} from '../../core/errors.ts';
 import {nearest} from '../../core/nearest.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import type {Stream} from '../../streams/stream.ts';
 import {listSchedules} from '../../sweeps/schedules.ts';
-import {listOpenWishes} from '../../warehouse/changes/reads/change-log.ts';
 import {listFieldNames, readAbsence, readLastProof} from '../../warehouse/history/proofs.ts';
 import {fieldColumns, readVersions, type Version} from '../../warehouse/history/versions.ts';
 import {type FieldStory, findSaid, tellField} from './explain-field.ts';

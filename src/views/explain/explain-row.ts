@@ -1,8 +1,8 @@
+import type {OpenWish} from '../../changes/change-log.ts';
+import {nameState, showWanted} from '../../changes/change-words.ts';
 import {showValue} from '../../core/format.ts';
-import type {OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import type {NumberAnswer} from '../../warehouse/history/proofs.ts';
 import type {EditWriter, Version, Writer} from '../../warehouse/history/versions.ts';
-import {nameState, showWanted} from '../changes/change-words.ts';
 import {describeWriter} from './explain-words.ts';
 
 /** Something that happened to a row. */

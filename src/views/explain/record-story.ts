@@ -1,9 +1,9 @@
 // The whole story of a record, at a moment: its values with their origins, what hangs on it, and every version.
 
+import {listOpenWishes, type OpenWish} from '../../changes/change-log.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {listPromoted} from '../../star/list-fields.ts';
 import type {ColumnType} from '../../streams/mirror-table.ts';
-import {listOpenWishes, type OpenWish} from '../../warehouse/changes/reads/change-log.ts';
 import {type NumberAnswer, readDeletions} from '../../warehouse/history/proofs.ts';
 import {fieldColumns, type Version, type Writer} from '../../warehouse/history/versions.ts';
 import {originOf} from './explain-field.ts';

@@ -1,11 +1,11 @@
 // What is under way: told alike by a terminal, a log and a page.
 
+import {countMovingChanges} from '../../changes/moving-changes.ts';
+import {describeChanges} from '../../changes/moving-words.ts';
 import {formatNumber} from '../../core/format.ts';
 import {paceOf, tellPace, type UnderWay} from '../../core/pace.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {countMovingChanges} from '../../warehouse/changes/reads/moving-changes.ts';
 import {listRunningSweeps, type RunningSweep} from '../../warehouse/health/under-way.ts';
-import {describeChanges} from '../changes/moving-words.ts';
 import {nameSweep} from './log-words.ts';
 
 /** What is under way in some accounts, from the rows alone: sweeps first. */

@@ -1,8 +1,8 @@
 // The answers, made from the tables' own definitions: a new column is here by itself.
 
 import {z} from 'zod';
+import {attemptOutcomes, changeStates} from '../../changes/change-states.ts';
 import {type Column, changeOperations, type MirrorTable, ownColumns} from '../../streams/mirror-table.ts';
-import {attemptOutcomes, changeStates} from '../../warehouse/changes/change-states.ts';
 
 /** Numbers are text: no digit is lost. */
 const number = z.string();

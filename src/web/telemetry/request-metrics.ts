@@ -1,6 +1,6 @@
 import {Registry} from '@prometheus-io/client';
 import type {AccountObserver, EndedRequest} from '../../api/request-observer.ts';
-import {attemptOutcomes} from '../../warehouse/changes/change-states.ts';
+import {attemptOutcomes} from '../../changes/change-states.ts';
 import {requestCatalogue} from './catalogue.ts';
 import {makeCounter, makeGauge, makeHistogram} from './make-metric.ts';
 

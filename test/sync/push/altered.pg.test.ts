@@ -3,14 +3,14 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listAccounts} from '../../../src/accounts/accounts.ts';
+import {listLateChanges} from '../../../src/changes/change-health.ts';
+import {listChanges} from '../../../src/changes/change-log.ts';
+import {readStory} from '../../../src/changes/change-story.ts';
+import {everyChange} from '../../../src/changes/wanted-changes.ts';
 import {drawChange} from '../../../src/commands/changes/draw-change.ts';
 import {drawChanges} from '../../../src/commands/changes/draw-changes.ts';
 import {pushAll} from '../../../src/commands/changes/push.ts';
 import type {PushStep} from '../../../src/sync/push/push-step.ts';
-import {readStory} from '../../../src/views/changes/change-story.ts';
-import {listLateChanges} from '../../../src/warehouse/changes/reads/change-health.ts';
-import {listChanges} from '../../../src/warehouse/changes/reads/change-log.ts';
-import {everyChange} from '../../../src/warehouse/changes/reads/wanted-changes.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

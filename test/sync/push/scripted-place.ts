@@ -8,11 +8,11 @@ import {createLogger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import {pushAccount} from '../../../src/sync/push/push.ts';
 import type {PushCounts, PushDeps} from '../../../src/sync/push/push-deps.ts';
+import {type CaptureWorld, openCaptureWorld, timeZone} from '../../changes/capture-world.ts';
 import {letTimePass, readNextDue} from '../../support/push/fake-time.ts';
 import {MemoryService, type ServiceClock} from '../../support/push/memory-service.ts';
 import {Mischief} from '../../support/push/mischief.ts';
 import {certain} from '../../support/push/weather.ts';
-import {type CaptureWorld, openCaptureWorld, timeZone} from '../../warehouse/capture-world.ts';
 
 export interface ScriptedPlace extends CaptureWorld {
   readonly service: MemoryService;

@@ -1,7 +1,7 @@
 // The contents of a warehouse, as they are shown before it goes.
 
+import {countChanges} from '../../../changes/undo-words.ts';
 import type {Queryable} from '../../../postgres/database.ts';
-import {countChanges} from '../../../views/changes/decisions/undo-words.ts';
 import {listOwnSchemas, type OwnSchema} from '../../../warehouse/health/installation/own-schemas.ts';
 import {drawTable} from '../../terminal/report.ts';
 

@@ -1,9 +1,9 @@
 // Requests that are about to be sent beside each other are noted in one transaction.
 
 import type pg from 'pg';
+import {type Begun, beginSending, onItsWay, type Sending} from '../../../changes/move-changes.ts';
 import {inTransaction} from '../../../postgres/database.ts';
 import {violatedConstraint} from '../../../postgres/violated-constraint.ts';
-import {type Begun, beginSending, onItsWay, type Sending} from '../../../warehouse/changes/move-changes.ts';
 import {atStep, type ChangeContext} from '../change-context.ts';
 import {Batcher} from './batcher.ts';
 

@@ -2,12 +2,7 @@
 
 import type pg from 'pg';
 import {learnEmployee} from '../../../accounts/accounts.ts';
-import {inSweepTransaction} from '../../../postgres/database.ts';
-import {forgetKnown} from '../../../rows/known-records.ts';
-import {ownedTablesOf} from '../../../streams/stream.ts';
-import {type Alteration, keepAlterations} from '../../../warehouse/changes/alterations.ts';
-import {keepConflicts} from '../../../warehouse/changes/conflicts.ts';
-import {type FinishedClaim, finishChanges} from '../../../warehouse/changes/move-changes.ts';
+import {type Alteration, keepAlterations} from '../../../changes/alterations.ts';
 import {
   type AssignedJob,
   giveNumber,
@@ -15,7 +10,12 @@ import {
   markDeleted,
   settleAssignments,
   stampUnassigned,
-} from '../../../warehouse/rows/authored-rows.ts';
+} from '../../../changes/authored-rows.ts';
+import {keepConflicts} from '../../../changes/conflicts.ts';
+import {type FinishedClaim, finishChanges} from '../../../changes/move-changes.ts';
+import {inSweepTransaction} from '../../../postgres/database.ts';
+import {forgetKnown} from '../../../rows/known-records.ts';
+import {ownedTablesOf} from '../../../streams/stream.ts';
 import {atStep, type ChangeContext} from '../change-context.ts';
 import type {Done} from '../decide/decision.ts';
 import {kindOf} from '../decide/kinds.ts';

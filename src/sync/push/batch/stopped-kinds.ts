@@ -1,4 +1,4 @@
-import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
+import type {ClaimedChange} from '../../../changes/claim-changes.ts';
 
 /**
  * Kinds that were stopped while this process was at work: a request that waits for its turn by then is not

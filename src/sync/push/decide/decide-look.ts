@@ -2,8 +2,8 @@
 // blindly. Pure.
 
 import {type Gone, isGone} from '../../../api/verdict.ts';
+import type {KnownSubject} from '../../../changes/compose-request.ts';
 import {isEchoOf, isSameValue} from '../../../rows/same-value.ts';
-import type {KnownSubject} from '../send/request.ts';
 import {findRow, sendUpdate} from './decide-update.ts';
 import {conflict, type Decision, type LeftToPerson, leaveGone, type Plan, sendUnread} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';

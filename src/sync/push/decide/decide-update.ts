@@ -2,9 +2,9 @@
 
 import {readDate} from '../../../api/http-date.ts';
 import {type Gone, isGone} from '../../../api/verdict.ts';
+import type {KnownSubject} from '../../../changes/compose-request.ts';
+import type {Narrowed} from '../../../changes/move-changes.ts';
 import type {ChangeValues} from '../../../rows/change-values.ts';
-import type {Narrowed} from '../../../warehouse/changes/move-changes.ts';
-import type {KnownSubject} from '../send/request.ts';
 import {conflict, leaveGone, type Plan} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {finish} from './finish.ts';

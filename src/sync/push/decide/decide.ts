@@ -2,8 +2,8 @@
 // it be sent later. Otherwise the change is in doubt, and is not sent again before a look. Pure.
 
 import type {WriteResult} from '../../../api/operations.ts';
+import type {AttemptEnd, Begun} from '../../../changes/move-changes.ts';
 import {AccessError, RetryableError} from '../../../core/errors.ts';
-import type {AttemptEnd, Begun} from '../../../warehouse/changes/move-changes.ts';
 import {type Decision, type EndedAttempt, leaveGone, type SendPlan} from './decision.ts';
 import type {ChangeFacts} from './facts.ts';
 import {finish} from './finish.ts';

@@ -1,11 +1,11 @@
 // The result of a step: a request to send, or a decision on the change. Both are values; nothing has happened
 // yet.
 
+import type {Subject} from '../../../changes/compose-request.ts';
+import type {KeptConflict} from '../../../changes/conflicts.ts';
+import type {AttemptEnd, Narrowed} from '../../../changes/move-changes.ts';
 import type {AccessError} from '../../../core/errors.ts';
 import type {ChangeResult, ChangeValues} from '../../../rows/change-values.ts';
-import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
-import type {AttemptEnd, Narrowed} from '../../../warehouse/changes/move-changes.ts';
-import type {Subject} from '../send/request.ts';
 import type {Remote} from './remote.ts';
 
 /** A request that ended, to be noted with its outcome. */

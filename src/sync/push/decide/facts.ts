@@ -1,7 +1,7 @@
+import type {ClaimedChange} from '../../../changes/claim-changes.ts';
+import type {FieldRule} from '../../../changes/write-rules.ts';
 import type {Stream} from '../../../streams/stream.ts';
 import type {Writes} from '../../../streams/writes.ts';
-import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
-import type {FieldRule} from '../../../warehouse/changes/rules/write-rules.ts';
 import type {SettlePolicy} from '../push-deps.ts';
 
 /** The facts of a change before any request. Every decision rests on them and on the service's answers. */

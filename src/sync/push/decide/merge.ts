@@ -1,10 +1,10 @@
 // The three-way merge: the base that both sides last agreed on, the values wanted here, the service's present
 // values. Pure.
 
+import type {KeptConflict} from '../../../changes/conflicts.ts';
+import type {FieldRule, Rule} from '../../../changes/write-rules.ts';
 import type {ChangeValue, ChangeValues} from '../../../rows/change-values.ts';
 import {isSameValue} from '../../../rows/same-value.ts';
-import type {KeptConflict} from '../../../warehouse/changes/conflicts.ts';
-import type {FieldRule, Rule} from '../../../warehouse/changes/rules/write-rules.ts';
 
 export interface Merge {
   /** The values to send. */

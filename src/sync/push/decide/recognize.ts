@@ -2,9 +2,9 @@
 
 import type {CustomerFilters} from '../../../api/client.ts';
 import {readDate} from '../../../api/http-date.ts';
+import type {Appearance} from '../../../changes/authored-rows.ts';
 import type {ChangeValues} from '../../../rows/change-values.ts';
 import {isEchoOf} from '../../../rows/same-value.ts';
-import type {Appearance} from '../../../warehouse/rows/authored-rows.ts';
 import type {ChangeFacts} from './facts.ts';
 import type {RemoteRow, ShownRow} from './remote.ts';
 

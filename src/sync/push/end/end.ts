@@ -2,9 +2,8 @@
 // result, the rows that show it.
 
 import type pg from 'pg';
-import {inSweepTransaction, type Queryable} from '../../../postgres/database.ts';
-import {violatedConstraint} from '../../../postgres/violated-constraint.ts';
-import {holdForKind} from '../../../warehouse/changes/alterations.ts';
+import {holdForKind} from '../../../changes/alterations.ts';
+import {lockRows} from '../../../changes/authored-rows.ts';
 import {
   doubtChange,
   endAttempt,
@@ -13,8 +12,9 @@ import {
   postponeChange,
   rejectChange,
   resendChange,
-} from '../../../warehouse/changes/move-changes.ts';
-import {lockRows} from '../../../warehouse/rows/authored-rows.ts';
+} from '../../../changes/move-changes.ts';
+import {inSweepTransaction, type Queryable} from '../../../postgres/database.ts';
+import {violatedConstraint} from '../../../postgres/violated-constraint.ts';
 import {atStep} from '../change-context.ts';
 import {
   conflict,

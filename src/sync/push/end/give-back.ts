@@ -2,10 +2,10 @@
 // ../decide/postponements.ts.
 
 import {stopAccount} from '../../../accounts/accounts.ts';
+import type {ClaimedChange} from '../../../changes/claim-changes.ts';
+import {giveBackChange} from '../../../changes/move-changes.ts';
 import {AccessError, RetryableError} from '../../../core/errors.ts';
 import {explainDatabaseError} from '../../../postgres/database-errors.ts';
-import type {ClaimedChange} from '../../../warehouse/changes/claim-changes.ts';
-import {giveBackChange} from '../../../warehouse/changes/move-changes.ts';
 import {failureDelayMs} from '../decide/postponements.ts';
 import type {PushDeps, PushEnd} from '../push-deps.ts';
 import {backOffMs} from './back-off-ms.ts';

@@ -2,14 +2,14 @@
 
 import type {List} from '../../../api/operations.ts';
 import {isGone} from '../../../api/verdict.ts';
+import {listRivalCreates, placeInTime} from '../../../changes/authored-rows.ts';
+import type {NewSubject, Parent} from '../../../changes/compose-request.ts';
 import {RecordError} from '../../../core/errors.ts';
 import {readRows} from '../../../streams/record-rows.ts';
-import {listRivalCreates, placeInTime} from '../../../warehouse/rows/authored-rows.ts';
 import {isLastLook} from '../decide/decide-look.ts';
 import {type Candidates, filtersOf, isMatch, pickCandidates, toAppearance} from '../decide/recognize.ts';
 import {listRemoteRows, type RemoteRow, type ShownRow} from '../decide/remote.ts';
 import type {PushRun} from '../push-run.ts';
-import type {NewSubject, Parent} from '../send/request.ts';
 import {readRemote} from './read-remote.ts';
 
 /** Records that a create may have made. */

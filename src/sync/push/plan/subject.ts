@@ -1,8 +1,13 @@
+import {
+  type KnownSubject,
+  type Parent,
+  parentInPath,
+  type Subject,
+} from '../../../changes/compose-request.ts';
 import {readParentNumbers} from '../../../rows/parent-numbers.ts';
 import {readMadeAgoMs} from '../../../rows/recent-writes.ts';
 import type {Writes} from '../../../streams/writes.ts';
 import type {PushRun} from '../push-run.ts';
-import {type KnownSubject, type Parent, parentInPath, type Subject} from '../send/request.ts';
 
 /** The subject of a change, as paths know it; null while one of its numbers is unknown. */
 export async function readSubject(run: PushRun): Promise<Subject | null> {

@@ -1,9 +1,10 @@
 // The second step of a change: its request is composed and noted, before its first byte.
 
 import type {WriteRequest} from '../../../api/transport.ts';
+import {composeRequest} from '../../../changes/compose-request.ts';
+import type {Begun} from '../../../changes/move-changes.ts';
 import {RetryableError} from '../../../core/errors.ts';
 import type {Secret} from '../../../core/secret.ts';
-import type {Begun} from '../../../warehouse/changes/move-changes.ts';
 import type {Beginning} from '../batch/begin-batch.ts';
 import {atStep} from '../change-context.ts';
 import {type Decision, postpone, type SendPlan} from '../decide/decision.ts';
@@ -11,7 +12,6 @@ import type {ChangeFacts} from '../decide/facts.ts';
 import {kindsOf} from '../decide/kinds.ts';
 import type {Remote} from '../decide/remote.ts';
 import type {PushRun} from '../push-run.ts';
-import {composeRequest} from './request.ts';
 import {type Unmasked, unmask} from './send-password.ts';
 
 /** A request that is noted, and may be sent. */

@@ -2,6 +2,7 @@
 // answer leaves open.
 
 import {sendWrite, type WriteResult} from '../../../api/operations.ts';
+import type {Subject} from '../../../changes/compose-request.ts';
 import {numberOf} from '../../../streams/number-of.ts';
 import {atStep} from '../change-context.ts';
 import type {Outcome} from '../decide/decide.ts';
@@ -9,7 +10,6 @@ import {readBack} from '../plan/read-remote.ts';
 import {remoteNumberOf, remoteNumberOfCreated} from '../plan/subject.ts';
 import type {PushRun} from '../push-run.ts';
 import type {Sendable} from './begin.ts';
-import type {Subject} from './request.ts';
 import {stopForNewToken} from './send-password.ts';
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;

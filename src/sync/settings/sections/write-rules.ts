@@ -1,6 +1,6 @@
 import {z} from 'zod';
+import {type Rule, readRules, setRule} from '../../../changes/write-rules.ts';
 import {allTables} from '../../../streams/all-tables.ts';
-import {type Rule, readRules, setRule} from '../../../warehouse/changes/rules/write-rules.ts';
 import {listChanged, listPaths} from '../entries.ts';
 import type {Section} from '../section.ts';
 import {toTree} from '../tree.ts';

@@ -1,6 +1,6 @@
 import {z} from 'zod';
+import {isWanted, needySql, valuesOf, type Wanted} from '../../../changes/wanted-changes.ts';
 import type {Queryable} from '../../../postgres/database.ts';
-import {isWanted, needySql, valuesOf, type Wanted} from '../../../warehouse/changes/reads/wanted-changes.ts';
 import {type Change, changeSchema} from '../answers.ts';
 import {changeColumns} from './read-change.ts';
 import {changeNumber, filterShape, lineOf} from './wanted-query.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type {z} from 'zod';
+import {pageOfChange} from '../../../changes/change-page.ts';
 import type {Queryable} from '../../../postgres/database.ts';
-import {pageOfChange} from '../../../warehouse/changes/change-page.ts';
 import {type Change, changeSchema, type Story, storySchema} from '../answers.ts';
 
 // The answers say which columns they are made of.

@@ -1,10 +1,10 @@
 // The filters of the HTTP API: those of the console and the terminal, for the account of the key.
 
 import {z} from 'zod';
+import {changeStates, longestBatch} from '../../../changes/change-states.ts';
+import {everyChange, type Wanted} from '../../../changes/wanted-changes.ts';
 import {allWrites} from '../../../streams/all.ts';
 import {isStorableInstant} from '../../../streams/values.ts';
-import {changeStates, longestBatch} from '../../../warehouse/changes/change-states.ts';
-import {everyChange, type Wanted} from '../../../warehouse/changes/reads/wanted-changes.ts';
 
 const [firstTable = '', ...otherTables] = allWrites.map(({table}) => table.name);
 

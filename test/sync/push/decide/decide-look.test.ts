@@ -1,11 +1,11 @@
 import {describe, expect, test} from 'vitest';
+import type {ClaimedChange} from '../../../../src/changes/claim-changes.ts';
 import {
   decideCreated,
   decideDeleted,
   decideUnseen,
   decideUpdated,
 } from '../../../../src/sync/push/decide/decide-look.ts';
-import type {ClaimedChange} from '../../../../src/warehouse/changes/claim-changes.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const hourMs = 3_600_000;

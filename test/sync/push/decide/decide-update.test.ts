@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
+import type {Rule} from '../../../../src/changes/write-rules.ts';
 import {decideUpdate} from '../../../../src/sync/push/decide/decide-update.ts';
-import type {Rule} from '../../../../src/warehouse/changes/rules/write-rules.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const facts = factsOf();

@@ -1,6 +1,10 @@
 // Changes in hand, and the service's view of their records, as plain values for decisions.
 
 import {readOne} from '../../../../src/api/xml-read.ts';
+import type {ClaimedChange} from '../../../../src/changes/claim-changes.ts';
+import type {KnownSubject, NewSubject, Subject} from '../../../../src/changes/compose-request.ts';
+import type {Begun} from '../../../../src/changes/move-changes.ts';
+import type {FieldRule, Rule} from '../../../../src/changes/write-rules.ts';
 import {findStream, findWrites} from '../../../../src/streams/all.ts';
 import {readRows} from '../../../../src/streams/record-rows.ts';
 import {listUnsaid} from '../../../../src/streams/unsaid-parts.ts';
@@ -8,10 +12,6 @@ import type {EndedAttempt, SendPlan} from '../../../../src/sync/push/decide/deci
 import type {ChangeFacts} from '../../../../src/sync/push/decide/facts.ts';
 import type {Remote} from '../../../../src/sync/push/decide/remote.ts';
 import {defaultSettlePolicy} from '../../../../src/sync/push/push-deps.ts';
-import type {KnownSubject, NewSubject, Subject} from '../../../../src/sync/push/send/request.ts';
-import type {ClaimedChange} from '../../../../src/warehouse/changes/claim-changes.ts';
-import type {Begun} from '../../../../src/warehouse/changes/move-changes.ts';
-import type {FieldRule, Rule} from '../../../../src/warehouse/changes/rules/write-rules.ts';
 
 const blank: ClaimedChange = {
   changeId: '70',

@@ -1,9 +1,9 @@
 import {describe, expect, test} from 'vitest';
+import type {ClaimedChange} from '../../../../src/changes/claim-changes.ts';
 import type {RecentWrite} from '../../../../src/rows/recent-writes.ts';
 import {decide} from '../../../../src/sync/push/decide/decide.ts';
 import {decideDeleted, decideUpdated} from '../../../../src/sync/push/decide/decide-look.ts';
 import {decideUpdate} from '../../../../src/sync/push/decide/decide-update.ts';
-import type {ClaimedChange} from '../../../../src/warehouse/changes/claim-changes.ts';
 import {begun, factsOf, gone, known, remoteOf, sendPlan, withFax} from './facts.ts';
 
 const agoMs = 5_000;

@@ -1,7 +1,7 @@
 // The changes that a request chooses: by their numbers or by a filter.
 
 import {z} from 'zod';
-import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
+import {mostDecided} from '../../../../changes/decide-many.ts';
 import {changeNumber, filterShape} from '../wanted-query.ts';
 
 export const chosenShape = {

@@ -2,16 +2,12 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
+import {changeStates} from '../../../../changes/change-states.ts';
+import {type DecidableChange, listDecidable, readDecidable} from '../../../../changes/decidable-changes.ts';
+import {verbs} from '../../../../changes/decide-changes.ts';
+import {decideMany, mostDecided} from '../../../../changes/decide-many.ts';
+import {noteDecision} from '../../../../changes/note-decision.ts';
 import {inTransaction} from '../../../../postgres/database.ts';
-import {changeStates} from '../../../../warehouse/changes/change-states.ts';
-import {verbs} from '../../../../warehouse/changes/decisions/decide-changes.ts';
-import {decideMany, mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
-import {noteDecision} from '../../../../warehouse/changes/decisions/note-decision.ts';
-import {
-  type DecidableChange,
-  listDecidable,
-  readDecidable,
-} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import type {AccountKey} from '../../authentication.ts';
 import {lineOf, toWanted} from '../wanted-query.ts';
 import {type Asked, chosenShape, isOneChosen, listUnknown, oneOf} from './chosen-changes.ts';

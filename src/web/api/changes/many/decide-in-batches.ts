@@ -3,8 +3,8 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
-import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
-import {listDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
+import {listDecidable} from '../../../../changes/decidable-changes.ts';
+import {mostDecided} from '../../../../changes/decide-many.ts';
 import type {AccountKey} from '../../authentication.ts';
 import {Problem, problemSchema} from '../../problems/problem.ts';
 import type {Turns} from '../../turns/turns.ts';

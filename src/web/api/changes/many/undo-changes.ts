@@ -2,11 +2,11 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
+import {listUndoable, readDecidable} from '../../../../changes/decidable-changes.ts';
+import {mostDecided} from '../../../../changes/decide-many.ts';
+import {noteUndo} from '../../../../changes/note-decision.ts';
+import {nameUndo, undoChanges} from '../../../../changes/undo-changes.ts';
 import {inTransaction} from '../../../../postgres/database.ts';
-import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
-import {noteUndo} from '../../../../warehouse/changes/decisions/note-decision.ts';
-import {nameUndo, undoChanges} from '../../../../warehouse/changes/decisions/undo-changes.ts';
-import {listUndoable, readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import type {AccountKey} from '../../authentication.ts';
 import {Problem} from '../../problems/problem.ts';
 import {toWanted} from '../wanted-query.ts';

@@ -1,5 +1,5 @@
-import {decisionsDo} from '../../../../views/changes/decisions/decision-words.ts';
-import type {Deciding} from '../../../../warehouse/changes/decisions/decide-changes.ts';
+import type {Deciding} from '../../../../changes/decide-changes.ts';
+import {decisionsDo} from '../../../../changes/decision-words.ts';
 
 /** A decision that may be made about many changes at once. */
 export interface Choice {

@@ -1,10 +1,10 @@
 import {z} from 'zod';
+import {readDecidable} from '../../../../changes/decidable-changes.ts';
+import {decideMany as decide, mostDecided} from '../../../../changes/decide-many.ts';
+import {tellMany} from '../../../../changes/decided-words.ts';
+import {noteDecision} from '../../../../changes/note-decision.ts';
 import {UsageError} from '../../../../core/errors.ts';
 import {readNumbers} from '../../../../core/number-ranges.ts';
-import {tellMany} from '../../../../views/changes/decisions/decided-words.ts';
-import {decideMany as decide, mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
-import {noteDecision} from '../../../../warehouse/changes/decisions/note-decision.ts';
-import {readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {defineAction} from '../../action.ts';
 import {findChoice} from './choices.ts';
 

@@ -2,17 +2,17 @@
 
 import type pg from 'pg';
 import {z} from 'zod';
-import {UsageError} from '../../../../core/errors.ts';
-import {tellDecided} from '../../../../views/changes/change-words.ts';
-import type {ChangeState} from '../../../../warehouse/changes/change-states.ts';
+import type {ChangeState} from '../../../../changes/change-states.ts';
+import {tellDecided} from '../../../../changes/change-words.ts';
+import {readDecidable} from '../../../../changes/decidable-changes.ts';
 import {
   decideChange,
   resolveFields,
   type Side,
   type Verb,
   verbs,
-} from '../../../../warehouse/changes/decisions/decide-changes.ts';
-import {readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
+} from '../../../../changes/decide-changes.ts';
+import {UsageError} from '../../../../core/errors.ts';
 import {type Action, defineAction, type Order, type Outcome} from '../../action.ts';
 import {notThere} from '../../refused.ts';
 import {choices} from './choices.ts';

@@ -1,12 +1,12 @@
 import {z} from 'zod';
+import {readDecidable} from '../../../../changes/decidable-changes.ts';
+import {mostDecided} from '../../../../changes/decide-many.ts';
+import {noteUndo} from '../../../../changes/note-decision.ts';
+import {nameUndo} from '../../../../changes/undo-changes.ts';
+import {undoMany} from '../../../../changes/undo-many.ts';
+import {tellUndo} from '../../../../changes/undo-words.ts';
 import {UsageError} from '../../../../core/errors.ts';
 import {readNumbers} from '../../../../core/number-ranges.ts';
-import {undoMany} from '../../../../views/changes/decisions/undo-many.ts';
-import {tellUndo} from '../../../../views/changes/decisions/undo-words.ts';
-import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
-import {noteUndo} from '../../../../warehouse/changes/decisions/note-decision.ts';
-import {nameUndo} from '../../../../warehouse/changes/decisions/undo-changes.ts';
-import {readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {defineAction} from '../../action.ts';
 
 /** Takes changes back as the preview showed them, in one transaction with one entry of the audit. What it makes is held. */

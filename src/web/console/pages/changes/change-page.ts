@@ -1,9 +1,9 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import type {ChangeInFull} from '../../../../changes/change-in-full.ts';
+import {readChangeInFull} from '../../../../changes/change-in-full.ts';
+import {listNearestChanges} from '../../../../changes/change-log.ts';
+import {nameChange, nameOutcome, nameState, tellReason} from '../../../../changes/change-words.ts';
 import {formatNumber} from '../../../../core/format.ts';
-import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
-import {readChangeInFull} from '../../../../views/changes/change-in-full.ts';
-import {nameChange, nameOutcome, nameState, tellReason} from '../../../../views/changes/change-words.ts';
-import {listNearestChanges} from '../../../../warehouse/changes/reads/change-log.ts';
 import {drawState} from '../../draw/mark.ts';
 import {drawFacts} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';

@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {ChangeGroup} from '../../../../views/changes/decisions/preview-decision.ts';
+import type {ChangeGroup} from '../../../../changes/preview-decision.ts';
 import {drawTable} from '../../draw/table.ts';
 import {type Look, linkTo} from '../../look.ts';
 

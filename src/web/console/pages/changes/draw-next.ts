@@ -1,9 +1,9 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
-import type {NextStep} from '../../../../views/changes/change-next.ts';
-import {showWanted} from '../../../../views/changes/change-words.ts';
-import {decisionsDo} from '../../../../views/changes/decisions/decision-words.ts';
-import type {Verb} from '../../../../warehouse/changes/decisions/decide-changes.ts';
+import type {ChangeInFull} from '../../../../changes/change-in-full.ts';
+import type {NextStep} from '../../../../changes/change-next.ts';
+import {showWanted} from '../../../../changes/change-words.ts';
+import type {Verb} from '../../../../changes/decide-changes.ts';
+import {decisionsDo} from '../../../../changes/decision-words.ts';
 import {labelOf} from '../../actions/changes/decide-one.ts';
 import {drawForm} from '../../draw/form.ts';
 import {type Look, linkTo, may} from '../../look.ts';

@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import type {ChangeInFull} from '../../../../changes/change-in-full.ts';
+import type {Attempt} from '../../../../changes/change-log.ts';
 import {formatNumber} from '../../../../core/format.ts';
-import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
-import type {Attempt} from '../../../../warehouse/changes/reads/change-log.ts';
 import {drawMark, type Tone} from '../../draw/mark.ts';
 import {drawTime} from '../../draw/time.ts';
 import type {Look} from '../../look.ts';

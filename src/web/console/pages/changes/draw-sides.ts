@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
-import type {FieldSides} from '../../../../views/changes/change-sides.ts';
-import {showWanted} from '../../../../views/changes/change-words.ts';
+import type {ChangeInFull} from '../../../../changes/change-in-full.ts';
+import type {FieldSides} from '../../../../changes/change-sides.ts';
+import {showWanted} from '../../../../changes/change-words.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 

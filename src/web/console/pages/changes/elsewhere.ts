@@ -1,8 +1,8 @@
 // How the same is asked in a terminal and in SQL.
 
 import pg from 'pg';
+import type {Wanted} from '../../../../changes/wanted-changes.ts';
 import {quoteWord} from '../../../../core/quote-word.ts';
-import type {Wanted} from '../../../../warehouse/changes/reads/wanted-changes.ts';
 import type {Asked, Elsewhere} from '../../page.ts';
 import {readWanted} from './filter.ts';
 

@@ -1,8 +1,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {changeStates} from '../../../../changes/change-states.ts';
+import type {Wanted} from '../../../../changes/wanted-changes.ts';
 import {nearest} from '../../../../core/nearest.ts';
 import {allWrites} from '../../../../streams/all.ts';
-import {changeStates} from '../../../../warehouse/changes/change-states.ts';
-import type {Wanted} from '../../../../warehouse/changes/reads/wanted-changes.ts';
 import {type Look, linkTo} from '../../look.ts';
 import type {Asked} from '../../page.ts';
 import {Refused} from '../../refused.ts';

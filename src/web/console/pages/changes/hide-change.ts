@@ -1,12 +1,12 @@
 // Changes without what may be personal: values, and texts that the service or a person wrote.
 
+import type {Change} from '../../../../changes/change.ts';
+import type {ChangeInFull} from '../../../../changes/change-in-full.ts';
+import type {ChangeLine} from '../../../../changes/change-list.ts';
+import type {PlannedRequest, Unplannable} from '../../../../changes/change-request.ts';
+import type {FieldSides} from '../../../../changes/change-sides.ts';
+import type {ChangeGroup} from '../../../../changes/preview-decision.ts';
 import type {ChangeResult, ChangeValues} from '../../../../rows/change-values.ts';
-import type {ChangeInFull} from '../../../../views/changes/change-in-full.ts';
-import type {ChangeLine} from '../../../../views/changes/change-list.ts';
-import type {PlannedRequest, Unplannable} from '../../../../views/changes/change-request.ts';
-import type {FieldSides} from '../../../../views/changes/change-sides.ts';
-import type {ChangeGroup} from '../../../../views/changes/decisions/preview-decision.ts';
-import type {Change} from '../../../../warehouse/changes/change.ts';
 import {hidden} from '../../page.ts';
 
 /** Words of our own; every other reason may quote the service, or be typed by a person. */

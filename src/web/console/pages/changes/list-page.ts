@@ -1,12 +1,12 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {formatNumber} from '../../../../core/format.ts';
+import {isPlace} from '../../../../changes/browse-changes.ts';
 import {
   type ChangeCounts,
   type ChangeLine,
   type ChangeList,
   readChangeList,
-} from '../../../../views/changes/change-list.ts';
-import {isPlace} from '../../../../warehouse/changes/reads/browse-changes.ts';
+} from '../../../../changes/change-list.ts';
+import {formatNumber} from '../../../../core/format.ts';
 import {choices} from '../../actions/changes/choices.ts';
 import {drawState} from '../../draw/mark.ts';
 import {type Cell, drawTable} from '../../draw/table.ts';

@@ -1,8 +1,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {listDecidable, readDecidable} from '../../../../changes/decidable-changes.ts';
+import {mostDecided} from '../../../../changes/decide-many.ts';
+import {type DecisionPreview, previewDecision} from '../../../../changes/preview-decision.ts';
 import {formatNumber} from '../../../../core/format.ts';
-import {type DecisionPreview, previewDecision} from '../../../../views/changes/decisions/preview-decision.ts';
-import {mostDecided} from '../../../../warehouse/changes/decisions/decide-many.ts';
-import {listDecidable, readDecidable} from '../../../../warehouse/changes/reads/decidable-changes.ts';
 import {type Choice, choices, findChoice} from '../../actions/changes/choices.ts';
 import {drawForm} from '../../draw/form.ts';
 import {type Look, linkTo} from '../../look.ts';

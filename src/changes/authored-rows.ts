@@ -1,0 +1,198 @@
+// Rows that were written here, and their fate once the service has answered.
+
+import pg from 'pg';
+import type {Queryable} from '../postgres/database.ts';
+import type {ChangeValues} from '../rows/change-values.ts';
+import {nameTable} from '../rows/table-sql.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
+import type {Change} from './change.ts';
+
+/** Locks rows before their changes, in one order for all callers. */
+export async function lockRows(
+  client: pg.ClientBase,
+  table: MirrorTable,
+  rowIds: readonly string[],
+): Promise<void> {
+  await client.query(
+    `SELECT FROM ${nameTable(table)} WHERE row_id = ANY ($1::bigint[]) ORDER BY row_id FOR UPDATE`,
+    [rowIds],
+  );
+}
+
+/**
+ * Gives a row the number that the service gave its record. A sweep may have met the record first: its row makes room,
+ * for this one has been known by its row_id all along.
+ * @param key - the column of the number
+ */
+export async function giveNumber(
+  client: pg.ClientBase,
+  table: MirrorTable,
+  row: {readonly accountId: string; readonly rowId: string; readonly key: string; readonly number: string},
+): Promise<void> {
+  const key = pg.escapeIdentifier(row.key);
+  await client.query(
+    `DELETE FROM ${nameTable(table)} WHERE account_id = $1 AND ${key} = $2 AND row_id <> $3`,
+    [row.accountId, row.number, row.rowId],
+  );
+  await client.query(`UPDATE ${nameTable(table)} SET ${key} = $1, _pending = true WHERE row_id = $2`, [
+    row.number,
+    row.rowId,
+  ]);
+}
+
+/** A job whose employees have reached the service. */
+export interface AssignedJob {
+  readonly changeId: string;
+  readonly accountId: string;
+  readonly rowId: string;
+  readonly number: string;
+  /** True of a job that was just created: its assignments have no number yet. */
+  readonly isNew: boolean;
+}
+
+/** Lets the rows of jobs' assignments be written over: the changes of them have reached the service. */
+export async function settleAssignments(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
+  const [job] = jobs;
+  if (job === undefined) return;
+  const created = jobs.filter(({isNew}) => isNew);
+  if (created.length > 0) await numberAssignments(client, created);
+  await client.query(
+    `UPDATE warehouse.job_employees SET _hash = NULL
+      WHERE account_id = $1 AND job_number = ANY ($2::bigint[])
+        AND (_pending OR _sweep_id IS NULL AND _change_id IS NULL)`,
+    [job.accountId, jobs.map(({number}) => number)],
+  );
+}
+
+/**
+ * Gives the assignments of new jobs the number of their job. Their rows stay the same: an author who removes
+ * one at this moment must find it. Rows of the same assignments from a sweep make room, and so do rows
+ * assigned twice.
+ */
+async function numberAssignments(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
+  const values = [
+    jobs.map(({accountId}) => accountId),
+    jobs.map(({rowId}) => rowId),
+    jobs.map(({number}) => number),
+  ];
+  const created = 'unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS job (account_id, row_id, number)';
+  await client.query(
+    `DELETE FROM warehouse.job_employees AS other USING ${created}, warehouse.job_employees AS own
+      WHERE own.account_id = job.account_id AND own.job_number IS NULL AND own.parent_row_id = job.row_id
+        AND other.account_id = job.account_id AND other.employee_id = own.employee_id
+        AND (other.job_number = job.number
+             OR other.job_number IS NULL AND other.parent_row_id = job.row_id AND other.row_id > own.row_id)`,
+    values,
+  );
+  await client.query(
+    `UPDATE warehouse.job_employees AS own SET job_number = job.number FROM ${created}
+      WHERE own.account_id = job.account_id AND own.job_number IS NULL AND own.parent_row_id = job.row_id`,
+    values,
+  );
+}
+
+/**
+ * Notes which change took employees off their jobs, once the service's record is loaded: a record that was
+ * read before does not bring them back.
+ */
+export async function stampUnassigned(client: pg.ClientBase, jobs: readonly AssignedJob[]): Promise<void> {
+  const [job] = jobs;
+  if (job === undefined) return;
+  await client.query(
+    `UPDATE warehouse.job_employees AS link SET _change_id = job.change_id
+       FROM unnest($2::bigint[], $3::bigint[]) AS job (number, change_id)
+      WHERE link.account_id = $1 AND link.job_number = job.number AND link.job_number = ANY ($2)
+        AND link._deleted_at IS NOT NULL AND link._sweep_id IS NULL AND link._change_id IS NULL`,
+    [job.accountId, jobs.map(({number}) => number), jobs.map(({changeId}) => changeId)],
+  );
+}
+
+/** Marks a row deleted, and the rows that it owns: the service has deleted the record by our change. */
+export async function markDeleted(
+  client: pg.ClientBase,
+  table: MirrorTable,
+  row: {
+    readonly accountId: string;
+    readonly rowId: string;
+    readonly changeId: string;
+    readonly number: string;
+    readonly owned: readonly {readonly table: MirrorTable; readonly parentColumn: string}[];
+  },
+): Promise<void> {
+  const gone = `_deleted_at = coalesce(_deleted_at, now()), _change_id = $1, _sweep_id = NULL, _page = NULL`;
+  await client.query(`UPDATE ${nameTable(table)} SET ${gone} WHERE row_id = $2`, [row.changeId, row.rowId]);
+  for (const owned of row.owned)
+    await client.query(
+      `UPDATE ${nameTable(owned.table)} SET ${gone}
+        WHERE account_id = $2 AND ${pg.escapeIdentifier(owned.parentColumn)} = $3 AND _deleted_at IS NULL`,
+      [row.changeId, row.accountId, row.number],
+    );
+}
+
+/** A record as a document of the service showed it; both moments are by the service's clock, null where it does not say. */
+export interface Appearance {
+  readonly number: string;
+  readonly createdAt: string | null;
+  readonly shownAt: string | null;
+}
+
+/** Two clocks of one service may differ by so much, and a request may be so long on its way. */
+const clocksOfOneService = "interval '2 minutes'";
+
+/**
+ * Tells which of some records a create cannot have made, and which it hardly can have:
+ * - known: their rows were here before it was sent, or another create has made them;
+ * - older: in the document that showed them they were older than the time since the create was sent. The
+ *   service's moments are compared with the service's, and that time is measured here: no difference of
+ *   clocks counts.
+ */
+export async function placeInTime(
+  db: Queryable,
+  table: MirrorTable,
+  asked: {
+    readonly accountId: string;
+    readonly rowId: string;
+    readonly changeId: string;
+    readonly key: string;
+    readonly sentAt: string | null;
+    readonly records: readonly Appearance[];
+  },
+): Promise<{readonly known: ReadonlySet<string>; readonly older: ReadonlySet<string>}> {
+  const key = pg.escapeIdentifier(asked.key);
+  const {rows} = await db.query<{number: string; isKnown: boolean; isOlder: boolean}>(
+    `SELECT number,
+            EXISTS (SELECT FROM ${nameTable(table)} AS held
+                     WHERE held.account_id = $1 AND held.${key} = shown.number AND row_id <> $2 AND _first_seen_at < $3)
+         OR EXISTS (SELECT FROM sync.changes AS other
+                     WHERE other.account_id = $1 AND table_name = $4 AND operation = 'create' AND other.number = shown.number
+                       AND change_id <> $5) AS "isKnown",
+            created_at < shown_at - (clock_timestamp() - $3::timestamptz) - ${clocksOfOneService} IS TRUE AS "isOlder"
+       FROM unnest($6::bigint[], $7::timestamptz[], $8::timestamptz[]) AS shown (number, created_at, shown_at)`,
+    [
+      asked.accountId,
+      asked.rowId,
+      asked.sentAt,
+      table.name,
+      asked.changeId,
+      asked.records.map(({number}) => number),
+      asked.records.map(({createdAt}) => createdAt),
+      asked.records.map(({shownAt}) => shownAt),
+    ],
+  );
+  const pick = (is: 'isKnown' | 'isOlder') => new Set(rows.flatMap((row) => (row[is] ? [row.number] : [])));
+  return {known: pick('isKnown'), older: pick('isOlder')};
+}
+
+/** The fields of other creates under the same parent that may or may not have arrived. */
+export async function listRivalCreates(
+  db: Queryable,
+  change: Pick<Change, 'changeId' | 'accountId' | 'table' | 'parentRowId'>,
+): Promise<ChangeValues[]> {
+  const {rows} = await db.query<{fields: ChangeValues}>(
+    `SELECT fields FROM sync.changes
+      WHERE account_id = $1 AND table_name = $2 AND parent_row_id IS NOT DISTINCT FROM $3 AND change_id <> $4
+        AND operation = 'create' AND state IN ('sending', 'in_doubt', 'conflict')`,
+    [change.accountId, change.table, change.parentRowId, change.changeId],
+  );
+  return rows.map(({fields}) => fields);
+}

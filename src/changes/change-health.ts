@@ -1,0 +1,187 @@
+// How many changes are under way, and which of them have waited too long. By the database's clock.
+
+import type {Queryable} from '../postgres/database.ts';
+import type {OpenState} from './change-states.ts';
+
+/** The changes of one account in one state. */
+export interface ChangeCount {
+  readonly accountId: string;
+  readonly state: OpenState;
+  readonly count: number;
+  /** When the oldest of them was made: ISO 8601 in UTC. */
+  readonly oldestAt: string;
+}
+
+/** Why changes do not come to their end by themselves. */
+export type Lateness = 'untaken' | 'failing' | 'in-doubt' | 'conflict' | 'altered' | 'rejected' | 'held';
+
+/** Changes of one account that need a person, for one reason; those of a batch together where they are many. */
+export interface LateChanges {
+  readonly accountId: string;
+  readonly lateness: Lateness;
+  readonly count: number;
+  /** Number of the oldest. */
+  readonly changeId: string;
+  readonly since: string;
+  readonly reason: string | null;
+  /** The batch that all of them are of; null where they are of none, or each is told by itself. */
+  readonly batch: string | null;
+}
+
+/** The age at which a change is late. A conflict is late at once. */
+const untakenAfter = "interval '15 minutes'";
+const inDoubtAfter = "interval '1 hour'";
+const heldAfter = "interval '7 days'";
+/** A refusal is news for so long; longer where another change waits for the one that was refused. */
+const rejectedFor = "interval '7 days'";
+/** A value that the service altered is news for as long; longer where further changes are held for it. */
+const alteredFor = "interval '7 days'";
+
+/** A person who is told of a hundred changes looks at the list. */
+const mostSingly = 100;
+
+/** So many late changes of one batch are one matter: an import went wrong. */
+const manyOfBatch = 5;
+/** Batches of an account that are told by their names, the largest first. */
+const mostBatches = 20;
+
+/** The most urgent first. */
+export const latenesses: readonly Lateness[] = [
+  'conflict',
+  'altered',
+  'rejected',
+  'in-doubt',
+  'failing',
+  'untaken',
+  'held',
+];
+
+const isActive = `
+  EXISTS (SELECT FROM sync.accounts AS account WHERE account.account_id = change.account_id AND account.state = 'active')`;
+
+const waitsRightly = `
+  EXISTS (SELECT FROM sync.changes AS blocker
+           WHERE blocker.change_id = change.waits_for AND blocker.state NOT IN ('done', 'cancelled'))`;
+
+const isWaitedFor = 'EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = change.change_id)';
+
+const isOvertaken = `
+  EXISTS (SELECT FROM sync.changes AS later
+           WHERE later.row_id = change.row_id AND later.table_name = change.table_name
+             AND later.change_id > change.change_id)`;
+
+/** Late changes: change_id, account_id, reason, lateness, since. $1: the accounts. */
+export const selectLate = `
+       SELECT change_id, account_id, reason,
+              CASE WHEN state IN ('pending', 'sending') THEN CASE WHEN failures > 0 THEN 'failing' ELSE 'untaken' END
+                   WHEN state = 'in_doubt' THEN 'in-doubt' ELSE state END AS lateness,
+              CASE state WHEN 'in_doubt' THEN sent_at WHEN 'sending' THEN lease_until ELSE requested_at END AS since
+         FROM sync.changes AS change
+        WHERE account_id = ANY ($1) AND is_open AND CASE state
+              WHEN 'conflict' THEN true
+              WHEN 'held' THEN requested_at < now() - ${heldAfter}
+              WHEN 'in_doubt' THEN sent_at < now() - ${inDoubtAfter} AND ${isActive}
+              WHEN 'sending' THEN lease_until < now() - ${untakenAfter} AND ${isActive}
+              WHEN 'pending' THEN CASE WHEN failures > 0 THEN requested_at ELSE due_at END < now() - ${untakenAfter}
+                                  AND ${isActive} AND NOT ${waitsRightly} END
+        UNION ALL
+       SELECT change_id, account_id, reason, 'rejected', settled_at
+         FROM sync.changes AS change
+        WHERE account_id = ANY ($1) AND state = 'rejected'
+          AND (settled_at > now() - ${rejectedFor} OR ${isWaitedFor}) AND NOT ${isOvertaken}
+        UNION ALL
+       SELECT change_id, account_id, string_agg(field, ', ') || CASE WHEN bool_or(is_stop) THEN '; further changes of ' || string_agg(kind, ', ') || ' are held' ELSE '' END,
+              'altered', min(found_at)
+         FROM sync.alterations
+        WHERE account_id = ANY ($1) AND looked_at IS NULL AND (is_stop OR found_at > now() - ${alteredFor})
+        GROUP BY change_id, account_id`;
+
+/**
+ * `told`: late changes, each with the batch that it is told with, or null. $1: the accounts.
+ * @param isTold - SQL: whether a batch stays together though few of it are left
+ */
+function tellBatches(isTold: string): string {
+  return `late AS (${selectLate}), named AS MATERIALIZED (
+       SELECT late.*, made.batch FROM late LEFT JOIN sync.changes AS made USING (change_id)), batches AS (
+       SELECT account_id, lateness, batch, row_number() OVER (PARTITION BY account_id, lateness ORDER BY bool_or(is_told) DESC, count(*) DESC, batch) AS place
+         FROM (SELECT named.*, ${isTold} AS is_told FROM named WHERE batch IS NOT NULL) AS each
+        GROUP BY account_id, lateness, batch HAVING count(*) >= ${manyOfBatch} OR bool_or(is_told)), told AS (
+       SELECT named.change_id, named.account_id, named.lateness, named.since, named.reason, batches.batch
+         FROM named LEFT JOIN batches ON batches.account_id = named.account_id AND batches.lateness = named.lateness
+                                     AND batches.batch = named.batch AND place <= ${mostBatches})`;
+}
+
+/** Whoever was told of a batch is not told of its last changes one by one. */
+const hasAlert = `EXISTS (
+  SELECT FROM sync.alerts AS alert WHERE alert.account_id = named.account_id AND alert.cause = 'change-' || named.lateness
+     AND alert.subject = 'batch ' || named.batch AND alert.mended_at IS NULL)`;
+
+/** Counts the changes that are not over, by account and state. */
+export async function countChanges(db: Queryable, accountIds: readonly string[]): Promise<ChangeCount[]> {
+  const {rows} = await db.query<ChangeCount>(
+    `SELECT account_id AS "accountId", state, count(*)::integer AS count, min(requested_at) AS "oldestAt"
+       FROM sync.changes
+      WHERE account_id = ANY ($1) AND is_open
+      GROUP BY account_id, state
+      ORDER BY account_id, array_position(ARRAY['conflict', 'in_doubt', 'sending', 'pending', 'held'], state)`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/**
+ * Finds the changes that need a person, the most urgent first:
+ * - a conflict;
+ * - a refusal of the last seven days, or an older one where another change waits for it, unless a later
+ *   change of the same record came after it;
+ * - an alteration of the last seven days, or an older one where other changes are held for it, until it is
+ *   accepted;
+ * - a change that was sent more than an hour ago and is still in doubt;
+ * - a change that has been due for 15 minutes without being taken up, or has failed again and again for as
+ *   long;
+ * - a change that has been held for more than seven days.
+ * A waiting change is reported under the change that blocks it. Changes of an account that is not active are
+ * not taken up: that is a matter of the account.
+ * Many changes of one batch are one entry, which names it.
+ */
+export async function listLateChanges(db: Queryable, accountIds: readonly string[]): Promise<LateChanges[]> {
+  const {rows} = await db.query<LateChanges>(
+    `WITH ${tellBatches('false')}
+     SELECT DISTINCT ON (account_id, lateness, batch) account_id AS "accountId", lateness,
+            (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason, batch
+       FROM told
+     WINDOW of_a_kind AS (PARTITION BY account_id, lateness, batch)
+      ORDER BY account_id, lateness, batch, since, change_id`,
+    [accountIds],
+  );
+  return rows.toSorted((one, other) => latenesses.indexOf(one.lateness) - latenesses.indexOf(other.lateness));
+}
+
+/** One late change; or many of one batch; or all that are left, where there are very many. */
+export interface LateChange extends LateChanges {
+  /** Number of the change; `batch` and its name; `more` for those that are left. */
+  readonly subject: string;
+}
+
+/**
+ * The same changes one by one, the oldest of each account and reason; those beyond the hundredth are one entry,
+ * and so are many of one batch.
+ */
+export async function listLateChangesSingly(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<LateChange[]> {
+  const {rows} = await db.query<LateChange>(
+    `WITH ${tellBatches(hasAlert)}, ranked AS (
+       SELECT told.*, row_number() OVER (of_a_kind ORDER BY since, change_id) AS rank, count(*) OVER of_a_kind AS total
+         FROM told WINDOW of_a_kind AS (PARTITION BY account_id, lateness, batch))
+     SELECT account_id AS "accountId", lateness,
+            CASE WHEN batch IS NOT NULL THEN total WHEN rank > ${mostSingly} THEN total - ${mostSingly} ELSE 1 END::integer AS count,
+            change_id AS "changeId", since, reason, batch,
+            CASE WHEN batch IS NOT NULL THEN 'batch ' || batch WHEN rank > ${mostSingly} THEN 'more' ELSE change_id::text END AS subject
+       FROM ranked WHERE rank <= CASE WHEN batch IS NULL THEN ${mostSingly} + 1 ELSE 1 END
+      ORDER BY account_id, lateness, batch NULLS FIRST, rank`,
+    [accountIds],
+  );
+  return rows;
+}

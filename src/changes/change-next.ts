@@ -1,0 +1,173 @@
+// The next step of a change, and the commands that a person can give.
+
+import type {Account} from '../accounts/accounts.ts';
+import {listWaysOn} from '../accounts/idle-account.ts';
+import {formatAhead, showSecond} from '../core/format.ts';
+import type {KeptAlteration} from './alterations.ts';
+import type {Change} from './change.ts';
+import type {FieldConflict} from './change-log.ts';
+import {nameState} from './change-words.ts';
+
+/** Facts about a change beside its row. */
+export interface Circumstances {
+  readonly account: Pick<Account, 'name' | 'state' | 'stateReason' | 'keyId'>;
+  /** The change it waits for. */
+  readonly blocker: Change | null;
+  readonly conflicts: readonly FieldConflict[];
+  readonly alterations: readonly KeptAlteration[];
+  /** Whether a later change of the same record came after it. */
+  readonly isOvertaken: boolean;
+  /** ISO 8601, by the database's clock. */
+  readonly now: string;
+}
+
+export interface NextStep {
+  readonly text: string;
+  readonly commands: readonly {readonly command: string; readonly does: string}[];
+}
+
+/** @returns null of a change that takes no further step */
+export function tellNext(change: Change, around: Circumstances): NextStep | null {
+  const {changeId, state} = change;
+  switch (state) {
+    case 'done':
+      return tellDone(change, around);
+    case 'held':
+      if (change.heldFor !== null) return tellStopped(change);
+      return step('nothing is sent until somebody releases it', [
+        [`changes release ${changeId}`, 'sends it'],
+        giveUp(changeId),
+      ]);
+    case 'pending':
+      return tellPending(change, around);
+    case 'sending':
+      return step(
+        isLate(change.leaseUntil, around.now)
+          ? 'its worker was lost: the next one finds out by reading whether it arrived'
+          : 'its worker waits for the answer',
+      );
+    case 'in_doubt':
+      return tellDoubt(change, around);
+    case 'conflict':
+      return tellConflict(change, around);
+    case 'rejected':
+      return tellRejected(change, around);
+    default:
+      return null;
+  }
+}
+
+/** A person's decision on a change in conflict, as sync.resolve_change takes it. */
+export type Decision = 'take service' | 'take warehouse' | 'adopt NUMBER' | 'resend';
+
+/** The decisions that are open, the safest first. */
+export function listDecisions({operation}: Change, conflicts: readonly FieldConflict[]): Decision[] {
+  if (conflicts.some(({winner}) => winner === null)) return ['take service', 'take warehouse'];
+  if (operation === 'create') return ['adopt NUMBER', 'resend', 'take service'];
+  return operation === 'delete' ? ['take service', 'resend'] : ['take service'];
+}
+
+function tellConflict(change: Change, {conflicts}: Circumstances): NextStep {
+  const {changeId, fields} = change;
+  const fought = conflicts.flatMap(({field, winner}) => (winner === null ? [field] : []));
+  const isAll = Object.keys(fields).every((field) => fought.includes(field));
+  const meanings: Readonly<Record<Decision, string>> = {
+    'take service':
+      fought.length === 0 || isAll
+        ? 'gives this up, and keeps what the service holds'
+        : `keeps the service's ${fought.join(', ')}, and sends the rest`,
+    'take warehouse': 'sends what is wanted here all the same',
+    'adopt NUMBER': 'says which record it became',
+    resend: 'sends it once more',
+  };
+  const decisions = listDecisions(change, conflicts);
+  return step(
+    'a person decides',
+    decisions.map((decision) => [`changes resolve ${changeId} --${decision}`, meanings[decision]]),
+  );
+}
+
+function tellPending(change: Change, {account, blocker, now}: Circumstances): NextStep {
+  const {changeId, leaseUntil, dueAt} = change;
+  if (leaseUntil !== null && !isLate(leaseUntil, now)) return step('a worker has it');
+  if (blocker !== null) return tellBlocked(changeId, blocker);
+  if (account.state !== 'active') return tellIdle(account);
+  if (isLate(dueAt, now))
+    return step('it is sent as soon as a worker takes it up', [
+      ['push', 'sends it here and now'],
+      giveUp(changeId),
+    ]);
+  return step(`tried again at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`, [
+    [`changes retry ${changeId}`, 'makes it due at once'],
+    giveUp(changeId),
+  ]);
+}
+
+function tellBlocked(changeId: string, blocker: Change): NextStep {
+  const show = [`changes show ${blocker.changeId}`, 'tells what that one needs'] as const;
+  if (blocker.state === 'rejected')
+    return step(`change ${blocker.changeId} was refused: it is sent once that one is mended and done`, [
+      show,
+      giveUp(changeId),
+    ]);
+  return step(
+    `it is sent once change ${blocker.changeId} is done, which is ${nameState(blocker.state)} now`,
+    [show, giveUp(changeId)],
+  );
+}
+
+function tellIdle(account: Circumstances['account']): NextStep {
+  const {name, state, stateReason} = account;
+  const why = stateReason === null ? '' : ` (${stateReason})`;
+  return step(`account ${name} is ${state}: nothing of it is sent${why}`, listWaysOn(account));
+}
+
+function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): NextStep {
+  if (account.state !== 'active') return tellIdle(account);
+  if (isLate(dueAt, now))
+    return step('a worker reads whether it arrived, as soon as one takes it up', [
+      ['push', 'looks here and now'],
+    ]);
+  return step(`somebody looks whether it arrived at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`, [
+    [`changes retry ${changeId}`, 'has it looked at at once'],
+  ]);
+}
+
+function tellDone({changeId, table}: Change, {alterations}: Circumstances): NextStep | null {
+  const open = alterations.filter(({lookedAt}) => lookedAt === null);
+  if (open.length === 0) return null;
+  const stopped = open.flatMap(({kind, isStop}) => (isStop ? [kind] : []));
+  const held = stopped.length === 0 ? '' : `; further changes of ${stopped.join(', ')} are held until then`;
+  return step(
+    `somebody looks whether the service understood it${held}. To put it right: UPDATE warehouse.${table} again`,
+    [[`changes accept ${changeId}`, 'says that somebody has looked']],
+  );
+}
+
+function tellStopped({changeId, heldFor}: Change): NextStep {
+  return step(`it is sent once somebody has looked at what the service made of ${heldFor}`, [
+    ['changes list --state altered', 'shows what it altered'],
+    giveUp(changeId),
+  ]);
+}
+
+function tellRejected({changeId, table, operation}: Change, {isOvertaken}: Circumstances): NextStep {
+  if (isOvertaken) return step('nothing: a later change of the record came after it', [giveUp(changeId)]);
+  const mend =
+    operation === 'create'
+      ? `UPDATE the row in warehouse.${table}: it is created as it stands then`
+      : `the row holds what it held before; UPDATE warehouse.${table} to try something else`;
+  return step(mend, [[`changes retry ${changeId}`, 'sends the same once more'], giveUp(changeId)]);
+}
+
+function giveUp(changeId: string): readonly [string, string] {
+  return [`changes cancel ${changeId}`, 'gives it up'];
+}
+
+function isLate(instant: string | null, now: string): boolean {
+  return instant === null || Date.parse(instant) <= Date.parse(now);
+}
+
+function step(text: string, commands: readonly (readonly [string, string])[] = []): NextStep {
+  return {text, commands: commands.map(([verb, does]) => ({command: `fieldmirror ${verb}`, does}))};
+}

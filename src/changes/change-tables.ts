@@ -1,0 +1,206 @@
+import {sql} from 'drizzle-orm';
+import {boolean, check, index, integer, jsonb, text, uniqueIndex} from 'drizzle-orm/pg-core';
+import {accounts, sync} from '../accounts/accounts-table.ts';
+import {bigNumber, bytea, instant, listed} from '../postgres/column-types.ts';
+import {commentTable} from '../postgres/commented-table.ts';
+import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
+import {changeOperations} from '../streams/mirror-table.ts';
+import {attemptOutcomes, changeStates, longestBatch, openStates} from './change-states.ts';
+
+const methods = ['POST', 'PUT', 'DELETE'] as const;
+
+export const changes = sync.table(
+  'changes',
+  {
+    change_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    account_id: bigNumber()
+      .notNull()
+      .references(() => accounts.account_id),
+    table_name: text().notNull(),
+    row_id: bigNumber().notNull(),
+    operation: text({enum: changeOperations}).notNull(),
+    number: bigNumber(),
+    parent_row_id: bigNumber(),
+    external_key: text(),
+    fields: jsonb().$type<ChangeValues>().notNull(),
+    base: jsonb().$type<ChangeValues>().notNull(),
+    state: text({enum: changeStates}).notNull().default('pending'),
+    is_open: boolean()
+      .notNull()
+      .generatedAlwaysAs(sql`state IN (${listed(openStates)})`),
+    reason: text(),
+    waits_for: bigNumber(),
+    held_for: text(),
+    fingerprint: bytea(),
+    requested_at: instant().notNull().defaultNow(),
+    requested_by: text().notNull().default(sql`session_user`),
+    application: text(),
+    batch: text(),
+    transaction_id: bigNumber(),
+    undoes: bigNumber().array().$type<string[]>(),
+    due_at: instant().notNull().defaultNow(),
+    fence: integer().notNull().default(0),
+    lease_until: instant(),
+    failures: integer().notNull().default(0),
+    sends: integer().notNull().default(0),
+    sent_at: instant(),
+    looks: integer().notNull().default(0),
+    result: jsonb().$type<ChangeResult>(),
+    settled_at: instant(),
+  },
+  (table) => [
+    check('changes_operation_check', sql`${table.operation} IN (${listed(changeOperations)})`),
+    check('changes_state_check', sql`${table.state} IN (${listed(changeStates)})`),
+    check(
+      'changes_fields_check',
+      sql`CASE ${table.operation} WHEN 'update' THEN ${table.fields} <> '{}' WHEN 'delete' THEN ${table.fields} = '{}' ELSE true END`,
+    ),
+    check(
+      'changes_number_check',
+      sql`${table.operation} = 'create' OR ${table.number} IS NOT NULL OR ${table.waits_for} IS NOT NULL OR ${table.state} IN ('rejected', 'cancelled')`,
+    ),
+    check('changes_done_check', sql`${table.state} <> 'done' OR ${table.number} IS NOT NULL`),
+    check('changes_settled_at_check', sql`(${table.settled_at} IS NULL) = ${table.is_open}`),
+    check(
+      'changes_reason_check',
+      sql`${table.state} NOT IN ('in_doubt', 'conflict', 'rejected', 'cancelled') OR ${table.reason} IS NOT NULL`,
+    ),
+    // Only a change that was sent can be in doubt, and only a worker that holds a lease sends.
+    check(
+      'changes_sent_at_check',
+      sql`${table.state} NOT IN ('sending', 'in_doubt') OR (${table.sent_at} IS NOT NULL AND ${table.sends} > 0)`,
+    ),
+    check('changes_lease_until_check', sql`${table.state} <> 'sending' OR ${table.lease_until} IS NOT NULL`),
+    check(
+      'changes_waits_for_check',
+      sql`${table.waits_for} IS NULL OR ${table.state} IN ('held', 'pending', 'conflict', 'rejected', 'cancelled')`,
+    ),
+    check('changes_batch_check', sql`length(${table.batch}) BETWEEN 1 AND ${sql.raw(String(longestBatch))}`),
+    // A create is sent once, and once more at the most.
+    check('changes_sends_check', sql`${table.operation} <> 'create' OR ${table.sends} <= 2`),
+    check(
+      'changes_counts_check',
+      sql`least(${table.fence}, ${table.failures}, ${table.sends}, ${table.looks}) >= 0`,
+    ),
+    // One change of a record at a time is on its way.
+    uniqueIndex('changes_on_its_way_key')
+      .on(table.table_name, table.row_id)
+      .where(sql`state IN ('sending', 'in_doubt')`),
+    // One create of the same content under the same parent is on its way.
+    uniqueIndex('changes_create_on_its_way_key')
+      .on(table.fingerprint)
+      .where(sql`operation = 'create' AND state IN ('sending', 'in_doubt')`),
+    // One record is one create.
+    uniqueIndex('changes_created_key')
+      .on(table.number, table.table_name, table.account_id)
+      .where(sql`operation = 'create' AND number IS NOT NULL`),
+    index('changes_ready_idx')
+      .on(table.account_id, table.due_at, table.change_id)
+      .where(sql`state IN ('pending', 'in_doubt') AND waits_for IS NULL`),
+    index('changes_sending_idx').on(table.lease_until).where(sql`state = 'sending'`),
+    index('changes_open_idx').on(table.row_id, table.table_name, table.change_id).where(sql`is_open`),
+    index('changes_open_number_idx').on(table.number, table.table_name).where(sql`is_open`),
+    index('changes_rejected_idx').on(table.account_id, table.settled_at).where(sql`state = 'rejected'`),
+    index('changes_settled_at_idx').on(table.settled_at),
+    index('changes_waits_for_idx').on(table.waits_for).where(sql`waits_for IS NOT NULL`),
+    index('changes_row_id_idx').on(table.row_id, table.table_name, table.change_id),
+    index('changes_batch_idx').on(table.batch).where(sql`batch IS NOT NULL`),
+    index('changes_transaction_id_idx').on(table.transaction_id),
+    index('changes_sent_again_idx')
+      .on(table.row_id, table.table_name)
+      .where(sql`sends > 1 AND operation <> 'create'`),
+  ],
+);
+
+export const changesTable = commentTable(
+  changes,
+  'Changes made in this warehouse, on their way to the service and settled.',
+  {
+    change_id: 'Number of the change.',
+    account_id: 'The account whose record it changes.',
+    table_name: 'The warehouse table that was written; for an assignment of employees, jobs.',
+    row_id: 'The row that was written: row_id of that table.',
+    operation: 'create, update or delete.',
+    number: 'Number of the record at the service; null until the service has given it one.',
+    parent_row_id: 'Of a create: row_id of the customer or job that the record hangs on.',
+    external_key: 'Key of the row in your own system, as it was then.',
+    fields: 'The changed fields with the values wanted, as text.',
+    base: 'What the same fields, and those that move with them, held before.',
+    state:
+      'held (a person releases it), pending, sending, in_doubt (settled by reading), conflict (a person decides), done, rejected (the service said no) or cancelled.',
+    is_open: 'Whether it is not over: true until it is done, rejected or cancelled.',
+    reason: 'Why it is in this state, in words.',
+    waits_for:
+      'The change that must be settled first: an earlier one of the record, or the create of its parent.',
+    held_for:
+      'The kind of values whose further changes are held because the service altered one, until sync.accept_change; null otherwise.',
+    fingerprint: 'Of a create: hash of its content and its parent.',
+    requested_at: 'When it was made.',
+    requested_by: 'Database user who made it.',
+    application: 'Application that made it, as its connection said.',
+    batch:
+      'Name that its author gave to the transaction: fieldmirror.batch of the session; null where there was none.',
+    transaction_id:
+      'The transaction that made it, or was the last to edit it before it was sent; null of changes older than this column.',
+    undoes: 'The changes that it takes back, where sync.undo_changes made it; null otherwise.',
+    due_at: 'When the next step is due.',
+    fence: 'How often it was taken up; who holds an older number may not write any more.',
+    lease_until: 'Until when its present worker owns it; by the clock of this database.',
+    failures: 'Tries in a row that failed for certain, with nothing written.',
+    sends: 'How often its writing request was sent and may have arrived.',
+    sent_at: 'When it was sent last.',
+    looks: 'How often somebody looked whether it had arrived, since it was sent.',
+    result:
+      'What the service made of it: fields that came back otherwise than sent, and what was not sent at all.',
+    settled_at: 'When it was settled.',
+  },
+);
+
+export const attempts = sync.table(
+  'attempts',
+  {
+    attempt_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+    change_id: bigNumber()
+      .notNull()
+      .references(() => changes.change_id, {onDelete: 'cascade'}),
+    fence: integer().notNull(),
+    method: text({enum: methods}).notNull(),
+    path: text().notNull(),
+    request: text(),
+    read_at: instant(),
+    started_at: instant().notNull().defaultNow(),
+    ended_at: instant(),
+    outcome: text({enum: attemptOutcomes}),
+    status: integer(),
+    answer: text(),
+  },
+  (table) => [
+    check('attempts_method_check', sql`${table.method} IN (${listed(methods)})`),
+    check(
+      'attempts_outcome_check',
+      sql`${table.outcome} IN (${listed(attemptOutcomes)}) AND ${table.ended_at} IS NOT NULL OR ${table.outcome} IS NULL AND ${table.ended_at} IS NULL`,
+    ),
+    index('attempts_change_id_idx').on(table.change_id),
+  ],
+);
+
+export const attemptsTable = commentTable(
+  attempts,
+  'Every writing request, noted before its first byte was sent.',
+  {
+    attempt_id: 'Number of the request.',
+    change_id: 'The change that it carried.',
+    fence: 'Fence of the worker that sent it.',
+    method: 'POST, PUT or DELETE.',
+    path: 'Path at the service.',
+    request: 'The document sent, secrets masked; null where there is none.',
+    read_at:
+      'When the record was asked for that the request rests on: an edit at the service after this could not be seen. Null where none was read.',
+    started_at: 'When it was about to be sent.',
+    ended_at:
+      'When its outcome was known; null while it is under way, and for ever where its worker was lost.',
+    outcome: 'done, refused, not-sent (nothing was written) or in-doubt.',
+    status: 'HTTP status of the answer.',
+    answer: 'What the service said, in short.',
+  },
+);

@@ -1,0 +1,166 @@
+// Claims on changes, by the database's clock. A change whose worker was lost while sending it may have
+// arrived: it is in doubt for every later worker.
+
+import type {Queryable} from '../postgres/database.ts';
+import {type RecentWrite, recentWrites} from '../rows/recent-writes.ts';
+import {type Change, changeColumns} from './change.ts';
+
+/** A change that is ours for as long as the lease says. */
+export interface ClaimedChange extends Change {
+  /** Name of the account. */
+  readonly accountName: string;
+  /** By the database's clock. */
+  readonly claimedAt: string;
+  /** Version of the account's row: it differs once the account was written since. */
+  readonly accountVersion: string;
+  /**
+   * How long ago its latest request ended, or its worker was lost, in milliseconds by the database's clock: from
+   * then on no request leaves, though one may still arrive. Null when none was sent.
+   */
+  readonly requestEndedAgoMs: number | null;
+  /**
+   * How long ago the latest request of another update or delete of the record ended that was sent twice or more, in milliseconds:
+   * one of its requests was lost, and may arrive yet. Null when there is none.
+   */
+  readonly sentAgainAgoMs: number | null;
+  /** Kinds of values that the service altered, and that no person has looked at yet. */
+  readonly stoppedKinds: readonly string[];
+  /** True where the service has answered that it wrote the change; the record is still to be read back. */
+  readonly isWritten: boolean;
+  /** Earlier changes of the same row that were done a short while ago, in their order: a reading may be older than they are. */
+  readonly recentWrites: readonly RecentWrite[];
+}
+
+/**
+ * SQL that ends the open attempts of the changes which the query above it has put in doubt, `doubted (change_id, reason)`:
+ * from now on no request of theirs leaves.
+ */
+export const endDoubted = `
+  UPDATE sync.attempts AS attempt SET ended_at = clock_timestamp(), outcome = 'in-doubt', answer = doubted.reason
+    FROM doubted WHERE attempt.change_id = doubted.change_id AND ended_at IS NULL`;
+
+/**
+ * As SQL, when the last request of a change that was sent can have left: rather its end than its noting, for it may have waited
+ * long for its turn.
+ * @param change - the alias of sync.changes in the query
+ */
+const lastRequestEnd = (change: string) =>
+  `greatest(${change}.sent_at, (SELECT max(ended_at) FROM sync.attempts WHERE change_id = ${change}.change_id))`;
+
+/** The proof that a change is still ours. */
+export type ChangeClaim = Pick<Change, 'changeId' | 'fence'>;
+
+/**
+ * Takes up changes of an active account that are due, the longest due first. One that waits for another is not due.
+ * @param limit - how many at most
+ */
+export async function claimChanges(
+  db: Queryable,
+  accountId: string,
+  {limit, leaseMs}: {readonly limit: number; readonly leaseMs: number},
+): Promise<ClaimedChange[]> {
+  await doubtLost(db, accountId);
+  const {rows} = await db.query<ClaimedChange>(
+    `WITH ready AS (
+       SELECT change_id FROM sync.changes
+        WHERE account_id = $1 AND state IN ('pending', 'in_doubt') AND waits_for IS NULL AND due_at <= now()
+          AND (lease_until IS NULL OR lease_until < now())
+          AND EXISTS (SELECT FROM sync.accounts WHERE account_id = $1 AND state = 'active') AND NOT (SELECT sync.is_copy())
+        ORDER BY due_at, change_id LIMIT $2 FOR UPDATE SKIP LOCKED), claimed AS (
+       UPDATE sync.changes AS held SET fence = fence + 1, lease_until = now() + $3 * interval '1 millisecond'
+         FROM ready WHERE held.change_id = ready.change_id
+    RETURNING held.*)
+     SELECT ${changeColumns}, now() AS "claimedAt",
+            (SELECT name FROM sync.accounts WHERE account_id = $1) AS "accountName",
+            (SELECT xmin::text FROM sync.accounts WHERE account_id = $1) AS "accountVersion",
+            extract(epoch FROM now() - CASE state WHEN 'in_doubt' THEN ${lastRequestEnd('claimed')} ELSE sent_at END)::double precision * 1000
+              AS "requestEndedAgoMs",
+            (SELECT extract(epoch FROM now() - max(${lastRequestEnd('other')}))::double precision * 1000 FROM sync.changes AS other
+              WHERE other.row_id = claimed.row_id AND other.table_name = claimed.table_name AND other.sends > 1
+                AND other.operation <> 'create' AND other.change_id <> claimed.change_id) AS "sentAgainAgoMs",
+            ARRAY(SELECT DISTINCT kind FROM sync.alterations WHERE account_id = $1 AND is_stop) AS "stoppedKinds",
+            state = 'in_doubt' AND EXISTS (
+              SELECT FROM sync.attempts WHERE change_id = claimed.change_id AND outcome = 'done') AS "isWritten",
+            ${recentWrites('own.row_id = claimed.row_id AND own.table_name = claimed.table_name')} AS "recentWrites"
+       FROM claimed ORDER BY change_id`,
+    [accountId, limit, leaseMs],
+  );
+  return rows;
+}
+
+/** The changes of an account that processes have in hand. */
+export interface HeldChanges {
+  readonly count: number;
+  /** Until the last of their leases ends, unless it is renewed; 0 where there is none. By the database's clock. */
+  readonly leaseMs: number;
+}
+
+/** Reads how many changes of an account are in hand. */
+export async function readHeldChanges(db: Queryable, accountId: string): Promise<HeldChanges> {
+  const {rows} = await db.query<HeldChanges>(
+    `SELECT count(*)::integer AS count, coalesce(extract(epoch FROM max(lease_until) - now()), 0)::double precision * 1000 AS "leaseMs"
+       FROM sync.changes WHERE account_id = $1 AND state IN ('pending', 'in_doubt', 'sending') AND lease_until > now()`,
+    [accountId],
+  );
+  return rows[0] ?? {count: 0, leaseMs: 0};
+}
+
+/** An account that has changes to carry. */
+export interface DueAccount {
+  readonly accountId: string;
+  readonly name: string;
+}
+
+/**
+ * Accounts that have changes to carry now. The query runs every few seconds. Its order, which an EXISTS would
+ * not keep, leads to the index; without it Postgres reads the whole table where many changes wait and few are
+ * due.
+ */
+export async function listAccountsWithDueChanges(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<DueAccount[]> {
+  const {rows} = await db.query<DueAccount>(
+    `SELECT account_id AS "accountId", name FROM sync.accounts AS account
+      WHERE account_id = ANY ($1) AND state = 'active' AND NOT (SELECT sync.is_copy())
+        AND ((SELECT true FROM sync.changes WHERE account_id = account.account_id AND state IN ('pending', 'in_doubt')
+                 AND waits_for IS NULL AND due_at <= now() AND (lease_until IS NULL OR lease_until < now())
+               ORDER BY due_at, change_id LIMIT 1)
+             OR EXISTS (SELECT FROM sync.changes WHERE account_id = account.account_id AND state = 'sending' AND lease_until < now()))`,
+    [accountIds],
+  );
+  return rows;
+}
+
+/** Keeps changes ours for longer. @returns for each claim whether it still holds */
+export async function renewClaims(
+  db: Queryable,
+  claims: readonly ChangeClaim[],
+  leaseMs: number,
+): Promise<boolean[]> {
+  const {rows} = await db.query<ChangeClaim>(
+    `UPDATE sync.changes AS held SET lease_until = now() + $3 * interval '1 millisecond'
+       FROM unnest($1::bigint[], $2::integer[]) AS claim (change_id, fence)
+      WHERE held.change_id = claim.change_id AND held.fence = claim.fence AND held.lease_until IS NOT NULL
+  RETURNING held.change_id AS "changeId", held.fence`,
+    [claims.map(({changeId}) => changeId), claims.map(({fence}) => fence), leaseMs],
+  );
+  const renewed = new Map(rows.map(({changeId, fence}) => [changeId, fence]));
+  return claims.map(({changeId, fence}) => renewed.get(changeId) === fence);
+}
+
+/** A request may leave until the lease of its worker runs out: only then does the time begin in which it may arrive. */
+async function doubtLost(db: Queryable, accountId: string): Promise<void> {
+  await db.query(
+    `WITH doubted AS (
+       UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, due_at = now(), fence = fence + 1,
+              reason = 'its worker was lost while it was being sent'
+        WHERE change_id IN (
+          SELECT change_id FROM sync.changes
+           WHERE account_id = $1 AND state = 'sending' AND lease_until < now() AND NOT (SELECT sync.is_copy())
+           FOR UPDATE SKIP LOCKED)
+    RETURNING change_id, reason)
+     ${endDoubted}`,
+    [accountId],
+  );
+}

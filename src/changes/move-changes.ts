@@ -1,0 +1,297 @@
+// The steps of a change. Each is one statement or a part of the caller's transaction, and needs a claim that
+// holds. The steps follow the drawing in transitions.ts; the database refuses any other. The warehouse row is
+// locked before its changes, here as in the triggers, so that there is no deadlock.
+
+import type pg from 'pg';
+import {RetryableError} from '../core/errors.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {ReadRow} from '../postgres/read-row.ts';
+import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
+import type {Change} from './change.ts';
+import type {ChangeState} from './change-states.ts';
+import type {attempts} from './change-tables.ts';
+import {type ChangeClaim, endDoubted} from './claim-changes.ts';
+import {type KeptConflict, keepConflicts} from './conflicts.ts';
+
+/** A writing request, as it is kept: secrets masked. */
+export type SentRequest = ReadRow<typeof attempts.$inferSelect, 'method' | 'path' | 'request'>;
+
+/** How a writing request ended. */
+export interface AttemptEnd extends ReadRow<typeof attempts.$inferSelect, 'status' | 'answer'> {
+  readonly outcome: NonNullable<(typeof attempts.$inferSelect)['outcome']>;
+}
+
+/** The change's fields after conflict rules, and the base that they then stand on. */
+export interface Narrowed {
+  readonly fields: ChangeValues;
+  readonly base: ChangeValues;
+}
+
+/** A request that is about to be sent. */
+export interface Sending extends SentRequest {
+  readonly claim: ChangeClaim;
+  /** When the record under the request was asked for, by the database's clock; null where none was read. */
+  readonly readAt: string | null;
+  readonly narrowed: Narrowed | null;
+  readonly conflicts: readonly KeptConflict[];
+  /** Kinds of the values that the request bears: it is not sent while one of them is stopped. */
+  readonly kinds: readonly string[];
+}
+
+/** The attempt that was noted for a request. */
+export interface Begun {
+  readonly attemptId: string;
+  /** By the database's clock. */
+  readonly startedAt: string;
+}
+
+/**
+ * Notes that requests are about to be sent; commit before the first byte of any of them.
+ * @returns for each the attempt noted; null for a change that is no longer ours, whose account is paused, or that bears a
+ *   kind of value that was stopped
+ * @throws a violation of `onItsWay`: a create with the same content is on its way already
+ */
+export async function beginSending(
+  client: pg.ClientBase,
+  sendings: readonly Sending[],
+): Promise<(Begun | null)[]> {
+  const wanted = sendings.map(({claim, readAt, narrowed, method, path, request, kinds}) => {
+    const {changeId, fence} = claim;
+    return {
+      change_id: changeId,
+      fence,
+      method,
+      path,
+      request,
+      read_at: readAt,
+      fields: narrowed?.fields,
+      base: narrowed?.base,
+      kinds,
+    };
+  });
+  const {rows} = await client.query<Begun & ChangeClaim>(
+    `WITH wanted AS (
+       SELECT * FROM jsonb_to_recordset($1::jsonb) AS wanted (
+         change_id bigint, fence integer, method text, path text, request text, read_at timestamptz, fields jsonb, base jsonb, kinds text[])
+     ), begun AS (
+       UPDATE sync.changes AS held
+          SET state = 'sending', sent_at = clock_timestamp(), sends = sends + 1, looks = 0, reason = NULL,
+              fields = coalesce(wanted.fields, held.fields), base = held.base || coalesce(wanted.base, '{}')
+         FROM wanted
+        WHERE held.change_id = wanted.change_id AND held.fence = wanted.fence
+          AND state IN ('pending', CASE held.operation WHEN 'create' THEN 'pending' ELSE 'in_doubt' END)
+          AND lease_until > clock_timestamp()
+          AND EXISTS (SELECT FROM sync.accounts AS account WHERE account.account_id = held.account_id AND account.state = 'active')
+          AND NOT EXISTS (SELECT FROM sync.alterations AS stop
+                           WHERE stop.account_id = held.account_id AND is_stop AND stop.kind = ANY (wanted.kinds))
+    RETURNING held.change_id, held.fence, method, path, request, read_at)
+     INSERT INTO sync.attempts (change_id, fence, method, path, request, read_at) SELECT * FROM begun
+  RETURNING change_id AS "changeId", fence, attempt_id AS "attemptId", started_at AS "startedAt"`,
+    [JSON.stringify(wanted)],
+  );
+  // After a sleep a process may have lost a change to itself: both of its claims are here, and one is fenced
+  // off.
+  const begun = new Map(rows.map((row) => [nameClaim(row), row]));
+  for (const {claim, conflicts} of sendings)
+    if (begun.has(nameClaim(claim))) await keepConflicts(client, claim, conflicts);
+  return sendings.map(({claim}) => begun.get(nameClaim(claim)) ?? null);
+}
+
+/** The constraint that keeps a second create with the same content from being sent. */
+export const onItsWay = 'changes_create_on_its_way_key';
+
+/** The constraint that keeps two creates from being one record. */
+export const oneCreate = 'changes_created_key';
+
+/** Notes how the request ended. */
+export async function endAttempt(db: Queryable, attemptId: string, end: AttemptEnd): Promise<void> {
+  await db.query(
+    'UPDATE sync.attempts SET ended_at = clock_timestamp(), outcome = $2, status = $3, answer = $4 WHERE attempt_id = $1',
+    [attemptId, end.outcome, end.status, end.answer],
+  );
+}
+
+/**
+ * Gives a change back, to be sent after a while. The service certainly wrote nothing of it, so it counts as
+ * not sent. Where an earlier request may still arrive, the change stays in doubt.
+ */
+export async function postponeChange(
+  db: Queryable,
+  claim: ChangeClaim,
+  delay: {readonly delayMs: number; readonly isFailure: boolean; readonly reason: string | null},
+): Promise<void> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.changes
+        SET state = CASE WHEN state = 'sending' AND operation <> 'create' AND sends > 1 THEN 'in_doubt' ELSE 'pending' END,
+            lease_until = NULL, reason = $5, sends = sends - (state = 'sending')::integer,
+            due_at = now() + $3 * interval '1 millisecond', failures = failures + $4::boolean::integer
+      WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending')`,
+    [claim.changeId, claim.fence, delay.delayMs, delay.isFailure, delay.reason],
+  );
+  if (rowCount !== 1) throw lost(claim);
+}
+
+/**
+ * Gives a change back at any step; a change that was being sent is in doubt.
+ * @returns its state now
+ */
+export async function giveBackChange(
+  db: Queryable,
+  claim: ChangeClaim,
+  delay: {readonly delayMs: number; readonly isFailure: boolean; readonly reason: string | null},
+): Promise<ChangeState> {
+  const {rows} = await db.query<{state: ChangeState}>(
+    `WITH given AS (
+       UPDATE sync.changes
+          SET state = CASE state WHEN 'sending' THEN 'in_doubt' ELSE state END, lease_until = NULL,
+              due_at = now() + $3 * interval '1 millisecond', failures = failures + $4::boolean::integer,
+              reason = CASE state WHEN 'in_doubt' THEN reason WHEN 'sending' THEN coalesce($5, 'cut off') ELSE $5 END
+        WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending', 'in_doubt')
+    RETURNING change_id, state, reason), doubted AS (
+       SELECT change_id, reason FROM given WHERE state = 'in_doubt'), ended AS (${endDoubted})
+     SELECT state FROM given`,
+    [claim.changeId, claim.fence, delay.delayMs, delay.isFailure, delay.reason],
+  );
+  const [held] = rows;
+  if (held === undefined) throw lost(claim);
+  return held.state;
+}
+
+/** Puts a change in doubt: its request may or may not have arrived, and is looked for after a while. */
+export async function doubtChange(
+  db: Queryable,
+  claim: ChangeClaim,
+  doubt: {
+    readonly reason: string;
+    readonly delayMs: number;
+    readonly number?: string | null;
+    readonly isLook?: boolean;
+  },
+): Promise<void> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, reason = $3, number = coalesce(number, $5),
+            due_at = now() + $4 * interval '1 millisecond', looks = looks + $6::boolean::integer
+      WHERE change_id = $1 AND fence = $2 AND state IN ('sending', 'in_doubt')`,
+    [claim.changeId, claim.fence, doubt.reason, doubt.delayMs, doubt.number ?? null, doubt.isLook === true],
+  );
+  if (rowCount !== 1) throw lost(claim);
+}
+
+/** Makes a change ready to be sent once more: a look has shown that its request never arrived. */
+export async function resendChange(db: Queryable, claim: ChangeClaim, reason: string): Promise<void> {
+  const {rowCount} = await db.query(
+    `UPDATE sync.changes SET state = 'pending', lease_until = NULL, reason = $3, due_at = now()
+      WHERE change_id = $1 AND fence = $2 AND state = 'in_doubt'`,
+    [claim.changeId, claim.fence, reason],
+  );
+  if (rowCount !== 1) throw lost(claim);
+}
+
+/** Leaves a change to a person. */
+export async function leaveToPerson(
+  client: pg.ClientBase,
+  claim: ChangeClaim,
+  found: {
+    readonly reason: string;
+    readonly conflicts?: readonly KeptConflict[];
+    readonly result?: ChangeResult | null;
+  },
+): Promise<void> {
+  const {rowCount} = await client.query(
+    `UPDATE sync.changes SET state = 'conflict', lease_until = NULL, reason = $3, result = coalesce($4::jsonb, result)
+      WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending', 'in_doubt')`,
+    [claim.changeId, claim.fence, found.reason, found.result ?? null],
+  );
+  if (rowCount !== 1) throw lost(claim);
+  await keepConflicts(client, claim, found.conflicts ?? []);
+}
+
+/** A change that is done. */
+export interface FinishedClaim {
+  readonly change: Change;
+  readonly number: string;
+  readonly result: ChangeResult | null;
+  /** The service's values now, as far as they are known. */
+  readonly remote: ChangeValues;
+  /** The request that did it, where its end is still to be noted. */
+  readonly attempt: {readonly attemptId: string; readonly end: AttemptEnd} | null;
+}
+
+/**
+ * Finishes changes: they are done. Changes that waited for them go on. Later changes of the same records get
+ * the finished fields' values at the service as their base. Of other fields they keep the base that they had,
+ * for the service may have changed those meanwhile. The caller holds the locks of the rows, and loads the
+ * service's record after this.
+ * @throws {RetryableError} one of them is no longer ours: roll all of it back
+ */
+export async function finishChanges(
+  client: pg.ClientBase,
+  finished: readonly FinishedClaim[],
+): Promise<void> {
+  const ends = finished.map(({change, number, result, remote, attempt}) => {
+    const {changeId, fence, rowId, table} = change;
+    const {attemptId, end} = attempt ?? {};
+    return {
+      change_id: changeId,
+      fence,
+      row_id: rowId,
+      table_name: table,
+      number,
+      result,
+      remote,
+      attempt_id: attemptId,
+      ...end,
+    };
+  });
+  const {rowCount} = await client.query(
+    `UPDATE sync.changes AS held
+        SET state = 'done', lease_until = NULL, reason = NULL, number = ended.number, result = ended.result, settled_at = now()
+       FROM jsonb_to_recordset($1::jsonb) AS ended (change_id bigint, fence integer, number bigint, result jsonb)
+      WHERE held.change_id = ended.change_id AND held.fence = ended.fence AND state IN ('pending', 'sending', 'in_doubt')`,
+    [JSON.stringify(ends)],
+  );
+  const [first] = finished;
+  if (rowCount !== finished.length && first !== undefined) throw lost(first.change);
+  await client.query(
+    `WITH ended AS (
+       SELECT * FROM jsonb_to_recordset($1::jsonb) AS ended (
+         change_id bigint, row_id bigint, table_name text, number bigint, remote jsonb, attempt_id bigint, outcome text,
+         status integer, answer text)
+     ), noted AS (
+       UPDATE sync.attempts AS held SET ended_at = clock_timestamp(), outcome = ended.outcome, status = ended.status, answer = ended.answer
+         FROM ended WHERE held.attempt_id = ended.attempt_id
+     ), rebased AS (
+       UPDATE sync.changes AS later
+          SET number = ended.number, waits_for = nullif(later.waits_for, ended.change_id),
+              base = later.base || (
+                SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(ended.remote)
+                 WHERE later.base ? key AND (finished.operation = 'create' OR finished.fields ? key))
+         FROM ended JOIN sync.changes AS finished USING (change_id)
+        WHERE later.row_id = ended.row_id AND later.table_name = ended.table_name AND later.change_id > ended.change_id
+          AND later.is_open
+    RETURNING later.change_id)
+     UPDATE sync.changes SET waits_for = NULL
+      WHERE waits_for = ANY ($2::bigint[]) AND change_id NOT IN (SELECT change_id FROM rebased)`,
+    [JSON.stringify(ends), finished.map(({change}) => change.changeId)],
+  );
+}
+
+/** Ends a change that the service refused, with its words; the row gets its earlier values back. */
+export async function rejectChange(client: pg.ClientBase, change: Change, words: string): Promise<void> {
+  const {rowCount} = await client.query(
+    `SELECT FROM sync.changes WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending') FOR UPDATE`,
+    [change.changeId, change.fence],
+  );
+  if (rowCount !== 1) throw lost(change);
+  await client.query('SELECT sync.close_change($1, $2, $3)', [change.changeId, 'rejected', words]);
+}
+
+function nameClaim({changeId, fence}: ChangeClaim): string {
+  return `${changeId} ${fence}`;
+}
+
+function lost({changeId, fence}: ChangeClaim): RetryableError {
+  return new RetryableError(
+    `change ${changeId}: expected fence ${fence}, but another worker has taken it over, or a person has decided it`,
+  );
+}

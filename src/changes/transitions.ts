@@ -1,0 +1,48 @@
+// The life of a change, drawn once: which state follows which, and why. sync.change_transitions holds the
+// drawing, and a trigger of sync.changes refuses any other step, to a worker, a verb in SQL and the owner
+// alike.
+
+import type pg from 'pg';
+import type {ChangeState} from './change-states.ts';
+import {replaceRows} from './replace-rows.ts';
+
+interface Transition {
+  /** `new` is a change that is being made. */
+  readonly from: ChangeState | 'new';
+  readonly to: ChangeState;
+  readonly why: string;
+}
+
+export const transitions: readonly Transition[] = [
+  {from: 'new', to: 'pending', why: 'a row was written'},
+  {from: 'new', to: 'held', why: 'a row was written with fieldmirror.mode = hold'},
+  {from: 'held', to: 'pending', why: 'it is released, or what it was held for is accepted'},
+  {from: 'held', to: 'rejected', why: 'its password was dropped'},
+  {from: 'held', to: 'cancelled', why: 'it is given up, or changed back'},
+  {from: 'pending', to: 'held', why: 'a person holds it, or its kind of value is stopped'},
+  {from: 'pending', to: 'sending', why: 'its request is about to go out'},
+  {from: 'pending', to: 'conflict', why: 'both sides changed a field, or its record is gone'},
+  {from: 'pending', to: 'done', why: 'the service holds it already'},
+  {from: 'pending', to: 'rejected', why: 'its password was dropped'},
+  {from: 'pending', to: 'cancelled', why: 'it is given up, or changed back'},
+  {from: 'sending', to: 'pending', why: 'nothing was written for certain'},
+  {from: 'sending', to: 'in_doubt', why: 'no answer came, or its worker was lost'},
+  {from: 'sending', to: 'conflict', why: 'its record is gone, or is that of another change'},
+  {from: 'sending', to: 'done', why: 'the service has written it'},
+  {from: 'sending', to: 'rejected', why: 'the service refuses it'},
+  {from: 'in_doubt', to: 'pending', why: 'it never arrived'},
+  {from: 'in_doubt', to: 'sending', why: 'an update or a delete goes again'},
+  {from: 'in_doubt', to: 'conflict', why: 'only a person can tell what became of it'},
+  {from: 'in_doubt', to: 'done', why: 'a reading shows that it was written'},
+  {from: 'conflict', to: 'pending', why: 'a person lets it be sent'},
+  {from: 'conflict', to: 'in_doubt', why: 'a person says which record it became'},
+  {from: 'conflict', to: 'cancelled', why: 'it is given up'},
+  {from: 'rejected', to: 'pending', why: 'a person tries it again'},
+  {from: 'rejected', to: 'cancelled', why: 'it is given up'},
+];
+
+/** Brings sync.change_transitions in line with the drawing. */
+export async function applyTransitions(client: pg.ClientBase): Promise<void> {
+  const rows = transitions.map(({from, to, why}) => ({from_state: from, to_state: to, why}));
+  await replaceRows(client, 'sync.change_transitions', rows);
+}

@@ -1,0 +1,33 @@
+// Why changes were not decided, as people are told it: what says the same of many changes is one group.
+
+import {expect, test} from 'vitest';
+import {listRefusals} from '../../src/changes/refusals.ts';
+import {hideUndoGroup} from '../../src/web/console/pages/changes/hide-change.ts';
+
+const undoneBefore = (count: number) =>
+  Array.from({length: count}, (_, at) => ({
+    changeId: `${at + 1}`,
+    refusal: `change ${at + 1}: change ${at + 101} takes it back already`,
+  }));
+
+test('a few changes that were taken back before name the change that does it', () => {
+  expect(listRefusals(undoneBefore(2))).toEqual([
+    {changeId: '1', what: 'change 101 takes it back already'},
+    {changeId: '2', what: 'change 102 takes it back already'},
+  ]);
+});
+
+test('many of them say the same, and what was left of others stays as it is', () => {
+  const others = [
+    {changeId: '8', refusal: 'change 8: name: changed since'},
+    {changeId: '9', refusal: null},
+  ];
+  const told = listRefusals([...undoneBefore(4), ...others]).map(({what}) => what);
+  expect(told).toEqual([...Array(4).fill('another change takes it back already'), 'name: changed since']);
+});
+
+test('the number of the change is shown where values are hidden', () => {
+  const group = {what: 'change 101 takes it back already', count: 1, first: ['1']};
+  expect(hideUndoGroup(group)).toEqual(group);
+  expect(hideUndoGroup({...group, what: 'fax: "555" changed since'}).what).not.toContain('555');
+});

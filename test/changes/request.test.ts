@@ -1,0 +1,120 @@
+import {describe, expect, expectTypeOf, test} from 'vitest';
+import {
+  composeRequest,
+  type KnownSubject,
+  parentInPath,
+  pathOf,
+  type Subject,
+} from '../../src/changes/compose-request.ts';
+import {RecordError} from '../../src/core/errors.ts';
+import type {ChangeValues} from '../../src/rows/change-values.ts';
+import {findWrites} from '../../src/streams/all.ts';
+import {remoteNumberOf, remoteNumberOfCreated} from '../../src/sync/push/plan/subject.ts';
+
+const customer = {table: 'customers', number: '7'} as const;
+const job = {table: 'jobs', number: '5'} as const;
+
+describe('the path of a request', () => {
+  test.each<[string, Subject<string | null>, string]>([
+    ['customers', {operation: 'create', parent: null}, '/customers.xml'],
+    ['customers', {operation: 'update', number: '7', parent: null}, '/customers/7.xml'],
+    ['customers', {operation: 'delete', number: '7', parent: null}, '/customers/7.xml'],
+    ['jobs', {operation: 'create', parent: customer}, '/customers/7/jobs.xml'],
+    ['jobs', {operation: 'update', number: '5', parent: null}, '/jobs/5.xml'],
+    ['customer_notes', {operation: 'create', parent: customer}, '/customers/7/notes.xml'],
+    ['customer_notes', {operation: 'delete', number: '12', parent: customer}, '/customers/7/notes/12.xml'],
+    ['job_notes', {operation: 'update', number: '12', parent: job}, '/jobs/5/notes/12.xml'],
+    ['time_entries', {operation: 'create', parent: job}, '/jobs/5/time_entries.xml'],
+    ['jobs', {operation: 'create', parent: {table: 'customers', number: null}}, '/customers/…/jobs.xml'],
+    [
+      'job_notes',
+      {operation: 'update', number: null, parent: {table: 'jobs', number: null}},
+      '/jobs/…/notes/….xml',
+    ],
+  ])('of %s, %j, is %s', (table, subject, path) => {
+    expect(pathOf(findWrites(table), subject)).toBe(path);
+  });
+
+  test.each(['', '0', '-1', '7/8', '1.5', '../9'])('is none where a number is %j', (number) => {
+    const writes = findWrites('customers');
+    expect(() => pathOf(writes, {operation: 'delete', number, parent: null})).toThrow(RecordError);
+    const parent = {table: 'customers', number} as const;
+    expect(() => pathOf(findWrites('jobs'), {operation: 'create', parent})).toThrow(RecordError);
+  });
+
+  test.each([
+    ['jobs', 'create', 'customers'],
+    ['jobs', 'update', undefined],
+    ['job_notes', 'create', 'jobs'],
+    ['job_notes', 'delete', 'jobs'],
+    ['tasks', 'create', undefined],
+  ] as const)('of %s, by %s, goes by the number of %s', (table, operation, parent) => {
+    expect(parentInPath(findWrites(table), operation)?.table).toBe(parent);
+  });
+});
+
+describe('a number that nobody knows', () => {
+  test('cannot be in a request that is sent: it is no subject', () => {
+    expectTypeOf<KnownSubject['number']>().toEqualTypeOf<string>();
+    expectTypeOf<NonNullable<Subject['parent']>['number']>().toEqualTypeOf<string>();
+    expectTypeOf<Subject<string | null>>().not.toExtend<Subject>();
+    expectTypeOf(remoteNumberOf).parameter(0).toEqualTypeOf<KnownSubject>();
+    expectTypeOf(remoteNumberOf).returns.toEqualTypeOf<string>();
+  });
+});
+
+describe('the record that tells what became of a change', () => {
+  test.each([
+    ['its own', {operation: 'update', number: '7', parent: null}, '7'],
+    ['that which it hangs on', {operation: 'delete', number: '12', parent: customer}, '7'],
+  ] as const)('is %s', (_, subject, number) => {
+    expect(remoteNumberOf(subject)).toBe(number);
+  });
+
+  test.each([
+    ['the new one', 'jobs', customer, '5', '5'],
+    ['the new one, whatever it hangs on', 'jobs', null, '5', '5'],
+    ['that which a note hangs on', 'job_notes', job, '12', '5'],
+    ['unknown where nobody knows what a note hangs on', 'job_notes', null, '12', null],
+  ])('once it is created, is %s', (_, table, parent, created, number) => {
+    const subject = {operation: 'create', parent} as const;
+    expect(remoteNumberOfCreated({writes: findWrites(table)}, subject, created)).toBe(number);
+  });
+});
+
+describe('the document of a request', () => {
+  const timeZone = 'America/New_York';
+  const compose = (table: string, operation: 'create' | 'update', fields: ChangeValues) => {
+    const subject =
+      operation === 'create' ? {operation, parent: null} : {operation, number: '7', parent: null};
+    return composeRequest(findWrites(table), subject, {fields, timeZone});
+  };
+
+  test('has the fields in the order of their table, however they were given', () => {
+    const one = compose('customers', 'create', {fax: '1', name: 'A & B'});
+    expect(one).toEqual(compose('customers', 'create', {name: 'A & B', fax: '1'}));
+    expect(one.method).toBe('POST');
+    expect(one.body).toMatch(/<customer>\s*<name>A &amp; B<\/name>\s*<fax>1<\/fax>\s*<\/customer>/);
+  });
+
+  test('has times as the account writes them', () => {
+    const {method, path, body} = compose('tasks', 'update', {scheduled_at: '2027-03-01T15:00:00Z'});
+    expect([method, path]).toEqual(['PUT', '/tasks/7.xml']);
+    expect(body).toContain('10:00');
+    expect(body).not.toContain('15:00');
+  });
+
+  test('says of an empty field that it is to be empty', () => {
+    expect(compose('customers', 'update', {fax: null}).body).toContain('<fax nil="true"');
+  });
+
+  test('is none of a delete', () => {
+    const subject = {operation: 'delete', number: '7', parent: null} as const;
+    const request = composeRequest(findWrites('customers'), subject, {fields: {}, timeZone});
+    expect(request).toEqual({method: 'DELETE', path: '/customers/7.xml'});
+  });
+
+  test('has no field that cannot be written', () => {
+    expect(() => compose('customers', 'update', {balance: '0'})).toThrow(RecordError);
+  });
+});
