@@ -1,7 +1,7 @@
 import {z} from 'zod';
 import type {DueAccount} from '../src/changes/claim-changes.ts';
-import {pushAccount} from '../src/sync/push/push.ts';
-import type {Carried, PushCounts, PushDeps} from '../src/sync/push/push-deps.ts';
+import {pushAccount} from '../src/push/push.ts';
+import type {Carried, PushCounts, PushDeps} from '../src/push/push-deps.ts';
 import {queueNames, type WakeQueue, wakeOptions} from './queue/wake-queue.ts';
 import {reportChange, reportPush} from './report-outcome.ts';
 

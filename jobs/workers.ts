@@ -6,12 +6,12 @@ import {FeedKeeper} from '../src/feed/feed-keeper.ts';
 import type {HookMeans} from '../src/feed/send-hook.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {listen} from '../src/postgres/listen.ts';
+import type {PushDeps} from '../src/push/push-deps.ts';
 import {makePruner} from '../src/retention/pruner.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
 import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
 import {listDueSweeps} from '../src/sweeps/sweeps.ts';
-import type {PushDeps} from '../src/sync/push/push-deps.ts';
 import {
   Background,
   type BackgroundPart,

@@ -5,7 +5,7 @@ import {execFile} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
 import {promisify} from 'node:util';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {pushAccount} from '../../src/sync/push/push.ts';
+import {pushAccount} from '../../src/push/push.ts';
 import {main, startProgram} from '../support/command.ts';
 import {asSuperuser} from '../support/postgres.ts';
 import {readPostgresLog} from '../support/postgres-log.ts';

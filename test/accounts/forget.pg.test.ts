@@ -5,7 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inSweepTransaction, inTransaction} from '../../src/postgres/database.ts';
-import {pushAccount} from '../../src/sync/push/push.ts';
+import {pushAccount} from '../../src/push/push.ts';
 import {main, startProgram} from '../support/command.ts';
 import {asSuperuser} from '../support/postgres.ts';
 import {withClient} from '../support/with-client.ts';

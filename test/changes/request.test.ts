@@ -7,9 +7,9 @@ import {
   type Subject,
 } from '../../src/changes/compose-request.ts';
 import {RecordError} from '../../src/core/errors.ts';
+import {remoteNumberOf, remoteNumberOfCreated} from '../../src/push/change-subject.ts';
 import type {ChangeValues} from '../../src/rows/change-values.ts';
 import {findWrites} from '../../src/streams/all.ts';
-import {remoteNumberOf, remoteNumberOfCreated} from '../../src/sync/push/plan/subject.ts';
 
 const customer = {table: 'customers', number: '7'} as const;
 const job = {table: 'jobs', number: '5'} as const;

@@ -2,7 +2,7 @@
 // operator types, against the reference service.
 
 import {expect} from 'vitest';
-import {pushAccount} from '../../src/sync/push/push.ts';
+import {pushAccount} from '../../src/push/push.ts';
 import {runCommand} from '../support/command.ts';
 import {openWorld, type TestService, type TestWorld} from '../support/world.ts';
 

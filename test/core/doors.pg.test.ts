@@ -5,7 +5,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {addApiKey} from '../../src/accounts/api-keys.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
-import {pushAccount} from '../../src/sync/push/push.ts';
+import {pushAccount} from '../../src/push/push.ts';
 import {openPools} from '../../src/web/pools.ts';
 import {openServer} from '../../src/web/server.ts';
 import {runCommand} from '../support/command.ts';

@@ -2,9 +2,9 @@ import {describe, expect, test} from 'vitest';
 import {reportChange, reportOutcome, reportPush} from '../../jobs/report-outcome.ts';
 import {AccessError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger, type Logger} from '../../src/core/log.ts';
+import type {Carried} from '../../src/push/push-deps.ts';
 import type {SweepResult} from '../../src/sweeps/run-sweep.ts';
 import {type ClaimedSweep, countNames, type SweepCounts} from '../../src/sweeps/sweep.ts';
-import type {Carried} from '../../src/sync/push/push-deps.ts';
 
 interface Line {
   readonly level: number;

@@ -42,7 +42,7 @@ test('openpgp is loaded by its name, from one file, so that another copy of it c
       .split('\n')
       .map((line) => line.split(':')[0]),
   );
-  expect([...files]).toEqual(['src/sync/push/send/passwords.ts']);
+  expect([...files]).toEqual(['src/push/passwords.ts']);
 });
 
 test('the package and the image hold the list and the words of the LGPL and the GPL', () => {

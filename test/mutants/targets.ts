@@ -2,10 +2,7 @@
 // quickest first. A source that moves, moves here.
 
 const decide = (name: string, ...more: readonly string[]) =>
-  [
-    `src/sync/push/decide/${name}.ts`,
-    [name, ...more].map((test) => `test/sync/push/decide/${test}.test.ts`),
-  ] as const;
+  [`src/sync/push/decide/${name}.ts`, [name, ...more].map((test) => `test/push/${test}.test.ts`)] as const;
 
 /** The tests of each source. Those whose name has `.pg.` need a Postgres. */
 export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([

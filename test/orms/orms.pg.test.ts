@@ -4,8 +4,8 @@
 import {spawnSync} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {pushAccount} from '../../src/push/push.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {pushAccount} from '../../src/sync/push/push.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
 

@@ -3,8 +3,8 @@
 
 import {afterEach, expect, inject, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
+import {pushAccount} from '../../src/push/push.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {pushAccount} from '../../src/sync/push/push.ts';
 import {findDifferences} from '../support/compare.ts';
 import {type FaultyLine, openFaultyLine} from '../support/faulty-line.ts';
 import {createDatabase} from '../support/postgres.ts';

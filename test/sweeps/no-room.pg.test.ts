@@ -1,8 +1,8 @@
 // A warehouse whose disk is full: work under way waits as long as it takes, says so, and then goes on.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {pushAccount} from '../../src/push/push.ts';
 import type {Sweep} from '../../src/sweeps/sweep.ts';
-import {pushAccount} from '../../src/sync/push/push.ts';
 import {readAccounts} from '../../src/views/account-status.ts';
 import {findConcerns} from '../../src/views/concerns/concerns.ts';
 import {openSmallDisk} from '../support/small-disk.ts';

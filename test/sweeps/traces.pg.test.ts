@@ -8,7 +8,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-node';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {pushAccount} from '../../src/sync/push/push.ts';
+import {pushAccount} from '../../src/push/push.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 const exporter = new InMemorySpanExporter();

@@ -3,7 +3,7 @@ import type {ChangeState} from '../../changes/change-states.ts';
 import {nameChange, nameOutcome, nameState, tellReason} from '../../changes/change-words.ts';
 import type {HeldChanges} from '../../changes/claim-changes.ts';
 import {formatDuration, formatNumber} from '../../core/format.ts';
-import type {PushCounts} from '../../sync/push/push-deps.ts';
+import type {PushCounts} from '../../push/push-deps.ts';
 import {wrap} from '../terminal/wrap.ts';
 
 /** The result of a push. */

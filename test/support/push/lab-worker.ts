@@ -7,9 +7,9 @@ import {createTransport, type Transport} from '../../../src/api/transport.ts';
 import type {Logger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import {openPool} from '../../../src/postgres/database.ts';
+import {pushAccount} from '../../../src/push/push.ts';
+import type {PushStep} from '../../../src/push/push-step.ts';
 import type {Random} from '../../../src/service/random.ts';
-import {pushAccount} from '../../../src/sync/push/push.ts';
-import type {PushStep} from '../../../src/sync/push/push-step.ts';
 
 export interface WorkerPlace {
   readonly databaseUrl: string;

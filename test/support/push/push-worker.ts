@@ -7,9 +7,9 @@ import {createTransport} from '../../../src/api/transport.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {Secret} from '../../../src/core/secret.ts';
 import {openPool} from '../../../src/postgres/database.ts';
-import {pushAccount} from '../../../src/sync/push/push.ts';
-import type {PushDeps} from '../../../src/sync/push/push-deps.ts';
-import type {PushStep} from '../../../src/sync/push/push-step.ts';
+import {pushAccount} from '../../../src/push/push.ts';
+import type {PushDeps} from '../../../src/push/push-deps.ts';
+import type {PushStep} from '../../../src/push/push-step.ts';
 
 export interface Work {
   readonly databaseUrl: string;

@@ -2,9 +2,9 @@
 
 import {writeDueReports} from '../../../../src/commands/insight/weekly-reports.ts';
 import {sequenceFeed} from '../../../../src/feed/read-feed.ts';
+import {pushAccount} from '../../../../src/push/push.ts';
 import {prune} from '../../../../src/retention/prune.ts';
 import {refreshStar} from '../../../../src/star/refresh-star.ts';
-import {pushAccount} from '../../../../src/sync/push/push.ts';
 import {readDatabaseBytes} from '../../../../src/warehouse/health/sizes.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 

@@ -1,0 +1,31 @@
+import {expect, test} from 'vitest';
+import {Batcher} from '../../src/push/batcher.ts';
+
+test('what comes alone goes at once, and what comes meanwhile goes together', async () => {
+  const batches: (readonly number[])[] = [];
+  const first = Promise.withResolvers<void>();
+  const batcher = new Batcher(async (items: readonly number[]) => {
+    batches.push(items);
+    if (batches.length === 1) await first.promise;
+    return items.map((item) => item * 10);
+  });
+  const all = [1, 2, 3].map((item) => batcher.do(item));
+  expect(batches).toEqual([[1]]);
+  first.resolve();
+  expect(await Promise.all(all)).toEqual([10, 20, 30]);
+  expect(batches).toEqual([[1], [2, 3]]);
+});
+
+test('of a batch that fails each item fails or succeeds for itself', async () => {
+  const batcher = new Batcher(async (items: readonly number[]) => {
+    if (items.includes(3)) throw new Error(`no ${items.join()}`);
+    return items;
+  });
+  const ends = await Promise.allSettled([1, 2, 3, 4].map((item) => batcher.do(item)));
+  expect(ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message))).toEqual([
+    1,
+    2,
+    'no 3',
+    4,
+  ]);
+});

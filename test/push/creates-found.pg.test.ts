@@ -1,0 +1,62 @@
+// A create in doubt whose record was found, but could not be read, has arrived: it is not sent again.
+
+import {afterEach, beforeEach, expect, test} from 'vitest';
+import type {PushDeps} from '../../src/push/push-deps.ts';
+import {customers} from '../../src/service/resource.ts';
+import {readNextDue} from '../support/push/fake-time.ts';
+import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
+
+let place: ScriptedPlace;
+
+beforeEach(async () => {
+  place = await openScriptedPlace();
+  place.mischief.script = ({method}) => (method === 'POST' ? 'lose' : null);
+  await place.author("INSERT INTO warehouse.customers (name) VALUES ('Ada Example')");
+  await place.push();
+  place.mischief.script = null;
+});
+afterEach(async () => await place.close());
+
+const by = {method: 'DELETE', path: '', isOurs: false};
+const made = () => place.service.store.journal.filter(({kind}) => kind === 'create').length;
+const change = async () => (await place.changes('state, sends, number'))[0];
+
+/** Lets some event happen between the look and the reading, for longer than a request can be on its way. */
+async function lookWhile(happens: () => Promise<void> | void, after: () => Promise<void>): Promise<void> {
+  const deps: Partial<PushDeps> = {
+    onStep: async (step) => {
+      if (step === 'looked') await happens();
+    },
+  };
+  for (let seconds = 0; seconds < 3_600; ) {
+    const due = await readNextDue(place.pool);
+    if (due === null) return;
+    seconds += Math.max(1, due);
+    await place.pass(Math.max(1, due));
+    await place.push(deps);
+    await after();
+  }
+}
+
+test('whatever the number of readings that failed, it is not sent again, and is done when it can be read', async () => {
+  await lookWhile(
+    () => place.mischief.goDown(),
+    () => place.mischief.comeUp(),
+  );
+  expect(await change()).toMatchObject({state: 'in_doubt', sends: 1});
+  await place.rest();
+  expect(await change()).toMatchObject({state: 'done', sends: 1});
+  expect(made()).toBe(1);
+});
+
+test('where somebody deletes the record meanwhile, a person decides', async () => {
+  await lookWhile(
+    () => {
+      const [record] = place.service.store.list(customers, null);
+      if (record !== undefined) place.service.store.delete(record, by);
+    },
+    async () => {},
+  );
+  expect(await change()).toMatchObject({state: 'conflict', sends: 1});
+  expect(made()).toBe(1);
+});

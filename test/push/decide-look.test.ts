@@ -1,0 +1,236 @@
+import {describe, expect, test} from 'vitest';
+import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
+import {decideCreated, decideDeleted, decideUnseen, decideUpdated} from '../../src/push/decide-look.ts';
+import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
+
+const hourMs = 3_600_000;
+const doubtful = (more: Partial<ClaimedChange> = {}) =>
+  factsOf({state: 'in_doubt', reason: 'reset', sends: 1, requestEndedAgoMs: 10_000, ...more});
+/** Sent so long ago, and looked for so often, that no request can still arrive. */
+const old = {requestEndedAgoMs: hourMs, looks: 2};
+
+describe('a create in doubt', () => {
+  const create = (more: Partial<ClaimedChange> = {}) =>
+    doubtful({operation: 'create', number: null, base: {}, ...more});
+  const made = remoteOf(create(), withFax('555-0199'));
+  const none = {ours: [], older: []};
+
+  test('is done where one record can be it, as of when it was taken up', () => {
+    const facts = create();
+    expect(decideCreated(facts, {ours: ['7'], older: []}, made)).toMatchObject({
+      what: 'done',
+      number: '7',
+      remote: made,
+      since: facts.change.claimedAt,
+      result: null,
+      attempt: null,
+    });
+  });
+
+  test('is left to a person where several can be it, at once', () => {
+    expect(decideCreated(create(), {ours: ['7', '8'], older: ['1']}, null)).toMatchObject({
+      what: 'conflict',
+      reason: 'several records could be it: 7, 8',
+      result: {candidates: ['7', '8']},
+    });
+  });
+
+  test.each([
+    ['there is none', none, null, 0, 8_000],
+    ['there is none for the third time', none, null, 2, 240_000],
+    ['there is none for the hundredth time', none, null, 99, 300_000],
+    ['one is there that seems older', {ours: [], older: ['3']}, null, 0, 8_000],
+  ])('is looked for again where %s', (_, candidates, remote, looks, delayMs) => {
+    const doubt = {what: 'doubt', reason: 'reset', delayMs, number: null, isLook: true, attempt: null};
+    expect(decideCreated(create({looks}), candidates, remote)).toEqual(doubt);
+  });
+
+  test.each([
+    ['is gone', gone],
+    ['hangs on a record that nobody knows any more', null],
+    ['is not what was read', made],
+  ])('whose record was found, and %s, keeps its number and is never sent again', (_, reading) => {
+    const found = {ours: ['8'], older: []};
+    expect(decideCreated(create(), found, reading)).toMatchObject({what: 'doubt', number: '8', isLook: true});
+    expect(decideCreated(create(old), found, reading)).toMatchObject({
+      what: 'conflict',
+      reason: 'it was created as customers 8, and no reading shows it any more: reset',
+    });
+  });
+
+  test.each([
+    ['so long ago, but looked for too seldom', {requestEndedAgoMs: hourMs, looks: 1}],
+    ['looked for often enough, but too soon', {requestEndedAgoMs: 899_999, looks: 9}],
+  ])('is not given up when it was sent %s', (_, more) => {
+    expect(decideCreated(create(more), none, null)).toMatchObject({what: 'doubt', isLook: true});
+  });
+
+  test.each([hourMs, 900_000])('is sent once more when no request can still arrive, %i ms later', (ago) => {
+    expect(decideCreated(create({...old, requestEndedAgoMs: ago}), none, null)).toEqual({
+      what: 'resend',
+      reason: 'no trace of it for 15 minutes: it is sent once more',
+    });
+  });
+
+  test.each([
+    ['that was sent twice', {sends: 2}, 'sent 2 times, and no trace of it for 15 minutes: reset'],
+    [
+      'whose answer said that it is written',
+      {isWritten: true},
+      'sent 1 times, and no trace of it for 15 minutes: reset',
+    ],
+    [
+      'whose answer told its number',
+      {number: '7'},
+      'it was created as customers 7, and no reading shows it any more: reset',
+    ],
+  ])('%s is never sent again: it is left to a person', (_, more, reason) => {
+    expect(decideCreated(create({...old, ...more}), none, null)).toMatchObject({what: 'conflict', reason});
+  });
+
+  test.each([[['3']], [['3', '4']]])(
+    'that records bear which seem to be older is left to a person in the end, with their numbers: %j',
+    (older) => {
+      const names = older.join(', ');
+      expect(decideCreated(create(old), {ours: [], older}, null)).toMatchObject({
+        what: 'conflict',
+        reason: `it could be customers ${names}, which is all that was sent, but seems to have been there before`,
+        result: {candidates: older},
+      });
+    },
+  );
+});
+
+describe('an update in doubt', () => {
+  const decideBy = (fax: string, more: Partial<ClaimedChange> = {}) => {
+    const facts = doubtful(more);
+    return decideUpdated(facts, known(), remoteOf(facts, withFax(fax)));
+  };
+
+  test.each([
+    ['bears what was sent', '555-0199', {}],
+    ['bears it with blanks around it', ' 555-0199 ', {}],
+    ['bears something else, after the service said that it is written', '0', {isWritten: true}],
+  ])('is done where the record %s', (_, fax, more) => {
+    expect(decideBy(fax, more)).toMatchObject({what: 'done', number: '7', attempt: null});
+  });
+
+  test('goes again at once where the record is as before', () => {
+    expect(decideBy('555-0100')).toMatchObject({what: 'send', fields: {fax: '555-0199'}});
+  });
+
+  test('goes again where one field has arrived and the other is as before: only that is sent', () => {
+    const facts = doubtful({fields: {fax: '2', name: 'Ada'}, base: {fax: '1', name: 'Bo'}});
+    const remote = remoteOf(facts, `${withFax('2')}<name>Bo</name>`);
+    expect(decideUpdated(facts, known(), remote)).toMatchObject({
+      what: 'send',
+      fields: {name: 'Ada'},
+      unsent: ['fax'],
+    });
+  });
+
+  test.each([
+    ['bears a third value', '555-0122', {}],
+    ['is as before, and it was sent as often as may be', '555-0100', {sends: 20}],
+  ])('is looked for again where the record %s', (_, fax, more) => {
+    expect(decideBy(fax, more)).toMatchObject({what: 'doubt', isLook: true, delayMs: 8_000});
+  });
+
+  test('is looked for again where one field is as before and another bears a third value', () => {
+    const facts = doubtful({fields: {fax: '2', name: 'Ada'}, base: {fax: '1', name: 'Bo'}});
+    const remote = remoteOf(facts, `${withFax('3')}<name>Bo</name>`);
+    expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isLook: true});
+  });
+
+  test('is looked for again where the record does not tell the field', () => {
+    const facts = doubtful();
+    const remote = remoteOf(facts, '<customer_number>7</customer_number>');
+    expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isLook: true});
+  });
+
+  test('with a third value is merged anew, as one that was never sent, when no request can still arrive', () => {
+    expect(decideBy('555-0122', old).what).toBe('resend');
+  });
+
+  test('that was sent as often as may be is left to a person in the end', () => {
+    expect(decideBy('555-0122', {...old, sends: 20})).toMatchObject({
+      what: 'conflict',
+      reason: 'sent 20 times, and no trace of it for 15 minutes: reset',
+    });
+  });
+
+  test('of a record that is gone is left to a person', () => {
+    expect(decideUpdated(doubtful(), known(), gone)).toMatchObject({
+      what: 'conflict',
+      reason: 'the record is gone at the service (Invalid customer.)',
+    });
+  });
+
+  test.each([
+    [
+      'a password, which no reading tells, is left to a person unread',
+      {fields: {password: '(sealed)'}},
+      true,
+    ],
+    [
+      'a password that the service said is set is read',
+      {fields: {password: '(sealed)'}, isWritten: true},
+      false,
+    ],
+    [
+      'the password of a new employee is looked for with the employee',
+      {fields: {password: ''}, operation: 'create'},
+      false,
+    ],
+    ['another field is read', {}, false],
+  ] as const)('%s', (_, more, isLeft) => {
+    const facts = doubtful({table: 'employees', ...more});
+    expect(decideUnseen(facts)?.what ?? null).toBe(isLeft ? 'conflict' : null);
+  });
+});
+
+describe('a delete in doubt', () => {
+  const erase = (more: Partial<ClaimedChange> = {}) =>
+    doubtful({operation: 'delete', fields: {}, base: {}, ...more});
+  const eraseNote = (more: Partial<ClaimedChange> = {}) =>
+    erase({table: 'customer_notes', number: '12', ...more});
+  const notes = (id: string) =>
+    remoteOf(eraseNote(), `<customer_number>7</customer_number><notes><note><id>${id}</id></note></notes>`);
+
+  test.each([
+    ['the record', erase(), known('delete'), gone],
+    ['what a note hung on', eraseNote(), note('delete'), gone],
+    ['a note, by the list of what it hung on', eraseNote(), note('delete'), notes('13')],
+  ])('is done where the service has no more %s', (_, facts, subject, reading) => {
+    expect(decideDeleted(facts, subject, reading)).toMatchObject({
+      what: 'done',
+      number: subject.number,
+      remote: null,
+      isGone: true,
+      since: facts.change.claimedAt,
+    });
+  });
+
+  test.each([
+    ['the record', erase(), known('delete'), remoteOf(erase(), withFax('1'))],
+    ['a note', eraseNote(), note('delete'), notes('12')],
+  ])('goes again at once where %s is there', (_, facts, subject, reading) => {
+    expect(decideDeleted(facts, subject, reading)).toMatchObject({
+      what: 'send',
+      subject,
+      fields: {},
+      before: null,
+    });
+  });
+
+  test.each([
+    ['the service said that it is deleted', {isWritten: true}],
+    ['it was sent as often as may be', {sends: 20}],
+  ])('is looked for again where the record is there, and %s', (_, more) => {
+    const facts = erase(more);
+    expect(decideDeleted(facts, known('delete'), remoteOf(facts, withFax('1')))).toMatchObject({
+      what: 'doubt',
+      isLook: true,
+    });
+  });
+});

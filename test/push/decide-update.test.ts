@@ -1,0 +1,143 @@
+import {describe, expect, test} from 'vitest';
+import type {Rule} from '../../src/changes/write-rules.ts';
+import {decideUpdate} from '../../src/push/decide-update.ts';
+import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
+
+const facts = factsOf();
+const theirs = remoteOf(facts, withFax('555-0122'));
+
+test('what differs from the service is sent, resting on what was read', () => {
+  const remote = remoteOf(facts, withFax('555-0100'));
+  expect(decideUpdate(facts, known(), remote)).toEqual({
+    what: 'send',
+    subject: known(),
+    fields: {fax: '555-0199'},
+    narrowed: null,
+    conflicts: [],
+    unsent: [],
+    before: remote,
+  });
+});
+
+test('what the service holds already is not sent: the change is done as of when it was taken up', () => {
+  expect(decideUpdate(facts, known(), remoteOf(facts, withFax('555-0199')))).toMatchObject({
+    what: 'done',
+    number: '7',
+    since: facts.change.claimedAt,
+    result: {unsent: ['fax']},
+    attempt: null,
+  });
+});
+
+test.each([
+  ['that the service does not know any more', facts, known(), gone, 'Invalid customer.'],
+  [
+    'that is not in the list of what it hangs on',
+    factsOf({table: 'customer_notes', number: '12', fields: {note: 'later'}, base: {note: 'now'}}),
+    note('update'),
+    remoteOf(facts, '<customer_number>7</customer_number><notes><note><id>13</id></note></notes>'),
+    'it is not in the list',
+  ],
+] as const)('a record %s is left to a person', (_, about, subject, reading, words) => {
+  const reason = `the record is gone at the service (${words})`;
+  expect(decideUpdate(about, subject, reading)).toMatchObject({what: 'conflict', reason, attempt: null});
+});
+
+describe('a field that both sides changed', () => {
+  const decideBy = (
+    rule: Rule,
+    more: Parameters<typeof remoteOf>[2] = {},
+    elements = withFax('555-0122'),
+  ) => {
+    const ruled = factsOf(
+      {fields: {fax: '555-0199', name: 'Ada'}, base: {fax: '555-0100', name: 'Bo'}},
+      {rules: {fax: rule}},
+    );
+    return decideUpdate(ruled, known(), remoteOf(ruled, `${elements}<name>Bo</name>`, more));
+  };
+
+  test('is left to a person where nothing decides, with both values', () => {
+    expect(decideUpdate(facts, known(), theirs)).toMatchObject({
+      what: 'conflict',
+      reason: 'changed on both sides: fax',
+      conflicts: [
+        {
+          field: 'fax',
+          baseValue: '555-0100',
+          warehouseValue: '555-0199',
+          serviceValue: '555-0122',
+          rule: 'ask',
+          winner: null,
+        },
+      ],
+    });
+  });
+
+  test('goes on where the rule is for the warehouse, standing on what the service held', () => {
+    expect(decideBy('warehouse')).toMatchObject({
+      what: 'send',
+      fields: {fax: '555-0199', name: 'Ada'},
+      narrowed: {fields: {fax: '555-0199', name: 'Ada'}, base: {fax: '555-0122'}},
+      conflicts: [{field: 'fax', winner: 'warehouse'}],
+    });
+  });
+
+  test('is no longer wanted where the rule is for the service; the rest is sent', () => {
+    const decision = decideBy('service');
+    expect(decision).toMatchObject({
+      what: 'send',
+      fields: {name: 'Ada'},
+      conflicts: [{field: 'fax', winner: 'service'}],
+    });
+    expect(decision).toHaveProperty('narrowed', {fields: {name: 'Ada'}, base: {fax: '555-0122'}});
+  });
+
+  test('and which alone was wanted ends the change, where the rule is for the service', () => {
+    const ruled = factsOf({}, {rules: {fax: 'service'}});
+    expect(decideUpdate(ruled, known(), theirs)).toMatchObject({
+      what: 'done',
+      result: null,
+      conflicts: [{field: 'fax', winner: 'service'}],
+    });
+  });
+
+  // The edit was an hour before the claim of the change; the document is 0 ms younger than the claim.
+  const shown = 'Mon, 01 Mar 2027 20:00:00 GMT';
+  const updated = (at: string) => `${withFax('555-0122')}<updated_at>${at}</updated_at>`;
+  test.each([
+    [
+      'is older than the wish, by the clock of the service, goes on',
+      '2027-03-01T18:59:59Z',
+      shown,
+      'warehouse',
+    ],
+    ['is of the same moment as the wish goes on', '2027-03-01T19:00:00Z', shown, 'warehouse'],
+    ['is newer than the wish is given to the service', '2027-03-01T19:00:01Z', shown, 'service'],
+    ['has no moment that can be compared is left to a person', '2027-03-01T19:00:01Z', null, null],
+  ] as const)('by the newest, that %s', (_, at, dateHeader, winner) => {
+    const decision = decideBy('newest', {dateHeader}, updated(at));
+    expect(decision).toMatchObject({
+      what: winner === null ? 'conflict' : 'send',
+      conflicts: [{field: 'fax', rule: 'newest', winner}],
+    });
+  });
+
+  test('by the newest, counts the time that the reading came after the taking up', () => {
+    const late = {dateHeader: shown, askedAt: 50_000 + 10_000};
+    expect(decideBy('newest', late, updated('2027-03-01T18:59:55Z'))).toMatchObject({
+      conflicts: [{winner: 'service'}],
+    });
+  });
+});
+
+describe('a change that takes others back', () => {
+  test.each([
+    ['warehouse', {what: 'conflict', reason: 'changed on both sides: fax'}],
+    ['newest', {what: 'conflict', reason: 'changed on both sides: fax'}],
+    ['ask', {what: 'conflict', reason: 'changed on both sides: fax'}],
+    ['service', {conflicts: [{winner: 'service'}]}],
+  ] as const)('overwrites nothing that was written at the service since, by the rule %s', (rule, plan) => {
+    const undoing = factsOf({undoes: ['60']}, {rules: {fax: rule}});
+    expect(decideUpdate(undoing, known(), remoteOf(undoing, withFax('555-0122')))).toMatchObject(plan);
+  });
+});

@@ -1,0 +1,123 @@
+// Changes in hand, and the service's view of their records, as plain values for decisions.
+
+import {readOne} from '../../src/api/xml-read.ts';
+import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
+import type {KnownSubject, NewSubject, Subject} from '../../src/changes/compose-request.ts';
+import type {Begun} from '../../src/changes/move-changes.ts';
+import type {FieldRule, Rule} from '../../src/changes/write-rules.ts';
+import type {EndedAttempt, SendPlan} from '../../src/push/decision.ts';
+import type {ChangeFacts} from '../../src/push/facts.ts';
+import {defaultSettlePolicy} from '../../src/push/push-deps.ts';
+import type {Remote} from '../../src/push/remote.ts';
+import {findStream, findWrites} from '../../src/streams/all.ts';
+import {readRows} from '../../src/streams/record-rows.ts';
+import {listUnsaid} from '../../src/streams/unsaid-parts.ts';
+
+const blank: ClaimedChange = {
+  changeId: '70',
+  accountId: '1',
+  table: 'customers',
+  rowId: '700',
+  operation: 'update',
+  number: '7',
+  parentRowId: null,
+  externalKey: null,
+  fields: {fax: '555-0199'},
+  base: {fax: '555-0100'},
+  state: 'pending',
+  reason: null,
+  waitsFor: null,
+  heldFor: null,
+  requestedAt: '2027-03-01T11:00:00Z',
+  requestedBy: 'erp',
+  application: null,
+  batch: null,
+  transactionId: null,
+  undoes: null,
+  dueAt: '2027-03-01T11:00:00Z',
+  fence: 3,
+  leaseUntil: null,
+  failures: 0,
+  sends: 0,
+  sentAt: null,
+  looks: 0,
+  result: null,
+  settledAt: null,
+  accountName: 'acme',
+  claimedAt: '2027-03-01T12:00:00Z',
+  accountVersion: '1',
+  requestEndedAgoMs: null,
+  sentAgainAgoMs: null,
+  stoppedKinds: [],
+  isWritten: false,
+  recentWrites: [],
+};
+
+/** @param rules - of some fields; the others ask */
+export function factsOf(
+  change: Partial<ClaimedChange> = {},
+  {rules = {}, ...more}: Partial<Omit<ChangeFacts, 'rules'>> & {rules?: Readonly<Record<string, Rule>>} = {},
+): ChangeFacts {
+  const whole = {...blank, ...change};
+  const writes = findWrites(whole.table);
+  const ruleOf = (name: string) => rules[name] ?? 'ask';
+  return {
+    change: whole,
+    writes,
+    stream: findStream(writes.stream),
+    rules: new Map(
+      writes.table.writable.map(({name, kind, group}): [string, FieldRule] => [
+        name,
+        {kind, group, rule: ruleOf(name)},
+      ]),
+    ),
+    settle: defaultSettlePolicy,
+    claimedMs: 50_000,
+    heldMs: 50_010,
+    backOffMs: 1_700,
+    ...more,
+  };
+}
+
+/** A record of the service: its elements, as XML. */
+export function remoteOf(
+  {stream}: Pick<ChangeFacts, 'stream'>,
+  elements: string,
+  more: Partial<Pick<Remote, 'askedAt' | 'dateHeader'>> = {},
+): Remote {
+  const xml = Buffer.from(`<${stream.item}>${elements}</${stream.item}>`);
+  const record = readOne(xml, stream, {thing: 'a test', contentType: 'application/xml'});
+  const rows = readRows(stream, record, {timeZone: 'UTC'});
+  return {...rows, record, unsaid: listUnsaid(stream, record), askedAt: 50_000, dateHeader: null, ...more};
+}
+
+/** Customer 7 with a fax. */
+export const withFax = (fax: string) => `<customer_number>7</customer_number><fax>${fax}</fax>`;
+
+export const gone = {gone: true, status: 404, words: 'Invalid customer.'} as const;
+
+export const known = (operation: KnownSubject['operation'] = 'update'): KnownSubject => ({
+  operation,
+  number: '7',
+  parent: null,
+});
+
+export const fresh: NewSubject = {operation: 'create', parent: null};
+
+/** A note of customer 7. */
+export const note = (operation: KnownSubject['operation']): KnownSubject => ({
+  operation,
+  number: '12',
+  parent: {table: 'customers', number: '7'},
+});
+
+export const begun: Begun = {attemptId: '900', startedAt: '2027-03-01T12:00:02Z'};
+
+export function attempt(end: EndedAttempt['end']): EndedAttempt {
+  return {attemptId: begun.attemptId, end};
+}
+
+export function sendPlan(subject: Subject, more: Partial<SendPlan> = {}): SendPlan {
+  const fields = {fax: '555-0199'};
+  return {what: 'send', subject, fields, narrowed: null, conflicts: [], unsent: [], before: null, ...more};
+}

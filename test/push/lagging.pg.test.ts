@@ -1,0 +1,245 @@
+// A service whose reads show the state of some seconds ago: what it has confirmed is not taken for lost, altered or undone.
+
+import {afterAll, afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {customers, employees, jobs, type Resource, tasks} from '../../src/service/resource.ts';
+import {allWrites, findWrites} from '../../src/streams/all.ts';
+import {PageReader} from '../../src/sweeps/page-reader.ts';
+import {loadNow, loadWith} from '../support/push/load-now.ts';
+import {type Authored, authoredIn} from './authored.ts';
+import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
+
+const by = {method: 'POST', path: '', isOurs: false};
+const longestLag = 10;
+/** Longer than any reading of a laboratory's service is behind. */
+const longSeconds = 100;
+
+const pageReader = new PageReader();
+afterAll(async () => await pageReader.close());
+
+let place: ScriptedPlace;
+let authored: Record<string, Authored> = {};
+
+beforeEach(async () => {
+  place = await openScriptedPlace();
+  const {store} = place.service;
+  const make = (
+    resource: Resource,
+    name: string,
+    owner: Parameters<typeof store.create>[1]['owner'] = null,
+  ) => store.create(resource, {changes: {name}, employeeIds: [], owner}, by);
+  const customer = make(customers, 'Ada Example');
+  const job = make(jobs, 'Roof', customer);
+  const employee = make(employees, 'Bo');
+  make(tasks, 'Call back later');
+  expect(await loadNow(place, pageReader)).toBe(true);
+  await place.pass(longSeconds);
+  authored = authoredIn({
+    customerNumber: String(customer.fields.customer_number),
+    jobNumber: String(job.fields.job_number),
+    employeeId: String(employee.fields.id),
+  });
+});
+afterEach(async () => await place.close());
+
+async function write(table: string): Promise<string> {
+  const values = Object.entries(authored[table]?.made ?? {});
+  const [row] = await place.author(
+    `INSERT INTO warehouse.${table} (${values.map(([name]) => name).join(', ')})
+     VALUES (${values.map((_, at) => `$${at + 1}`).join(', ')}) RETURNING row_id`,
+    values.map(([, value]) => value),
+  );
+  return String(row?.row_id);
+}
+
+const edit = async (table: string, rowId: string) => {
+  const [[name, value] = ['', '']] = Object.entries(authored[table]?.later ?? {});
+  await place.author(`UPDATE warehouse.${table} SET ${name} = $1 WHERE row_id = $2`, [value, rowId]);
+};
+
+/** The fields of a row that an author wrote. */
+const valuesOf = async (table: string, rowId: string) =>
+  await place.row(table, rowId, [...namesOf(table), '_deleted_at IS NOT NULL AS is_deleted'].join(', '));
+const namesOf = (table: string) => {
+  const {made = {}, later = {}} = authored[table] ?? {};
+  return [...new Set([...Object.keys(made), ...Object.keys(later)])];
+};
+const outcomes = () => place.changes('operation, state, sends, result, reason');
+const done = (operation: string) => ({operation, state: 'done', sends: 1, result: null, reason: null});
+
+describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => {
+  test('a create that reads show later is done once they do', async () => {
+    place.service.lag = () => longestLag;
+    const rowId = await write(table);
+    const made = Object.keys(authored[table]?.made ?? {}).join(', ');
+    const wanted = await place.row(table, rowId, made);
+    await place.rest();
+    expect(await outcomes()).toEqual([done('create')]);
+    expect(await place.row(table, rowId, `${made}, _deleted_at`)).toEqual({...wanted, _deleted_at: null});
+  });
+
+  test.runIf(operations.includes('update'))(
+    'an update that reads show later is done once they do, and altered nothing',
+    async () => {
+      const rowId = await write(table);
+      await place.rest();
+      await place.pass(longSeconds);
+      place.service.lag = () => longestLag;
+      await edit(table, rowId);
+      const wanted = await valuesOf(table, rowId);
+      expect(await place.push()).toMatchObject({inDoubt: 1});
+      expect(await valuesOf(table, rowId)).toEqual(wanted);
+      await place.rest();
+      expect(await outcomes()).toEqual([done('create'), done('update')]);
+      expect(await valuesOf(table, rowId)).toEqual(wanted);
+    },
+  );
+
+  test.runIf(operations.includes('update'))(
+    'a new row that is edited at once is no missing record',
+    async () => {
+      const rowId = await write(table);
+      await place.push();
+      place.service.lag = () => longestLag;
+      await edit(table, rowId);
+      const wanted = await valuesOf(table, rowId);
+      await place.rest();
+      expect(await outcomes()).toEqual([done('create'), done('update')]);
+      expect(await valuesOf(table, rowId)).toEqual(wanted);
+    },
+  );
+
+  test.runIf(operations.includes('delete'))(
+    'a new row that is deleted at once is deleted there, whatever was lost',
+    async () => {
+      const rowId = await write(table);
+      await place.push();
+      place.service.lag = () => longestLag;
+      let lost = 0;
+      place.mischief.script = ({method}) => (method === 'DELETE' && lost++ === 0 ? 'drop' : 'pass');
+      await place.author(`DELETE FROM warehouse.${table} WHERE row_id = $1`, [rowId]);
+      await place.rest();
+      expect((await outcomes()).map(({operation, state}) => ({operation, state}))).toEqual([
+        {operation: 'create', state: 'done'},
+        {operation: 'delete', state: 'done'},
+      ]);
+      expect(place.service.store.journal.filter(({kind}) => kind === 'delete')).toHaveLength(1);
+    },
+  );
+});
+
+/** The stream whose lists show a table's rows. */
+const streamOf = (table: string) => findWrites(table).stream;
+/** Sweeps with reads that are behind, and later with reads that are not: the sweep waits for those. */
+async function sweepBehind(table: string, check: () => Promise<unknown>): Promise<void> {
+  place.service.lag = () => longestLag;
+  expect(await loadNow(place, pageReader, streamOf(table))).toBe(false);
+  await check();
+  expect(await place.author("SELECT state, error FROM sync.sweeps WHERE state = 'due'")).toEqual([
+    {state: 'due', error: expect.stringContaining('as before a change of ours')},
+  ]);
+  place.service.lag = () => 0;
+  expect(await loadNow(place, pageReader, streamOf(table))).toBe(true);
+  await check();
+  expect(
+    await place.author('SELECT state, evidence FROM sync.sweeps ORDER BY sweep_id DESC LIMIT 1'),
+  ).toEqual([{state: 'certified', evidence: expect.not.objectContaining({older: expect.anything()})}]);
+}
+
+test.each(allWrites)(
+  'a sweep of $table.name right after a change leaves its result there',
+  async (writes) => {
+    const {operations} = writes;
+    const {name: table} = writes.table;
+    const isAlive = async () => (await place.row(table, rowId, '_deleted_at'))?._deleted_at === null;
+    const rowId = await write(table);
+    await place.push();
+    await sweepBehind(table, async () => expect(await isAlive()).toBe(true));
+    if (operations.includes('update')) {
+      await place.pass(longSeconds);
+      await edit(table, rowId);
+      await place.push();
+      const wanted = await valuesOf(table, rowId);
+      await sweepBehind(table, async () => expect(await valuesOf(table, rowId)).toEqual(wanted));
+    }
+    if (operations.includes('delete')) {
+      await place.pass(longSeconds);
+      await place.author(`DELETE FROM warehouse.${table} WHERE row_id = $1`, [rowId]);
+      await place.push();
+      await sweepBehind(table, async () => expect(await isAlive()).toBe(false));
+    }
+  },
+);
+
+describe('employees of a job', () => {
+  const assigned = async () =>
+    (await place.author('SELECT FROM warehouse.job_employees WHERE _deleted_at IS NULL')).length;
+  const assign = () =>
+    place.author(`INSERT INTO warehouse.job_employees (job_number, employee_id)
+      SELECT jobs.job_number, employees.id FROM warehouse.jobs, warehouse.employees`);
+
+  test('stay assigned, and then off, whatever a sweep shows right after', async () => {
+    await assign();
+    await place.push();
+    await sweepBehind('jobs', async () => expect(await assigned()).toBe(1));
+    await place.pass(longSeconds);
+    await place.author('DELETE FROM warehouse.job_employees WHERE _deleted_at IS NULL');
+    await place.push();
+    await sweepBehind('jobs', async () => expect(await assigned()).toBe(0));
+  });
+});
+
+describe('a record that somebody writes back to the old value', () => {
+  const held = async () => (await place.author('SELECT name FROM warehouse.customers'))[0]?.name;
+  beforeEach(async () => {
+    await place.author("UPDATE warehouse.customers SET name = 'Bo Example'");
+    await place.push();
+    const [record] = place.service.store.list(customers, null);
+    if (record === undefined) throw new Error('expected a customer');
+    place.service.store.update(record, {changes: {name: 'Ada Example'}, employeeIds: null}, by);
+  });
+
+  test.each([
+    ['full', {}],
+    ['window', {mode: 'window', windowName: 'whole_list'}],
+    ['record', {mode: 'record', recordNumber: '1'}],
+  ] as const)('has it here within a minute, and no %s sweep ends before', async (_, target) => {
+    const sweep = async () => await loadWith(place, pageReader, {stream: 'customers', ...target});
+    expect([await sweep(), await held()]).toEqual([false, 'Bo Example']);
+    await place.pass(longSeconds);
+    expect([await sweep(), await held()]).toEqual([true, 'Ada Example']);
+  });
+});
+
+describe('changes of one record after each other', () => {
+  const rename = (name: string) => place.author('UPDATE warehouse.customers SET name = $1', [name]);
+
+  test('are no conflict where a reading shows what was there before the first', async () => {
+    await rename('Bo Example');
+    await place.push();
+    place.service.lag = () => longestLag;
+    await rename('Cem Example');
+    await place.rest();
+    expect(await outcomes()).toEqual([done('update'), done('update')]);
+    expect(await place.author('SELECT name FROM warehouse.customers')).toEqual([{name: 'Cem Example'}]);
+  });
+
+  test('end with the old value where that is wanted again, though the second request was lost', async () => {
+    await rename('Bo Example');
+    await place.push();
+    place.service.lag = () => longestLag;
+    let lost = 0;
+    place.mischief.script = () => (lost++ === 0 ? 'drop' : 'pass');
+    await rename('Ada Example');
+    await place.rest();
+    expect(place.service.store.list(customers, null).map(({fields}) => fields.name)).toEqual(['Ada Example']);
+  });
+});
+
+test('a service that keeps the old value is told as having altered it, after a minute', async () => {
+  place.service.misread = (_, value) => (value === 'Bo Example' ? 'Ada Example' : value);
+  await place.author("UPDATE warehouse.customers SET name = 'Bo Example'");
+  expect(await place.rest()).toBeGreaterThanOrEqual(60);
+  expect(await outcomes()).toMatchObject([
+    {state: 'done', result: {altered: {name: {sent: 'Bo Example', got: 'Ada Example'}}}},
+  ]);
+});

@@ -1,0 +1,189 @@
+import {describe, expect, test} from 'vitest';
+import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
+import {decide} from '../../src/push/decide.ts';
+import {decideDeleted, decideUpdated} from '../../src/push/decide-look.ts';
+import {decideUpdate} from '../../src/push/decide-update.ts';
+import type {RecentWrite} from '../../src/rows/recent-writes.ts';
+import {begun, factsOf, gone, known, remoteOf, sendPlan, withFax} from './facts.ts';
+
+const agoMs = 5_000;
+const wrote = (more: Partial<RecentWrite> = {}): RecentWrite => ({
+  operation: 'update',
+  fields: {name: 'Ada'},
+  base: {name: 'Bo'},
+  made: {},
+  agoMs,
+  ...more,
+});
+const named = (name: string, fax = '555-0100') => `${withFax(fax)}<name>${name}</name>`;
+const done = {outcome: 'done', status: 200, record: null, locatedNumber: null} as const;
+
+/** Two fields with their old values. */
+const both: Partial<ClaimedChange> = {
+  fields: {fax: '555-0199', name: 'Ada'},
+  base: {fax: '555-0100', name: 'Bo'},
+};
+
+describe('an update that the service has confirmed, just now or in a look', () => {
+  const judge = (change: Partial<ClaimedChange>, shown: string) => {
+    const facts = factsOf(change);
+    const after = remoteOf(facts, shown);
+    const outcome = {begun, result: done, created: null, after, isTokenSpent: false};
+    const plan = sendPlan(known(), {fields: facts.change.fields});
+    const looked = factsOf({
+      ...change,
+      state: 'in_doubt',
+      isWritten: true,
+      requestEndedAgoMs: agoMs,
+      sends: 1,
+    });
+    return [decide(facts, {...outcome, plan}), decideUpdated(looked, known(), after)] as const;
+  };
+
+  test.each([
+    ['the old value', {}, withFax('555-0100')],
+    ['an old value that differs by a blank alone', {fields: {fax: '555-0100 '}}, withFax('555-0100')],
+    ['two old values', both, named('Bo')],
+    ['an old value, and nothing of the other field', both, withFax('555-0100')],
+    ['what an earlier change replaced', {recentWrites: [wrote()]}, named('Bo', '555-0199')],
+  ])('is read again later where the record shows %s', (_, change, shown) => {
+    const [written, looked] = judge(change, shown);
+    expect(written).toMatchObject({
+      what: 'doubt',
+      delayMs: 2_000,
+      reason: 'it was written, and the record still showed the old value',
+      attempt: {end: {outcome: 'done'}},
+    });
+    expect(looked).toMatchObject({what: 'doubt', isLook: true, delayMs: 8_000});
+  });
+
+  test.each([
+    ['what was sent', {}, withFax('555-0199'), null],
+    [
+      'what was sent, which an earlier change had replaced: the change takes it back',
+      {recentWrites: [wrote({fields: {fax: '555-0100'}, base: {fax: '555-0199'}})]},
+      withFax('555-0199'),
+      null,
+    ],
+    ['a third value', {}, withFax('555-0122'), {altered: {fax: {sent: '555-0199', got: '555-0122'}}}],
+    [
+      'one new value beside an old one: the reading is no older than the write',
+      both,
+      named('Bo', '555-0199'),
+      {altered: {name: {sent: 'Ada', got: 'Bo'}}},
+    ],
+  ])('is done where the record shows %s', (_, change, shown, result) => {
+    for (const decision of judge(change, shown)) expect(decision).toMatchObject({what: 'done', result});
+  });
+
+  test('is altered where the record shows the old value after a minute', () => {
+    const facts = factsOf({
+      state: 'in_doubt',
+      isWritten: true,
+      requestEndedAgoMs: 60_000,
+      sends: 1,
+      looks: 2,
+    });
+    expect(decideUpdated(facts, known(), remoteOf(facts, withFax('555-0100')))).toMatchObject({
+      what: 'done',
+      result: {altered: {fax: {sent: '555-0199', got: '555-0100'}}},
+    });
+  });
+});
+
+describe('a change that comes after another one of its record', () => {
+  const first = wrote({fields: {name: 'Bob'}, base: {name: 'Bo'}});
+  const second = wrote({fields: {name: 'Ada'}, base: {name: 'Bob'}});
+  const back = wrote({fields: {name: 'Bo'}, base: {name: 'Bob'}});
+  const changed = wrote({made: {name: {sent: 'Ada', got: 'Bo'}}});
+
+  test.each([
+    ['the value before that one', [wrote()], named('Bo')],
+    ['the value before an earlier one', [first, second], named('Bo')],
+    ['no record, where that one created it', [wrote({operation: 'create', base: {}})], null],
+  ])('waits for a newer reading where this one shows %s', (_, recentWrites, shown) => {
+    const facts = factsOf({recentWrites});
+    const reading = shown === null ? gone : remoteOf(facts, shown);
+    expect(decideUpdate(facts, known(), reading)).toEqual({
+      what: 'postpone',
+      reason: 'the service still shows its record as it was before the last change of it',
+      delayMs: agoMs,
+      isFailure: false,
+      attempt: null,
+      refusal: null,
+    });
+  });
+
+  test.each([
+    ['what that one wrote', [wrote()], named('Ada')],
+    ['a third value', [wrote()], named('Cem')],
+    ['an old value that was written back', [first, back], named('Bo')],
+    ['an old value that the service chose to keep', [changed], named('Bo')],
+    ['nothing of its field', [wrote()], withFax('555-0100')],
+    ['a record that it created', [wrote({operation: 'create', base: {}})], named('Cem')],
+  ])('is sent where the record shows %s', (_, recentWrites, shown) => {
+    const facts = factsOf({recentWrites});
+    expect(decideUpdate(facts, known(), remoteOf(facts, shown)).what).toBe('send');
+  });
+
+  test.each([
+    [
+      'an update',
+      {},
+      withFax('555-0100'),
+      [wrote({fields: {fax: '555-0100'}, base: {fax: '555-0199'}})],
+      'send',
+    ],
+    [
+      'an update that restores an old value',
+      {},
+      withFax('555-0199'),
+      [wrote({fields: {fax: '555-0100'}, base: {fax: '555-0199'}})],
+      'doubt',
+    ],
+    ['an update of a new record', {}, null, [wrote({operation: 'create', base: {}})], 'doubt'],
+    [
+      'a delete of a new record',
+      {operation: 'delete'},
+      null,
+      [wrote({operation: 'create', base: {}})],
+      'doubt',
+    ],
+    ['a delete', {operation: 'delete'}, null, [wrote()], 'done'],
+  ] as const)(
+    'whose answer was lost is told by a newer reading alone: %s',
+    (_, change, shown, recentWrites, what) => {
+      const facts = factsOf({...change, recentWrites, state: 'in_doubt', sends: 1, requestEndedAgoMs: agoMs});
+      const reading = shown === null ? gone : remoteOf(facts, shown);
+      const look = facts.change.operation === 'delete' ? decideDeleted : decideUpdated;
+      expect(
+        look(facts, known(facts.change.operation === 'delete' ? 'delete' : 'update'), reading).what,
+      ).toBe(what);
+    },
+  );
+});
+
+test('employees that are shown as before are read again, whatever the other fields show: their list may be behind alone', () => {
+  const facts = factsOf({
+    table: 'jobs',
+    fields: {name: 'Roofs', employee_ids: ['8']},
+    base: {name: 'Roof', employee_ids: []},
+    state: 'in_doubt',
+    isWritten: true,
+    requestEndedAgoMs: agoMs,
+  });
+  const shown = (ids: string) =>
+    `<job_number>7</job_number><name>Roofs</name><employees type="array">${ids}</employees>`;
+  const look = (ids: string) => decideUpdated(facts, known(), remoteOf(facts, shown(ids)));
+  expect(look('')).toMatchObject({what: 'doubt', isLook: true});
+  expect(look('<employee><id>8</id><employee_number>1</employee_number></employee>')).toMatchObject({
+    what: 'done',
+    result: null,
+  });
+});
+
+test('an old value that differs from the one sent by a blank alone is not taken for it: the update goes again', () => {
+  const facts = factsOf({fields: {fax: '555-0100 '}, state: 'in_doubt', sends: 1, requestEndedAgoMs: agoMs});
+  const reading = remoteOf(facts, withFax('555-0100'));
+  expect(decideUpdated(facts, known(), reading)).toMatchObject({what: 'send', fields: {fax: '555-0100 '}});
+});

@@ -1,0 +1,75 @@
+import {describe, expect, test} from 'vitest';
+import {decideWait, lackNumber, tryLater} from '../../src/push/postponements.ts';
+import {factsOf} from './facts.ts';
+
+const job = {table: 'jobs', operation: 'create', number: null, fields: {name: 'Roof'}, base: {}} as const;
+
+describe('a change that may not be sent yet', () => {
+  test('is held while a kind of its values is stopped', () => {
+    const facts = factsOf({stoppedKinds: ['instant', 'customers.fax']});
+    expect(decideWait(facts)).toEqual({
+      what: 'hold',
+      kind: 'customers.fax',
+      reason: expect.stringContaining('fieldmirror changes list --state altered'),
+    });
+  });
+
+  test.each([
+    ['a request of an earlier one was lost just now', 0, 900_000],
+    ['such a request may still arrive, for a second', 899_000, 1_000],
+  ])('waits where %s', (_, sentAgainAgoMs, delayMs) => {
+    expect(decideWait(factsOf({sentAgainAgoMs}))).toEqual({
+      what: 'postpone',
+      reason: expect.stringContaining('may still arrive'),
+      delayMs,
+      isFailure: false,
+      attempt: null,
+      refusal: null,
+    });
+  });
+
+  test.each([
+    ['nothing speaks against it', {}],
+    ['what is stopped is a kind of other values', {stoppedKinds: ['instant', 'customers.name']}],
+    ['no request of an earlier one can arrive any more', {sentAgainAgoMs: 900_000}],
+  ])('does not wait where %s', (_, change) => {
+    expect(decideWait(factsOf(change))).toBeNull();
+  });
+});
+
+describe('a change that lacks a number of its path', () => {
+  test('waits for what it hangs on, which has none yet', () => {
+    expect(lackNumber(factsOf(job))).toMatchObject({
+      what: 'postpone',
+      reason: 'its customers has no number yet',
+      isFailure: true,
+    });
+  });
+
+  test.each([
+    ['an update', factsOf({number: null}), 'nobody knows the number of its record any more'],
+    [
+      'a delete',
+      factsOf({number: null, operation: 'delete'}),
+      'nobody knows the number of its record any more',
+    ],
+    [
+      'a create in doubt, which had one when it was sent',
+      factsOf({...job, state: 'in_doubt'}),
+      'nobody knows the number of its customers any more',
+    ],
+  ])('is left to a person where it is %s: nothing is asked without it', (_, facts, reason) => {
+    expect(lackNumber(facts)).toMatchObject({what: 'conflict', reason});
+  });
+});
+
+test.each([
+  [null, 1_700],
+  [1_000, 1_700],
+  [5_000, 5_000],
+])(
+  'what failed is tried after the time that was drawn, or that the service asks for (%s ms): the longer',
+  (retryAfterMs, delayMs) => {
+    expect(tryLater(factsOf(), {reason: 'busy', retryAfterMs})).toMatchObject({delayMs, isFailure: true});
+  },
+);

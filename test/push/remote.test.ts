@@ -1,0 +1,56 @@
+import {describe, expect, test} from 'vitest';
+import {elementOf, findRemoteRow, listRemoteRows} from '../../src/push/remote.ts';
+import {factsOf, remoteOf, withFax} from './facts.ts';
+
+const customer = factsOf();
+const note = factsOf({table: 'customer_notes'});
+const job = factsOf({table: 'jobs'});
+
+const noted = remoteOf(
+  note,
+  '<customer_number>7</customer_number><notes><note><id>12</id><note>a</note></note><note><id>13</id></note></notes>',
+);
+
+test('a change is about the record itself, or about what one of its elements holds', () => {
+  expect([customer, note, job].map(elementOf)).toEqual([null, 'notes', null]);
+  expect(elementOf(factsOf({table: 'time_entries'}))).toBe('time_entries');
+});
+
+describe('the rows of a record', () => {
+  test('are the record, of which a column that was not told is unknown, and an empty one is null', () => {
+    const [row, ...others] = listRemoteRows(
+      customer,
+      remoteOf(customer, `${withFax('1')}<name nil="true"/>`),
+    );
+    expect(others).toEqual([]);
+    expect(row).toEqual({number: '7', values: {customer_number: '7', fax: '1', name: null}});
+  });
+
+  test('are those that hang on it', () => {
+    expect(listRemoteRows(note, noted).map(({number, values}) => [number, values.note])).toEqual([
+      ['12', 'a'],
+      ['13', null],
+    ]);
+  });
+
+  test('are none where it does not speak of them', () => {
+    expect(listRemoteRows(note, remoteOf(note, withFax('1')))).toEqual([]);
+  });
+
+  test('name the employees of a job, in order; none where it says nothing of them', () => {
+    const assigned = '<employees><employee><id>9</id></employee><employee><id>10</id></employee></employees>';
+    const number = '<job_number>5</job_number>';
+    expect(findRemoteRow(job, remoteOf(job, number + assigned), '5')?.values.employee_ids).toEqual([
+      '10',
+      '9',
+    ]);
+    expect(findRemoteRow(job, remoteOf(job, number), '5')?.values).not.toHaveProperty('employee_ids');
+  });
+});
+
+test.each([
+  ['12', '12'],
+  ['14', undefined],
+])('the row of the number %s is %s', (number, found) => {
+  expect(findRemoteRow(note, noted, number)?.number).toBe(found);
+});

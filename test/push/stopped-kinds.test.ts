@@ -1,0 +1,37 @@
+import {beforeEach, describe, expect, test} from 'vitest';
+import {StoppedKinds} from '../../src/push/stopped-kinds.ts';
+import {factsOf} from './facts.ts';
+
+let stops: StoppedKinds;
+
+/** Claims a change, which tells the kinds stopped by then. */
+function learn(minute: number, stoppedKinds: readonly string[] = []): void {
+  const claimedAt = `2027-03-01T12:0${minute}:00Z`;
+  stops.learn(factsOf({claimedAt, stoppedKinds}).change);
+}
+
+beforeEach(() => {
+  stops = new StoppedKinds();
+  learn(1);
+});
+
+describe('a kind that was stopped while changes wait for their turn', () => {
+  test('stops those that bear it, among others, and no others', () => {
+    expect(stops.areAmong(['instant'])).toBe(false);
+    stops.add(['instant']);
+    expect(stops.areAmong(['ids', 'instant'])).toBe(true);
+    expect(stops.areAmong(['ids'])).toBe(false);
+    expect(stops.areAmong([])).toBe(false);
+  });
+
+  test.each([
+    ['goes on when a change that was taken up later knows of no stop: somebody has looked', 2, [], false],
+    ['stays while later changes know of it', 2, ['instant'], true],
+    ['stays, though one that was taken up before it knew nothing of it yet', 1, [], true],
+    ['stays, though one that was taken up long before knew nothing of it', 0, [], true],
+  ])('%s', (_, minute, kinds, isStopped) => {
+    stops.add(['instant']);
+    learn(minute, kinds);
+    expect(stops.areAmong(['instant'])).toBe(isStopped);
+  });
+});
