@@ -1,11 +1,11 @@
 // An edit and its reading back are one version once another has replaced them, with author, moment and change.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {describeWriter} from '../../src/explain/explain-words.ts';
+import {readVersions} from '../../src/explain/record-versions.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import {prune} from '../../src/retention/prune.ts';
 import {findStream} from '../../src/streams/all.ts';
-import {describeWriter} from '../../src/views/explain/explain-words.ts';
-import {readVersions} from '../../src/warehouse/history/versions.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 let service: TestService;

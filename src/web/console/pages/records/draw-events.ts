@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {nameEvent} from '../../../../views/explain/explain-row.ts';
-import type {RecordStory, ToldVersion} from '../../../../views/explain/record-story.ts';
+import {nameEvent} from '../../../../explain/explain-row.ts';
+import type {RecordStory, ToldVersion} from '../../../../explain/record-story.ts';
 import {drawTime} from '../../draw/time.ts';
 import type {Look} from '../../look.ts';
 import {drawValue, drawWriter} from './draw-value.ts';

@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {FieldStory} from '../../../../views/explain/explain-field.ts';
-import {describeLook} from '../../../../views/explain/explain-words.ts';
-import type {RecordStory} from '../../../../views/explain/record-story.ts';
+import type {FieldStory} from '../../../../explain/explain-field.ts';
+import {describeLook} from '../../../../explain/explain-words.ts';
+import type {RecordStory} from '../../../../explain/record-story.ts';
 import {drawState} from '../../draw/mark.ts';
 import {drawFacts, drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';

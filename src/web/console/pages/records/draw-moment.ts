@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {RecordStory} from '../../../../views/explain/record-story.ts';
+import type {RecordStory} from '../../../../explain/record-story.ts';
 import {showMinute} from '../../draw/time.ts';
 import type {Look} from '../../look.ts';
 import {linkToRecord, pathOfRecord} from './record-link.ts';

@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {ToldPart, ToldParts} from '../../../../views/explain/record-parts.ts';
-import type {RecordStory} from '../../../../views/explain/record-story.ts';
+import type {ToldPart, ToldParts} from '../../../../explain/record-parts.ts';
+import type {RecordStory} from '../../../../explain/record-story.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {type Cell, drawTable} from '../../draw/table.ts';
 import {showMinute} from '../../draw/time.ts';

@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {describeWriter} from '../../../../views/explain/explain-words.ts';
-import type {Writer} from '../../../../warehouse/history/versions.ts';
+import {describeWriter} from '../../../../explain/explain-words.ts';
+import type {Writer} from '../../../../explain/record-versions.ts';
 import {showMinute} from '../../draw/time.ts';
 import type {Look} from '../../look.ts';
 

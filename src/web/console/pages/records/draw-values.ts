@@ -1,5 +1,5 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
-import type {RecordStory, ToldValue} from '../../../../views/explain/record-story.ts';
+import type {RecordStory, ToldValue} from '../../../../explain/record-story.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 import {showMinute} from '../../draw/time.ts';

@@ -1,11 +1,11 @@
 // From the address of a record's page to the record and its moment. The account need not be named where one alone has it.
 
 import {RecordError} from '../../../../core/errors.ts';
+import {type FoundRecord, findRecord, tellAbsence} from '../../../../explain/explain-record.ts';
+import {momentOf} from '../../../../explain/record-moment.ts';
+import {findNeighbours} from '../../../../explain/search-records.ts';
 import {allStreams} from '../../../../streams/all.ts';
 import type {Stream} from '../../../../streams/stream.ts';
-import {type FoundRecord, findRecord, tellAbsence} from '../../../../views/explain/explain-record.ts';
-import {momentOf} from '../../../../views/explain/record-moment.ts';
-import {findNeighbours} from '../../../../views/explain/search-records.ts';
 import {readTime, timePattern} from '../../../api/local-time.ts';
 import type {Asked, Elsewhere} from '../../page.ts';
 import {notThere, Refused, type Way} from '../../refused.ts';

@@ -1,10 +1,10 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {listReceipts, type Receipt} from '../../../../accounts/forget-customer.ts';
+import type {FieldStory} from '../../../../explain/explain-field.ts';
+import {readFieldStory} from '../../../../explain/explain-record.ts';
+import {hideField, hideRecord} from '../../../../explain/hide-personal.ts';
+import {type RecordStory, readRecordStory} from '../../../../explain/record-story.ts';
 import {findStream} from '../../../../streams/all.ts';
-import type {FieldStory} from '../../../../views/explain/explain-field.ts';
-import {readFieldStory} from '../../../../views/explain/explain-record.ts';
-import {hideField, hideRecord} from '../../../../views/explain/hide-personal.ts';
-import {type RecordStory, readRecordStory} from '../../../../views/explain/record-story.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawMark, drawState} from '../../draw/mark.ts';
 import {drawFacts} from '../../draw/table.ts';

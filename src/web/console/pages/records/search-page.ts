@@ -5,7 +5,7 @@ import {
   type SearchStory,
   searchRecords,
   type ToldRecord,
-} from '../../../../views/explain/search-records.ts';
+} from '../../../../explain/search-records.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';
 import {drawTime} from '../../draw/time.ts';

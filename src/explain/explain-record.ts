@@ -1,15 +1,15 @@
 // Finds what is to be explained, for the terminal, an assistant and the console alike.
 
-import type {Account} from '../../accounts/accounts.ts';
-import {listOpenWishes} from '../../changes/change-log.ts';
-import {UsageError} from '../../core/errors.ts';
-import {nearest} from '../../core/nearest.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import type {Stream} from '../../streams/stream.ts';
-import {listSchedules} from '../../sweeps/schedules.ts';
-import {listFieldNames, readAbsence, readLastProof} from '../../warehouse/history/proofs.ts';
-import {fieldColumns, readVersions, type Version} from '../../warehouse/history/versions.ts';
+import type {Account} from '../accounts/accounts.ts';
+import {listOpenWishes} from '../changes/change-log.ts';
+import {UsageError} from '../core/errors.ts';
+import {nearest} from '../core/nearest.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {Stream} from '../streams/stream.ts';
+import {listSchedules} from '../sweeps/schedules.ts';
 import {type FieldStory, findSaid, tellField} from './explain-field.ts';
+import {listFieldNames, readAbsence, readLastProof} from './record-proofs.ts';
+import {fieldColumns, readVersions, type Version} from './record-versions.ts';
 
 /** A record that is or was here. */
 export interface FoundRecord {

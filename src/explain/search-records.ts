@@ -1,7 +1,7 @@
 // What a person finds by typing a number, a name, a phone number, an e-mail address or a key.
 
-import type {Account} from '../../accounts/accounts.ts';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Account} from '../accounts/accounts.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {
   type FoundRow,
   findNearNumbers,
@@ -9,9 +9,9 @@ import {
   findSimilarRows,
   type Hit,
   listLatestRows,
-} from '../../rows/find-rows.ts';
-import {allStreams} from '../../streams/all.ts';
-import type {StreamName} from '../../streams/stream.ts';
+} from '../rows/find-rows.ts';
+import {allStreams} from '../streams/all.ts';
+import type {StreamName} from '../streams/stream.ts';
 
 /** A record, as a list has it. */
 export interface ToldRecord extends Omit<FoundRow, 'table' | 'accountId'> {

@@ -1,7 +1,7 @@
 // Facts about one record beside the versions of its row: proofs, tombstones, refusals.
 
-import type {Queryable} from '../../postgres/database.ts';
-import type {SweepMode} from '../../sweeps/sweep.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {SweepMode} from '../sweeps/sweep.ts';
 
 /** A record at the service. */
 export interface RecordPlace {

@@ -1,6 +1,6 @@
 // A record at a moment: the versions that there were by then, the newest of which held.
 
-import type {Version} from '../../warehouse/history/versions.ts';
+import type {Version} from './record-versions.ts';
 
 type Versions = readonly [Version, ...Version[]];
 

@@ -1,9 +1,9 @@
-import type {OpenWish} from '../../changes/change-log.ts';
-import {nameState, showWanted} from '../../changes/change-words.ts';
-import {showValue} from '../../core/format.ts';
-import type {NumberAnswer} from '../../warehouse/history/proofs.ts';
-import type {EditWriter, Version, Writer} from '../../warehouse/history/versions.ts';
+import type {OpenWish} from '../changes/change-log.ts';
+import {nameState, showWanted} from '../changes/change-words.ts';
+import {showValue} from '../core/format.ts';
 import {describeWriter} from './explain-words.ts';
+import type {NumberAnswer} from './record-proofs.ts';
+import type {EditWriter, Version, Writer} from './record-versions.ts';
 
 /** Something that happened to a row. */
 export interface RowEvent {

@@ -1,9 +1,9 @@
 import pg from 'pg';
-import type {ChangeState} from '../../changes/change-states.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import {keyOf} from '../../rows/table-sql.ts';
-import type {ChangeOperation, MirrorTable} from '../../streams/mirror-table.ts';
-import type {SweepMode, SweepState} from '../../sweeps/sweep.ts';
+import type {ChangeState} from '../changes/change-states.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {keyOf} from '../rows/table-sql.ts';
+import type {ChangeOperation, MirrorTable} from '../streams/mirror-table.ts';
+import type {SweepMode, SweepState} from '../sweeps/sweep.ts';
 
 /** The sweep that wrote a version; mode, state and start are null when its own row is no longer kept. */
 export interface SweepWriter {

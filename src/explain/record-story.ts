@@ -1,16 +1,16 @@
 // The whole story of a record, at a moment: its values with their origins, what hangs on it, and every version.
 
-import {listOpenWishes, type OpenWish} from '../../changes/change-log.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import {listPromoted} from '../../star/list-fields.ts';
-import type {ColumnType} from '../../streams/mirror-table.ts';
-import {type NumberAnswer, readDeletions} from '../../warehouse/history/proofs.ts';
-import {fieldColumns, type Version, type Writer} from '../../warehouse/history/versions.ts';
+import {listOpenWishes, type OpenWish} from '../changes/change-log.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {listPromoted} from '../star/list-fields.ts';
+import type {ColumnType} from '../streams/mirror-table.ts';
 import {originOf} from './explain-field.ts';
 import type {FoundRecord} from './explain-record.ts';
 import {type RowEvent, tellRow} from './explain-row.ts';
 import {findMoment} from './record-moment.ts';
 import {type PointedAt, readPointedAt, readRecordParts, type ToldParts} from './record-parts.ts';
+import {type NumberAnswer, readDeletions} from './record-proofs.ts';
+import {fieldColumns, type Version, type Writer} from './record-versions.ts';
 
 /** One value of a record, and where it came from. */
 export interface ToldValue {

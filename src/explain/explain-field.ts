@@ -1,17 +1,11 @@
-import type {OpenWish} from '../../changes/change-log.ts';
-import {nameState, showWanted} from '../../changes/change-words.ts';
-import {showValue} from '../../core/format.ts';
-import type {ChangeValue} from '../../rows/change-values.ts';
-import type {Schedule} from '../../sweeps/schedules.ts';
-import type {Proof} from '../../warehouse/history/proofs.ts';
-import type {
-  ChangeWriter,
-  PrunedChangeWriter,
-  SweepWriter,
-  Version,
-  Writer,
-} from '../../warehouse/history/versions.ts';
+import type {OpenWish} from '../changes/change-log.ts';
+import {nameState, showWanted} from '../changes/change-words.ts';
+import {showValue} from '../core/format.ts';
+import type {ChangeValue} from '../rows/change-values.ts';
+import type {Schedule} from '../sweeps/schedules.ts';
 import {describeLook, describeWriter, since} from './explain-words.ts';
+import type {Proof} from './record-proofs.ts';
+import type {ChangeWriter, PrunedChangeWriter, SweepWriter, Version, Writer} from './record-versions.ts';
 
 /** A time during which a field did not change, and the row was neither marked deleted nor came back. */
 export interface Run {

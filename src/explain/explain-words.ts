@@ -1,7 +1,7 @@
-import {formatAgo, formatNumber} from '../../core/format.ts';
-import {wholeList} from '../../streams/windows.ts';
-import type {Schedule} from '../../sweeps/schedules.ts';
-import type {ChangeWriter, Writer} from '../../warehouse/history/versions.ts';
+import {formatAgo, formatNumber} from '../core/format.ts';
+import {wholeList} from '../streams/windows.ts';
+import type {Schedule} from '../sweeps/schedules.ts';
+import type {ChangeWriter, Writer} from './record-versions.ts';
 
 /**
  * `sweep 12 (full, page 3, certified)`, `change 7 (update by erp, sent 2026-…, answered 200)` or `an edit by erp (psql)`

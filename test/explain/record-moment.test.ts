@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {findMoment, momentOf} from '../../../src/views/explain/record-moment.ts';
-import type {Version} from '../../../src/warehouse/history/versions.ts';
+import {findMoment, momentOf} from '../../src/explain/record-moment.ts';
+import type {Version} from '../../src/explain/record-versions.ts';
 
 const version = (validFrom: string, validTo: string | null): Version => ({
   rowId: '1',

@@ -1,11 +1,11 @@
 // What hangs on a record, and what it hangs on: the children of its own stream, and records of others that point at it.
 
-import type {Queryable} from '../../postgres/database.ts';
-import {type Part, readNamed, readParts} from '../../rows/parts.ts';
-import {allStreams, findStream} from '../../streams/all.ts';
-import type {MirrorTable} from '../../streams/mirror-table.ts';
-import {ownedTablesOf, type Stream, type StreamName} from '../../streams/stream.ts';
-import type {Version} from '../../warehouse/history/versions.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type Part, readNamed, readParts} from '../rows/parts.ts';
+import {allStreams, findStream} from '../streams/all.ts';
+import type {MirrorTable} from '../streams/mirror-table.ts';
+import {ownedTablesOf, type Stream, type StreamName} from '../streams/stream.ts';
+import type {Version} from './record-versions.ts';
 
 /** A part at the moment that is looked at, and how it differs from now. */
 export interface ToldPart extends Part {

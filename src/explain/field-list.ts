@@ -1,8 +1,8 @@
 // Every field that the service was ever seen to send, and what changed in them of late.
 
-import type {Account} from '../../accounts/accounts.ts';
-import {nearest} from '../../core/nearest.ts';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Account} from '../accounts/accounts.ts';
+import {nearest} from '../core/nearest.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {
   countFields,
   type Field,
@@ -10,9 +10,9 @@ import {
   listFieldEvents,
   listFields,
   readExamples,
-} from '../../star/list-fields.ts';
-import {allTables} from '../../streams/all-tables.ts';
-import {isPersonal} from '../../streams/personal-fields.ts';
+} from '../star/list-fields.ts';
+import {allTables} from '../streams/all-tables.ts';
+import {isPersonal} from '../streams/personal-fields.ts';
 
 export interface ToldField extends Omit<Field, 'accountId'> {
   readonly account: string;
