@@ -3,7 +3,7 @@
 
 import type pg from 'pg';
 import {Pulse} from '../src/core/pulse.ts';
-import {noteParts, type PartName, removeParts} from '../src/warehouse/health/heartbeats.ts';
+import {noteParts, type PartName, removeParts} from '../src/health/heartbeats.ts';
 
 /** A part that is begun again and again; see `Rounds`. */
 export interface BackgroundPart {

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import type {Pulse} from '../src/core/pulse.ts';
 import {Rounds} from '../src/core/rounds.ts';
+import {boundsOf} from '../src/health/heartbeats.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
-import {boundsOf} from '../src/warehouse/health/heartbeats.ts';
 
 type RefreshDeps = Pick<SweepDeps, 'pool' | 'log'>;
 

@@ -5,12 +5,12 @@ import {causeNumbers} from '../src/core/alert-causes.ts';
 import {AccessError, OlderReadingError} from '../src/core/errors.ts';
 import {formatDuration, formatNumber} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
+import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/health/log-words.ts';
 import type {Carried, PushCounts} from '../src/push/push-deps.ts';
 import {findWrites} from '../src/streams/all.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
 import type {ClaimedSweep} from '../src/sweeps/sweep.ts';
 import {pageOfSweep} from '../src/sweeps/sweep-page.ts';
-import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/views/work/log-words.ts';
 
 type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;
 

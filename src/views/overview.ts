@@ -4,14 +4,14 @@ import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
 import {type ChangeCount, countChanges} from '../changes/change-health.ts';
 import type {UnderWay} from '../core/pace.ts';
+import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
+import {type Hour, listHours, listNights, type Night} from '../health/sweep-activity.ts';
+import {readUnderWay} from '../health/under-way-words.ts';
 import {allStreams} from '../streams/all.ts';
 import {closestPromise, tellPromise} from '../sweeps/freshness-words.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
-import {type Hour, listHours, listNights, type Night} from '../warehouse/health/activity.ts';
-import {type AccountFacts, readAccountFacts} from './account-status.ts';
 import type {Concern} from './concerns/concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from './concerns/every-concern.ts';
-import {readUnderWay} from './work/under-way.ts';
 
 /** How old what we know of a stream can be at worst, against how old it may become. */
 export interface Freshness {

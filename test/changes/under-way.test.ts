@@ -3,7 +3,7 @@
 import {describe, expect, test} from 'vitest';
 import {describeChanges} from '../../src/changes/moving-words.ts';
 import {paceOf, tellPace} from '../../src/core/pace.ts';
-import {describeSweep} from '../../src/views/work/under-way.ts';
+import {describeSweep} from '../../src/health/under-way-words.ts';
 
 describe('the pace', () => {
   test.each([

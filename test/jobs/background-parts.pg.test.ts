@@ -13,16 +13,10 @@ import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {makesParts} from '../../src/commands/process/background-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
+import {boundsOf, listParts, nameOwnWaits, type PartName, partNames} from '../../src/health/heartbeats.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {listLateParts} from '../../src/views/concerns/part-concerns.ts';
-import {
-  boundsOf,
-  listParts,
-  nameOwnWaits,
-  type PartName,
-  partNames,
-} from '../../src/warehouse/health/heartbeats.ts';
 import {keyText} from '../support/alerts-place.ts';
 import {runCommand} from '../support/command.ts';
 import {addWorker, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';

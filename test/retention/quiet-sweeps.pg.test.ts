@@ -1,8 +1,8 @@
 // Sweeps that succeeded and changed nothing become a row of their day; what a verdict or a version rests on stays.
 
 import {expect, test} from 'vitest';
-import {listNights} from '../../src/warehouse/health/activity.ts';
-import {readHealth} from '../../src/warehouse/health/health.ts';
+import {readHealth} from '../../src/health/health.ts';
+import {listNights} from '../../src/health/sweep-activity.ts';
 import {addSweep, ids, pool, pruneNow} from './place.ts';
 
 const sweeps = () => ids('SELECT sweep_id AS id FROM sync.sweeps ORDER BY sweep_id');

@@ -4,10 +4,10 @@
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Account} from '../../src/accounts/accounts.ts';
+import {listNights} from '../../src/health/sweep-activity.ts';
+import {readDatabaseBytes} from '../../src/health/table-sizes.ts';
 import {prune} from '../../src/retention/prune.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
-import {listNights} from '../../src/warehouse/health/activity.ts';
-import {readDatabaseBytes} from '../../src/warehouse/health/sizes.ts';
 import {type ManyAccounts, openManyAccounts, streams} from '../jobs/many-accounts.ts';
 
 const days = 30;

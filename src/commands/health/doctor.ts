@@ -8,6 +8,9 @@ import type {Config} from '../../core/config.ts';
 import {demoName} from '../../core/demo-name.ts';
 import {FatalError} from '../../core/errors.ts';
 import {listHooks} from '../../feed/feed-hooks.ts';
+import {readAccounts} from '../../health/account-status.ts';
+import {describeCopy, mendOfCopy, readInstallationRow} from '../../health/installation.ts';
+import {namePlace} from '../../health/place-name.ts';
 import {checkDirect} from '../../postgres/check-direct.ts';
 import {describeAhead, readClockAheadMs, readNow} from '../../postgres/clock.ts';
 import {openPool} from '../../postgres/database.ts';
@@ -22,7 +25,6 @@ import {readWaitingSince} from '../../star/refresh-star.ts';
 import {allTables} from '../../streams/all-tables.ts';
 import {readClock} from '../../sweeps/tombstones.ts';
 import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
-import {readAccounts} from '../../views/account-status.ts';
 import type {Concern} from '../../views/concerns/concerns.ts';
 import {readParts} from '../../views/concerns/every-concern.ts';
 import {findHeldUp} from '../../views/concerns/held-up-concerns.ts';
@@ -32,12 +34,6 @@ import {findStarConcerns} from '../../views/concerns/star-concerns.ts';
 import {drawWorkers, findWorkerConcerns, type Workforce} from '../../views/concerns/worker-concerns.ts';
 import {tellAddressStep} from '../../warehouse/alerts/address-step.ts';
 import {listRuleHealth} from '../../warehouse/alerts/rule-health.ts';
-import {
-  describeCopy,
-  mendOfCopy,
-  readInstallationRow,
-} from '../../warehouse/health/installation/installation.ts';
-import {namePlace} from '../../warehouse/health/installation/place-name.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {findMigrationLack} from '../../warehouse/schema/migration-lack.ts';
 import {checkPublic, describeLargeObjects, describeTemporary} from '../../warehouse/schema/public-rights.ts';

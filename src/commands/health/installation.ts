@@ -8,8 +8,8 @@ import {
   type Installation,
   mendOfCopy,
   readInstallationRow,
-} from '../../warehouse/health/installation/installation.ts';
-import {namePlace} from '../../warehouse/health/installation/place-name.ts';
+} from '../../health/installation.ts';
+import {namePlace} from '../../health/place-name.ts';
 import {print} from '../terminal/report.ts';
 import {typeBack} from '../terminal/type-back.ts';
 import {withWarehouse} from '../warehouse.ts';

@@ -1,4 +1,4 @@
-import type {AccountFacts} from '../account-status.ts';
+import type {AccountFacts} from '../../health/account-status.ts';
 import type {Concern} from './concerns.ts';
 
 const words = {

@@ -2,20 +2,16 @@
 
 import {listWorkers} from '../../accounts/workers.ts';
 import {type FeedHook, listHooks} from '../../feed/feed-hooks.ts';
+import type {AccountFacts} from '../../health/account-status.ts';
+import {listParts, nameOwnWaits} from '../../health/heartbeats.ts';
+import {describeCopy, mendOfCopy, readInstallationRow} from '../../health/installation.ts';
+import {namePlace, type WarehouseAddress} from '../../health/place-name.ts';
+import {listSizes, readFreeBytes, type Size} from '../../health/table-sizes.ts';
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type HeldUp, listHeldUp} from '../../postgres/lock-waits.ts';
 import {readWaitingSince} from '../../star/refresh-star.ts';
 import {listRuleHealth, type RuleHealth} from '../../warehouse/alerts/rule-health.ts';
-import {listParts, nameOwnWaits} from '../../warehouse/health/heartbeats.ts';
-import {
-  describeCopy,
-  mendOfCopy,
-  readInstallationRow,
-} from '../../warehouse/health/installation/installation.ts';
-import {namePlace, type WarehouseAddress} from '../../warehouse/health/installation/place-name.ts';
-import {listSizes, readFreeBytes, type Size} from '../../warehouse/health/sizes.ts';
-import type {AccountFacts} from '../account-status.ts';
 import {type Concern, findConcerns} from './concerns.ts';
 import {type Bound, findGrowth} from './growth-concerns.ts';
 import {findHeldUp} from './held-up-concerns.ts';

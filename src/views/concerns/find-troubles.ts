@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import {listAccounts} from '../../accounts/accounts.ts';
+import {readAccountFacts} from '../../health/account-status.ts';
 import {readNow} from '../../postgres/clock.ts';
 import {inTransaction, type Queryable} from '../../postgres/database.ts';
 import {isLockTimeout, listHeldUp} from '../../postgres/lock-waits.ts';
 import {listOpenTroubles, type Trouble} from '../../warehouse/alerts/alerts.ts';
-import {readAccountFacts} from '../account-status.ts';
 import type {Concern} from './concerns.ts';
 import {findDrift} from './drift-concerns.ts';
 import {findEveryConcern, type Looker, readInstallation} from './every-concern.ts';

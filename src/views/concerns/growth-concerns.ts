@@ -1,7 +1,7 @@
 // A disk that fills up stops every sweep: what grows past its bound is told before. Bounds are settings, for a usual size is
 // known to a person alone.
 
-import type {Size} from '../../warehouse/health/sizes.ts';
+import type {Size} from '../../health/table-sizes.ts';
 import type {Concern} from './concerns.ts';
 
 /** The most bytes that the database or a table may take, or the least that are to be free where the embedded Postgres lives. */

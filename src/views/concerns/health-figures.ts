@@ -6,6 +6,23 @@ import {
   type LateChanges,
   listLateChanges,
 } from '../../changes/change-health.ts';
+import {
+  countFieldEvents,
+  countOpenQuarantine,
+  type FieldEventCount,
+  listTableSizes,
+  type OpenQuarantine,
+  type TableSize,
+} from '../../health/record-figures.ts';
+import {
+  countUnfinishedSweeps,
+  listNextDue,
+  listStreamFigures,
+  type NextDue,
+  type StreamFigures,
+  type UnfinishedSweeps,
+} from '../../health/sweep-figures.ts';
+import {readDatabaseBytes} from '../../health/table-sizes.ts';
 import {readNow} from '../../postgres/clock.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {type RetentionStory, readRetention} from '../../retention/retention.ts';
@@ -18,23 +35,6 @@ import {
   type OverdueSchedule,
   type PromisedFreshness,
 } from '../../sweeps/schedules.ts';
-import {
-  countFieldEvents,
-  countOpenQuarantine,
-  type FieldEventCount,
-  listTableSizes,
-  type OpenQuarantine,
-  type TableSize,
-} from '../../warehouse/health/record-figures.ts';
-import {readDatabaseBytes} from '../../warehouse/health/sizes.ts';
-import {
-  countUnfinishedSweeps,
-  listNextDue,
-  listStreamFigures,
-  type NextDue,
-  type StreamFigures,
-  type UnfinishedSweeps,
-} from '../../warehouse/health/sweep-figures.ts';
 
 /** The health of the whole warehouse in figures; `readAccounts` tells the same of each account with its rows and reasons. */
 export interface HealthFigures {

@@ -1,5 +1,5 @@
 import {formatDuration} from '../../core/format.ts';
-import {boundsOf, type PartHealth, type PartName, parts} from '../../warehouse/health/heartbeats.ts';
+import {boundsOf, type PartHealth, type PartName, parts} from '../../health/heartbeats.ts';
 import type {Concern} from './concerns.ts';
 
 /** How the background parts of live workers fare. */

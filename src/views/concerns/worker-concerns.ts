@@ -3,7 +3,7 @@
 import type {Worker} from '../../accounts/workers.ts';
 import {demoName} from '../../core/demo-name.ts';
 import {formatAgo, formatDuration, formatNumber} from '../../core/format.ts';
-import type {AccountFacts} from '../account-status.ts';
+import type {AccountFacts} from '../../health/account-status.ts';
 import type {Concern} from './concerns.ts';
 
 /** The workers, and the keys of the command that looks. */

@@ -18,6 +18,8 @@ import {transitionsTable} from '../../changes/transitions-table.ts';
 import {writeRulesTable} from '../../changes/write-rules-table.ts';
 import {feedEntriesTable, feedStartsTable, feedStateTable} from '../../feed/feed-tables.ts';
 import {deadLettersTable, feedHooksTable} from '../../feed/hook-tables.ts';
+import {heartbeatsTable} from '../../health/heartbeats-table.ts';
+import {installationTable} from '../../health/installation-table.ts';
 import {bigNumber, bytea} from '../../postgres/column-types.ts';
 import {type CommentedTable, commentTable} from '../../postgres/commented-table.ts';
 import {pruningsTable, retentionTable} from '../../retention/retention-tables.ts';
@@ -30,8 +32,6 @@ import {quarantineTable} from '../../sweeps/quarantine-table.ts';
 import {schedulesTable} from '../../sweeps/schedules-table.ts';
 import {sweepsTable} from '../../sweeps/sweeps-table.ts';
 import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
-import {heartbeatsTable} from '../health/heartbeats-table.ts';
-import {installationTable} from '../health/installation/installation-table.ts';
 import {sourceTable} from './source-table.ts';
 
 // No foreign key to the account: it would be checked once for every row of a first load.

@@ -1,8 +1,8 @@
 // The contents of a warehouse, as they are shown before it goes.
 
 import {countChanges} from '../../../changes/undo-words.ts';
+import {listOwnSchemas, type OwnSchema} from '../../../health/own-schemas.ts';
 import type {Queryable} from '../../../postgres/database.ts';
-import {listOwnSchemas, type OwnSchema} from '../../../warehouse/health/installation/own-schemas.ts';
 import {drawTable} from '../../terminal/report.ts';
 
 export interface Held {

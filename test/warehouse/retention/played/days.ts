@@ -2,10 +2,10 @@
 
 import {writeDueReports} from '../../../../src/commands/insight/weekly-reports.ts';
 import {sequenceFeed} from '../../../../src/feed/read-feed.ts';
+import {readDatabaseBytes} from '../../../../src/health/table-sizes.ts';
 import {pushAccount} from '../../../../src/push/push.ts';
 import {prune} from '../../../../src/retention/prune.ts';
 import {refreshStar} from '../../../../src/star/refresh-star.ts';
-import {readDatabaseBytes} from '../../../../src/warehouse/health/sizes.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 
 /** The changes of a day on either side. */

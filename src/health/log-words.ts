@@ -1,11 +1,11 @@
 // The lines of the log that a person reads aloud: one for each sweep and each change that ended. No value of a record is in
 // them, and no word of the service on a change: it may repeat a value.
 
-import type {ChangeState} from '../../changes/change-states.ts';
-import {nameState} from '../../changes/change-words.ts';
-import {formatElapsed, formatNumber} from '../../core/format.ts';
-import type {ChangeOperation} from '../../streams/mirror-table.ts';
-import type {Sweep, SweepCounts, SweepEnd} from '../../sweeps/sweep.ts';
+import type {ChangeState} from '../changes/change-states.ts';
+import {nameState} from '../changes/change-words.ts';
+import {formatElapsed, formatNumber} from '../core/format.ts';
+import type {ChangeOperation} from '../streams/mirror-table.ts';
+import type {Sweep, SweepCounts, SweepEnd} from '../sweeps/sweep.ts';
 
 type NamedSweep = Pick<Sweep, 'sweepId' | 'stream' | 'windowName' | 'recordNumber'> & {
   readonly accountName: string;

@@ -1,12 +1,12 @@
 // What is under way: told alike by a terminal, a log and a page.
 
-import {countMovingChanges} from '../../changes/moving-changes.ts';
-import {describeChanges} from '../../changes/moving-words.ts';
-import {formatNumber} from '../../core/format.ts';
-import {paceOf, tellPace, type UnderWay} from '../../core/pace.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import {listRunningSweeps, type RunningSweep} from '../../warehouse/health/under-way.ts';
+import {countMovingChanges} from '../changes/moving-changes.ts';
+import {describeChanges} from '../changes/moving-words.ts';
+import {formatNumber} from '../core/format.ts';
+import {paceOf, tellPace, type UnderWay} from '../core/pace.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {nameSweep} from './log-words.ts';
+import {listRunningSweeps, type RunningSweep} from './under-way.ts';
 
 /** What is under way in some accounts, from the rows alone: sweeps first. */
 export async function readUnderWay(

@@ -1,8 +1,8 @@
 // A copy must never write to a real business. docs/decisions/0032-copies-know-it.md says what is recognised, and what is not.
 
 import type pg from 'pg';
-import {FatalError} from '../../../core/errors.ts';
-import {inTransaction, type Queryable} from '../../../postgres/database.ts';
+import {FatalError} from '../core/errors.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
 
 /** What Postgres tells of itself, beside what the row of sync.installation says. */
 export interface Installation {

@@ -1,7 +1,7 @@
 // How far sweeps have come, for a person who waits. By the database's clock.
 
-import type {Queryable} from '../../postgres/database.ts';
-import type {SweepMode, SweepStage} from '../../sweeps/sweep.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {SweepMode, SweepStage} from '../sweeps/sweep.ts';
 
 /** A sweep that a worker has under way, and the last one of the same kind that read its list to the end. */
 export interface RunningSweep {

@@ -1,5 +1,5 @@
 import {statfs} from 'node:fs/promises';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 /** How many bytes something takes, or has left. */
 export interface Size {

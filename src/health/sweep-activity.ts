@@ -1,7 +1,7 @@
 // What went on lately: records read and changes carried by the hour, and the verdict of each night.
 
-import type {Queryable} from '../../postgres/database.ts';
-import type {Sweep} from '../../sweeps/sweep.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {Sweep} from '../sweeps/sweep.ts';
 
 /** One hour of the last day. */
 export interface Hour {

@@ -20,7 +20,7 @@ import {
 } from '../sweeps/schedules.ts';
 import {readStatus, readStreamNotes, type StreamNotes} from '../sweeps/stream-status.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
-import {type FieldEvent, readHealth, type WaitingSweep} from '../warehouse/health/health.ts';
+import {type FieldEvent, readHealth, type WaitingSweep} from './health.ts';
 
 /** What is noted of one stream of one account. Instants are ISO 8601 in UTC. */
 export interface StreamFacts extends StreamNotes {

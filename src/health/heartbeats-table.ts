@@ -1,7 +1,7 @@
 import {primaryKey, text, uuid} from 'drizzle-orm/pg-core';
-import {sync} from '../../accounts/accounts-table.ts';
-import {instant} from '../../postgres/column-types.ts';
-import {commentTable} from '../../postgres/commented-table.ts';
+import {sync} from '../accounts/accounts-table.ts';
+import {instant} from '../postgres/column-types.ts';
+import {commentTable} from '../postgres/commented-table.ts';
 
 // No foreign key to workers: a part is noted although the worker has not yet looked for work once.
 export const heartbeats = sync.table(

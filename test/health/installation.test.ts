@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
-import {describeCopy, type Installation} from '../../src/warehouse/health/installation/installation.ts';
-import {namePlace} from '../../src/warehouse/health/installation/place-name.ts';
+import {describeCopy, type Installation} from '../../src/health/installation.ts';
+import {namePlace} from '../../src/health/place-name.ts';
 
 const name = 'db.example.com:5432/warehouse';
 const original: Installation = {

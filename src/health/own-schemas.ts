@@ -1,6 +1,6 @@
 // The schemas that are ours, as a whole: what they hold, what stands on them, and their end.
 
-import type {Queryable} from '../../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 /** Each is made by our migrations, but for that of the queue, which its package makes. */
 const ownSchemas = ['warehouse', 'history', 'mart', 'masked', 'sync', 'bullmq'];

@@ -1,9 +1,9 @@
 // Facts that tell how far the warehouse can be trusted, for every account at once. The caller works out ages
 // against `now`: the clock of the database, by which everything here was written.
 
-import {readNow} from '../../postgres/clock.ts';
-import type {Queryable} from '../../postgres/database.ts';
-import {isLatestOpinion, type Sweep, sweepColumns} from '../../sweeps/sweep.ts';
+import {readNow} from '../postgres/clock.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {isLatestOpinion, type Sweep, sweepColumns} from '../sweeps/sweep.ts';
 
 /** The full sweeps of one stream of one account, by what they prove. Instants are ISO 8601 in UTC. */
 export interface Proof {

@@ -1,7 +1,7 @@
 // Figures of what the warehouse holds, of every account at once. The tables of the warehouse are never counted: a million
 // rows would be read for one number, so their size is what Postgres itself believes it to be.
 
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 import type {FieldEvent} from './health.ts';
 
 /** Records of one stream in quarantine, still open. */
