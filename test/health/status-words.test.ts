@@ -1,9 +1,9 @@
 import {describe, expect, test} from 'vitest';
+import {type Concern, findConcerns} from '../../src/alerts/concerns.ts';
 import {drawStatus} from '../../src/commands/health/draw-status.ts';
 import type {AccountStatus, StreamHealth} from '../../src/health/account-status.ts';
 import type {OverdueSchedule, Schedule} from '../../src/sweeps/schedules.ts';
 import type {Sweep} from '../../src/sweeps/sweep.ts';
-import {type Concern, findConcerns} from '../../src/views/concerns/concerns.ts';
 
 const now = '2026-11-21T12:00:00Z';
 const hourMs = 3_600_000;

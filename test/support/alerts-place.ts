@@ -2,13 +2,13 @@
 
 import type pg from 'pg';
 import {inject} from 'vitest';
+import {insertRule} from '../../src/alerts/alert-rules.ts';
 import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/commands/health/alerts/alert-rounds.ts';
 import {planRule, type RuleOptions} from '../../src/commands/health/alerts/rule-plan.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {insertRule} from '../../src/warehouse/alerts/alert-rules.ts';
 import {createDatabase} from './postgres.ts';
 
 export const keyText = Buffer.alloc(32, 9).toString('base64');

@@ -1,10 +1,10 @@
 // A warehouse whose disk is full: work under way waits as long as it takes, says so, and then goes on.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {findConcerns} from '../../src/alerts/concerns.ts';
 import {readAccounts} from '../../src/health/account-status.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import type {Sweep} from '../../src/sweeps/sweep.ts';
-import {findConcerns} from '../../src/views/concerns/concerns.ts';
 import {openSmallDisk} from '../support/small-disk.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 

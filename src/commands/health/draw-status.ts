@@ -2,6 +2,8 @@
 // table only for those that need a person.
 
 import type {Worker} from '../../accounts/workers.ts';
+import type {Concern} from '../../alerts/concerns.ts';
+import {drawWorkers} from '../../alerts/worker-concerns.ts';
 import {nameState} from '../../changes/change-words.ts';
 import {seeDocs} from '../../core/alert-causes.ts';
 import {formatNumber, formatRoughly} from '../../core/format.ts';
@@ -11,8 +13,6 @@ import type {FieldEvent} from '../../health/health.ts';
 import type {RetentionStory} from '../../retention/retention.ts';
 import {tellRetention} from '../../retention/retention-story.ts';
 import {tellFreshness} from '../../sweeps/freshness-words.ts';
-import type {Concern} from '../../views/concerns/concerns.ts';
-import {drawWorkers} from '../../views/concerns/worker-concerns.ts';
 import {drawTable} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
 import type {Unread} from './unread.ts';

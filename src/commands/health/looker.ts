@@ -1,7 +1,7 @@
 import {join} from 'node:path';
+import type {Looker} from '../../alerts/every-concern.ts';
+import {readBounds} from '../../alerts/growth-concerns.ts';
 import type {Config} from '../../core/config.ts';
-import type {Looker} from '../../views/concerns/every-concern.ts';
-import {readBounds} from '../../views/concerns/growth-concerns.ts';
 
 /** What this process brings along when it looks for what is wrong. */
 export function toLooker({

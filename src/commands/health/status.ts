@@ -1,5 +1,8 @@
 import type pg from 'pg';
 import {type Account, listAccounts} from '../../accounts/accounts.ts';
+import {findConcerns} from '../../alerts/concerns.ts';
+import {findEveryConcern, readInstallation} from '../../alerts/every-concern.ts';
+import {findHeldUp} from '../../alerts/held-up-concerns.ts';
 import {causeNumbers} from '../../core/alert-causes.ts';
 import type {Config} from '../../core/config.ts';
 import {FatalError} from '../../core/errors.ts';
@@ -8,9 +11,6 @@ import {readUnderWay} from '../../health/under-way-words.ts';
 import {readNow} from '../../postgres/clock.ts';
 import {listHeldUp} from '../../postgres/lock-waits.ts';
 import {readRetention} from '../../retention/retention.ts';
-import {findConcerns} from '../../views/concerns/concerns.ts';
-import {findEveryConcern, readInstallation} from '../../views/concerns/every-concern.ts';
-import {findHeldUp} from '../../views/concerns/held-up-concerns.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {print} from '../terminal/report.ts';

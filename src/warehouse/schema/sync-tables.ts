@@ -10,6 +10,12 @@ import {auditTable, sessionsTable, signInCodesTable} from '../../accounts/consol
 import {forgottenTable} from '../../accounts/forgotten-table.ts';
 import {capacityToComeTable, deletionLimitsTable, fileSettingsTable} from '../../accounts/settings-tables.ts';
 import {workersTable} from '../../accounts/workers-table.ts';
+import {
+  alertDeliveriesTable,
+  alertLooksTable,
+  alertRulesTable,
+  alertsTable,
+} from '../../alerts/alert-tables.ts';
 import {capturedTablesTable} from '../../changes/captured-tables-table.ts';
 import {attemptsTable, changesTable} from '../../changes/change-tables.ts';
 import {alterationsTable, conflictsTable} from '../../changes/conflict-tables.ts';
@@ -31,7 +37,6 @@ import {absentNumbersTable, sightingsTable, tombstonesTable} from '../../sweeps/
 import {quarantineTable} from '../../sweeps/quarantine-table.ts';
 import {schedulesTable} from '../../sweeps/schedules-table.ts';
 import {sweepsTable} from '../../sweeps/sweeps-table.ts';
-import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
 import {sourceTable} from './source-table.ts';
 
 // No foreign key to the account: it would be checked once for every row of a first load.

@@ -1,8 +1,8 @@
 import {Registry} from '@prometheus-io/client';
 import type pg from 'pg';
+import {type HealthFigures, readHealthFigures} from '../../alerts/health-figures.ts';
 import type {Logger} from '../../core/log.ts';
 import {explainDatabaseError} from '../../postgres/database-errors.ts';
-import {type HealthFigures, readHealthFigures} from '../../views/concerns/health-figures.ts';
 import {Absence} from './absence.ts';
 import {CachedReading, type ReadingOptions} from './cached-reading.ts';
 import {ProcessMetrics, readNodeMetrics} from './process-metrics.ts';

@@ -1,11 +1,11 @@
 import type {AccountState} from '../../accounts/accounts.ts';
+import type {HealthFigures} from '../../alerts/health-figures.ts';
 import type {Lateness} from '../../changes/change-health.ts';
 import {openStates} from '../../changes/change-states.ts';
 import type {FieldEvent} from '../../health/health.ts';
 import type {StreamFigures} from '../../health/sweep-figures.ts';
 import {closestPromise, countsSince} from '../../sweeps/freshness-words.ts';
 import type {SweepEnd} from '../../sweeps/sweep.ts';
-import type {HealthFigures} from '../../views/concerns/health-figures.ts';
 import type {warehouseCatalogue} from './catalogue.ts';
 
 /** One figure of one metric. */

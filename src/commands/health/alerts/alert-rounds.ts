@@ -2,14 +2,14 @@
 // is sent. A receiver that hangs holds up no sweep and no look: nothing waits for it.
 
 import type pg from 'pg';
+import {endLook, giveBackLook, type Kept, type Look, takeLook} from '../../../alerts/alerts.ts';
+import {findTroubles} from '../../../alerts/find-troubles.ts';
+import {sendDue} from '../../../alerts/send-due-alerts.ts';
 import type {Config} from '../../../core/config.ts';
 import type {Logger} from '../../../core/log.ts';
 import type {Pulse} from '../../../core/pulse.ts';
 import {Rounds} from '../../../core/rounds.ts';
 import type {Secret} from '../../../core/secret.ts';
-import {sendDue} from '../../../sync/alerts/send-due.ts';
-import {findTroubles} from '../../../views/concerns/find-troubles.ts';
-import {endLook, giveBackLook, type Kept, type Look, takeLook} from '../../../warehouse/alerts/alerts.ts';
 import {toLooker} from '../looker.ts';
 
 export interface AlertDeps {

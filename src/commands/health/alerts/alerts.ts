@@ -1,21 +1,21 @@
 // The verb `alerts`: who is told what is wrong.
 
 import {randomUUID} from 'node:crypto';
-import type {Config} from '../../../core/config.ts';
-import {UsageError} from '../../../core/errors.ts';
-import {nearest} from '../../../core/nearest.ts';
-import type {Queryable} from '../../../postgres/database.ts';
-import {send} from '../../../sync/alerts/send.ts';
-import {readAlertOverview} from '../../../views/concerns/alert-overview.ts';
-import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';
+import {tellAddressStep} from '../../../alerts/address-step.ts';
+import {readAlertOverview} from '../../../alerts/alert-overview.ts';
 import {
   type AlertRule,
   deleteRule,
   insertRule,
   listRules,
   readSealedAccess,
-} from '../../../warehouse/alerts/alert-rules.ts';
-import {giveRuleAccess} from '../../../warehouse/alerts/rule-settings.ts';
+} from '../../../alerts/alert-rules.ts';
+import {giveRuleAccess} from '../../../alerts/rule-settings.ts';
+import {send} from '../../../alerts/send-alert.ts';
+import type {Config} from '../../../core/config.ts';
+import {UsageError} from '../../../core/errors.ts';
+import {nearest} from '../../../core/nearest.ts';
+import type {Queryable} from '../../../postgres/database.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {readSecret} from '../../accounts/read-secret.ts';
 import {print} from '../../terminal/report.ts';

@@ -1,9 +1,9 @@
 // The address of a rule that a file of settings has made, and nothing beside it.
 
+import {tellAddressStep} from '../../../alerts/address-step.ts';
+import type {AlertRule} from '../../../alerts/alert-rules.ts';
 import {UsageError} from '../../../core/errors.ts';
 import type {Sealed} from '../../../core/seal.ts';
-import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';
-import type {AlertRule} from '../../../warehouse/alerts/alert-rules.ts';
 import type {PlannedRule, RuleOptions} from './rule-plan.ts';
 
 interface Completed {

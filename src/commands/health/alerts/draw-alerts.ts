@@ -1,8 +1,8 @@
+import {tellAddressStep} from '../../../alerts/address-step.ts';
+import type {AlertOverview, RuleStatus} from '../../../alerts/alert-overview.ts';
+import type {Alert} from '../../../alerts/alerts.ts';
 import {seeDocs} from '../../../core/alert-causes.ts';
 import {formatAgo, formatDuration} from '../../../core/format.ts';
-import type {AlertOverview, RuleStatus} from '../../../views/concerns/alert-overview.ts';
-import {tellAddressStep} from '../../../warehouse/alerts/address-step.ts';
-import type {Alert} from '../../../warehouse/alerts/alerts.ts';
 import {drawTable} from '../../terminal/report.ts';
 import {wrap} from '../../terminal/wrap.ts';
 

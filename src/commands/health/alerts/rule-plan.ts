@@ -1,5 +1,8 @@
 // A rule from the words of the command line: checked before anything is opened.
 
+import type {Receiver, RulePlan} from '../../../alerts/alert-rules.ts';
+import {receivers} from '../../../alerts/receivers.ts';
+import {usualEveryMs, usualQuietMs} from '../../../alerts/rule-settings.ts';
 import {type Cause, causes} from '../../../core/alert-causes.ts';
 import type {Config} from '../../../core/config.ts';
 import {UsageError} from '../../../core/errors.ts';
@@ -9,9 +12,6 @@ import {checkShortName} from '../../../core/person-short-name.ts';
 import {makeWebhookSecret} from '../../../feed/deliver.ts';
 import {type Access, sealAccess} from '../../../feed/receiver-access.ts';
 import {parseSmtp, parseTarget} from '../../../feed/receiver-target.ts';
-import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
-import {receivers} from '../../../warehouse/alerts/receivers.ts';
-import {usualEveryMs, usualQuietMs} from '../../../warehouse/alerts/rule-settings.ts';
 
 export interface RuleOptions {
   readonly webhook?: string;

@@ -1,18 +1,18 @@
 import {z} from 'zod';
-import {type Cause, causes} from '../../../core/alert-causes.ts';
-import {isHost} from '../../../core/host.ts';
-import {isMailbox} from '../../../core/mailbox.ts';
-import {nearest} from '../../../core/nearest.ts';
-import {shortName, shortNameText} from '../../../core/short-name.ts';
-import {deleteRule} from '../../../warehouse/alerts/alert-rules.ts';
-import {receivers} from '../../../warehouse/alerts/receivers.ts';
+import {deleteRule} from '../../../alerts/alert-rules.ts';
+import {receivers} from '../../../alerts/receivers.ts';
 import {
   listRuleSettings,
   type RuleSetting,
   usualEveryMs,
   usualQuietMs,
   writeRuleSetting,
-} from '../../../warehouse/alerts/rule-settings.ts';
+} from '../../../alerts/rule-settings.ts';
+import {type Cause, causes} from '../../../core/alert-causes.ts';
+import {isHost} from '../../../core/host.ts';
+import {isMailbox} from '../../../core/mailbox.ts';
+import {nearest} from '../../../core/nearest.ts';
+import {shortName, shortNameText} from '../../../core/short-name.ts';
 import {type Entry, listChanged} from '../entries.ts';
 import {formatInterval, intervalMs, interval as intervalShape} from '../interval.ts';
 import type {Problem, Section} from '../section.ts';

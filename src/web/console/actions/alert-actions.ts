@@ -1,7 +1,7 @@
 import {z} from 'zod';
+import {deleteRule, insertRule} from '../../../alerts/alert-rules.ts';
+import {receivers} from '../../../alerts/receivers.ts';
 import {UsageError} from '../../../core/errors.ts';
-import {deleteRule, insertRule} from '../../../warehouse/alerts/alert-rules.ts';
-import {receivers} from '../../../warehouse/alerts/receivers.ts';
 import {defineAction} from '../action.ts';
 import {notThere} from '../refused.ts';
 import {findSeen} from './find-seen.ts';

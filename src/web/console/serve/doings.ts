@@ -1,7 +1,7 @@
 import type {Account} from '../../../accounts/accounts.ts';
+import type {Receiver, RulePlan} from '../../../alerts/alert-rules.ts';
+import type {Looker} from '../../../alerts/every-concern.ts';
 import type {Queryable} from '../../../postgres/database.ts';
-import type {Looker} from '../../../views/concerns/every-concern.ts';
-import type {Receiver, RulePlan} from '../../../warehouse/alerts/alert-rules.ts';
 
 /** What the console lets others do, because it takes more than the warehouse: the service, the key that seals tokens. */
 export interface Doings {

@@ -1,11 +1,11 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {type AlertOverview, readAlertOverview} from '../../../../alerts/alert-overview.ts';
+import type {Alert} from '../../../../alerts/alerts.ts';
+import {listPastDeliveries, type PastDelivery} from '../../../../alerts/past-deliveries.ts';
 import {causeNumbers} from '../../../../core/alert-causes.ts';
 import {formatNumber} from '../../../../core/format.ts';
 import {type DeadLetter, listDeadLetters} from '../../../../feed/dead-letters.ts';
 import {type FeedHook, listHooks} from '../../../../feed/feed-hooks.ts';
-import {type AlertOverview, readAlertOverview} from '../../../../views/concerns/alert-overview.ts';
-import type {Alert} from '../../../../warehouse/alerts/alerts.ts';
-import {listPastDeliveries, type PastDelivery} from '../../../../warehouse/alerts/past-deliveries.ts';
 import {drawPageLink} from '../../documents/serve-documents.ts';
 import {drawMark, type Tone} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';

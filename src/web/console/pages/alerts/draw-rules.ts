@@ -1,8 +1,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {tellAddressStep} from '../../../../alerts/address-step.ts';
+import type {RuleStatus} from '../../../../alerts/alert-overview.ts';
 import {causes} from '../../../../core/alert-causes.ts';
 import {formatDuration, formatNumber} from '../../../../core/format.ts';
-import type {RuleStatus} from '../../../../views/concerns/alert-overview.ts';
-import {tellAddressStep} from '../../../../warehouse/alerts/address-step.ts';
 import {drawForm} from '../../draw/form.ts';
 import {drawMark} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';

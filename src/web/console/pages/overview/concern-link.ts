@@ -1,4 +1,4 @@
-import type {Concern} from '../../../../views/concerns/concerns.ts';
+import type {Concern} from '../../../../alerts/concerns.ts';
 import {type Look, linkTo} from '../../look.ts';
 
 type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];

@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import type {OverviewStory} from '../../../../alerts/overview.ts';
 import type {Hour} from '../../../../health/sweep-activity.ts';
 import type {Chart} from '../../../../star/chart.ts';
-import type {OverviewStory} from '../../../../views/overview.ts';
 import {drawFigure} from '../../draw/figure.ts';
 import {showMinute} from '../../draw/time.ts';
 import type {Look} from '../../look.ts';

@@ -1,6 +1,6 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import type {OverviewStory} from '../../../../alerts/overview.ts';
 import type {Night} from '../../../../health/sweep-activity.ts';
-import type {OverviewStory} from '../../../../views/overview.ts';
 import {showMinute} from '../../draw/time.ts';
 import {type Look, linkTo} from '../../look.ts';
 

@@ -1,7 +1,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
+import {type Freshness, type OverviewStory, readOverview} from '../../../../alerts/overview.ts';
 import {causeNumbers} from '../../../../core/alert-causes.ts';
 import {formatDuration} from '../../../../core/format.ts';
-import {type Freshness, type OverviewStory, readOverview} from '../../../../views/overview.ts';
 import {drawPageLink} from '../../documents/serve-documents.ts';
 import {drawMark, drawState} from '../../draw/mark.ts';
 import {drawTable} from '../../draw/table.ts';

@@ -1,0 +1,85 @@
+// Alerts by e-mail, as plain text. The library is loaded when the first one is sent.
+
+import {connect, type LookupFunction, type Socket} from 'node:net';
+import {isRefusedAddress, refusingLookup, toRefusal} from '../api/refused-addresses.ts';
+import {RetryableError} from '../core/errors.ts';
+import type {SmtpServer} from '../feed/receiver-target.ts';
+import type {Way} from '../feed/send-request.ts';
+import {type AlertMessage, linesOf, titleOf} from './alert-message.ts';
+
+const timeoutMs = 10_000;
+
+/**
+ * Sends a message. Its Message-ID is the same in each try, by which programs of mail drop a repeat.
+ * @returns the answer of the server: `250`
+ * @throws {RetryableError} it names the server and its code, never its words, which may repeat what was said to it
+ */
+export async function sendEmail(
+  {to, server}: {readonly to: string; readonly server: SmtpServer},
+  message: AlertMessage,
+  {signal, lookup, allowsLinkLocal = false}: Way = {},
+): Promise<string> {
+  const {createTransport} = await import('nodemailer');
+  const {host, port, isSecure, needsTls, auth, from} = server;
+  const transport = createTransport({
+    host,
+    port,
+    secure: isSecure,
+    requireTLS: needsTls,
+    ignoreTLS: !needsTls,
+    ...(auth === null ? {} : {auth}),
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    ...(allowsLinkLocal ? {} : {getSocket: openSocketBy(refusingLookup(lookup))}),
+  });
+  try {
+    const mail = {
+      from: {name: 'Fieldmirror', address: from ?? to},
+      to: {name: '', address: to},
+      subject: `Fieldmirror: ${titleOf(message)}`,
+      text: `${linesOf(message).join('\n')}\n\nmessage ${message.messageId}, by the alert rule ${message.rule}\n`,
+      messageId: `<${message.messageId}@fieldmirror>`,
+      headers: {'Auto-Submitted': 'auto-generated'},
+      signal,
+    };
+    const {response} = await transport.sendMail(mail);
+    return response.slice(0, 3);
+  } catch (error) {
+    throw new RetryableError(`${host}: expected it to take the mail, got ${describe(error)}`);
+  } finally {
+    transport.close();
+  }
+}
+
+/** Connects for the library, whose own look-up of names would take any address. */
+function openSocketBy(lookup: LookupFunction) {
+  return (
+    {host = '', port = 0}: {readonly host?: string; readonly port?: number | string},
+    callback: (error: Error | null, opened?: {readonly connection: Socket}) => void,
+  ): void => {
+    if (isRefusedAddress(host)) {
+      callback(toRefusal(host));
+      return;
+    }
+    const socket = connect({host, port: Number(port), lookup});
+    const fail = (error: Error) => {
+      socket.destroy();
+      callback(error);
+    };
+    const expire = () => fail(Object.assign(new Error('no connection in time'), {code: 'ETIMEDOUT'}));
+    socket.setTimeout(timeoutMs, expire).once('error', fail);
+    socket.once('connect', () => {
+      socket.setTimeout(0).off('timeout', expire).off('error', fail);
+      callback(null, {connection: socket});
+    });
+  };
+}
+
+function describe(error: unknown): string {
+  const {code, responseCode} = error as {readonly code?: unknown; readonly responseCode?: unknown};
+  const answer = typeof responseCode === 'number' ? `an answer of ${responseCode}` : 'none';
+  return typeof code === 'string' ? `${answer} [${code}]` : answer;
+}

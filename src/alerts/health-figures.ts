@@ -1,0 +1,90 @@
+import {type Account, listAccounts} from '../accounts/accounts.ts';
+import {listWorkers} from '../accounts/workers.ts';
+import {type ChangeCount, countChanges, type LateChanges, listLateChanges} from '../changes/change-health.ts';
+import {
+  countFieldEvents,
+  countOpenQuarantine,
+  type FieldEventCount,
+  listTableSizes,
+  type OpenQuarantine,
+  type TableSize,
+} from '../health/record-figures.ts';
+import {
+  countUnfinishedSweeps,
+  listNextDue,
+  listStreamFigures,
+  type NextDue,
+  type StreamFigures,
+  type UnfinishedSweeps,
+} from '../health/sweep-figures.ts';
+import {readDatabaseBytes} from '../health/table-sizes.ts';
+import {readNow} from '../postgres/clock.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type RetentionStory, readRetention} from '../retention/retention.ts';
+import {readWaitingSince} from '../star/refresh-star.ts';
+import {allStreams} from '../streams/all.ts';
+import {wholeList} from '../streams/windows.ts';
+import {
+  listOverdueSchedules,
+  listPromisedFreshness,
+  type OverdueSchedule,
+  type PromisedFreshness,
+} from '../sweeps/schedules.ts';
+
+/** The health of the whole warehouse in figures; `readAccounts` tells the same of each account with its rows and reasons. */
+export interface HealthFigures {
+  /** ISO 8601, by the clock of the database. */
+  readonly now: string;
+  readonly accounts: readonly Account[];
+  /** Of every account and stream. */
+  readonly streams: readonly StreamFigures[];
+  /** The freshness that was promised of streams, and when their whole lists were last read. */
+  readonly promises: readonly PromisedFreshness[];
+  readonly unfinished: readonly UnfinishedSweeps[];
+  readonly nextDue: readonly NextDue[];
+  /** Schedules that have not run for two of their intervals. */
+  readonly overdue: readonly OverdueSchedule[];
+  readonly quarantine: readonly OpenQuarantine[];
+  /** How many changes made here are not over, by state. */
+  readonly changes: readonly ChangeCount[];
+  /** The changes that need a person. */
+  readonly late: readonly LateChanges[];
+  readonly events: readonly FieldEventCount[];
+  readonly tables: readonly TableSize[];
+  readonly databaseBytes: number;
+  /** How long things are kept, and how many were removed. */
+  readonly retention: RetentionStory;
+  /** Workers that have looked for work within the last minute. */
+  readonly workersAlive: number;
+  /** When the oldest change was made that the star does not hold; null where it holds all. */
+  readonly starWaitsSince: string | null;
+}
+
+/** Reads the figures in a fixed number of statements, however many accounts there are. */
+export async function readHealthFigures(db: Queryable): Promise<HealthFigures> {
+  const now = await readNow(db);
+  const accounts = await listAccounts(db);
+  const ids = accounts.map(({accountId}) => accountId);
+  const workers = await listWorkers(db);
+  return {
+    now,
+    accounts,
+    streams: await listStreamFigures(
+      db,
+      allStreams.map(({name}) => name),
+    ),
+    promises: await listPromisedFreshness(db, {accountId: null}, wholeList),
+    unfinished: await countUnfinishedSweeps(db),
+    nextDue: await listNextDue(db),
+    overdue: await listOverdueSchedules(db, ids),
+    quarantine: await countOpenQuarantine(db),
+    changes: await countChanges(db, ids),
+    late: await listLateChanges(db, ids),
+    events: await countFieldEvents(db),
+    tables: await listTableSizes(db),
+    databaseBytes: await readDatabaseBytes(db),
+    retention: await readRetention(db),
+    workersAlive: workers.filter(({isAlive}) => isAlive).length,
+    starWaitsSince: await readWaitingSince(db),
+  };
+}

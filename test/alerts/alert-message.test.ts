@@ -1,0 +1,76 @@
+// The words of a message: what another made up stays text, on its line.
+
+import {describe, expect, test} from 'vitest';
+import type {News} from '../../src/alerts/alert-deliveries.ts';
+import {type AlertMessage, linesOf, titleOf} from '../../src/alerts/alert-message.ts';
+
+function news(more: Partial<News> = {}): News {
+  return {
+    alertId: '1',
+    news: 'opened',
+    cause: 'failed',
+    account: 'acme',
+    stream: 'jobs',
+    subject: '',
+    since: '2026-11-02T08:15:30Z',
+    text: 'the last full sweep failed',
+    nextStep: 'fieldmirror sweeps list',
+    openedAt: '2026-11-02T08:16:00Z',
+    mendedAt: null,
+    ...more,
+  };
+}
+
+const message = (...told: readonly News[]): AlertMessage => ({
+  messageId: '0f3c',
+  kind: told.length > 1 ? 'digest' : (told[0]?.news ?? 'test'),
+  rule: 'ops',
+  news: told,
+});
+
+test('says what is wrong, where, since when, and what to do', () => {
+  expect(titleOf(message(news()))).toBe('acme, jobs: the last full sweep failed');
+  expect(linesOf(message(news()))).toEqual([
+    'acme, jobs: the last full sweep failed',
+    '  since 2026-11-02 08:15 UTC',
+    '  fieldmirror sweeps list',
+    '  see: fieldmirror explain A07',
+  ]);
+});
+
+test('says that it is over, and how long it was wrong', () => {
+  const over = message(news({news: 'mended', mendedAt: '2026-11-02T09:00:00Z'}));
+  expect(titleOf(over)).toBe('over: acme, jobs: the last full sweep failed');
+  expect(linesOf(over)[1]).toBe('  from 2026-11-02 08:15 UTC to 2026-11-02 09:00 UTC');
+});
+
+test('leaves out the place of what concerns no account', () => {
+  expect(titleOf(message(news({account: null, stream: null, text: 'no worker is alive'})))).toBe(
+    'no worker is alive',
+  );
+});
+
+test('counts in a digest what needs a person and what is over, and tells the first twenty', () => {
+  const many = message(...Array.from({length: 30}, (_, at) => news(at < 7 ? {news: 'mended'} : {})));
+  expect(titleOf(many)).toBe('30 alerts: 23 need a person, 7 are over');
+  expect(linesOf(many).filter((line) => !line.startsWith(' '))).toHaveLength(21);
+  expect(linesOf(many).at(-1)).toBe('and 10 more: fieldmirror alerts list');
+});
+
+describe('a text that another made up', () => {
+  test.each(['\r\nBcc: all@example.com', '\u2028next', '\u202eback', '\u0000\u001b[31m', '\u0085'])(
+    '%j ends no line and turns none',
+    (text) => {
+      const told = message(news({text: `a${text}z`, account: `a${text}z`, nextStep: `a${text}z`}));
+      for (const line of [titleOf(told), ...linesOf(told)])
+        expect(line).not.toMatch(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u);
+    },
+  );
+
+  test('is cut where it has no end, never inside a character', () => {
+    const told = message(news({text: '\u{1f4a5}'.repeat(10_000)}));
+    expect(titleOf(told).length).toBeLessThanOrEqual(150);
+    for (const line of linesOf(told)) expect(line.length).toBeLessThanOrEqual(500);
+    expect(titleOf(told).isWellFormed()).toBe(true);
+  });
+});

@@ -1,0 +1,197 @@
+// When a rule tells, what, and how often.
+
+import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {endLook, takeLook} from '../../src/alerts/alerts.ts';
+import {findFailingRules} from '../../src/alerts/receiver-concerns.ts';
+import {listRuleHealth} from '../../src/alerts/rule-health.ts';
+import {failedSweep} from '../support/alerts-place.ts';
+import {addWorker, ago, cancelChanges, openToldPlace, type ToldPlace} from '../support/told-place.ts';
+
+let place: ToldPlace;
+
+beforeEach(async () => {
+  place = await openToldPlace();
+});
+
+afterEach(() => place.close());
+
+describe('within the quiet time of a rule', () => {
+  beforeEach(async () => {
+    await place.addHook('ops', {quietMs: 3_600_000});
+    await place.query(failedSweep.breaks);
+    await place.rounds();
+    await place.query(failedSweep.mends);
+    await place.rounds();
+    await place.query(failedSweep.breaks);
+    await place.rounds();
+  });
+
+  test('a thing that breaks again is not told again; it is when it still is broken at the end of it', async () => {
+    expect(place.told()).toEqual(['failed opened', 'failed mended']);
+    await place.pass('50 minutes');
+    await place.rounds();
+    expect(place.told()).toHaveLength(2);
+    await place.pass('11 minutes');
+    await place.rounds();
+    expect(place.told()).toEqual(['failed opened', 'failed mended', 'failed opened']);
+  });
+
+  test('a thing that breaks again and is mended is not told at all', async () => {
+    await place.query(failedSweep.mends);
+    await place.pass('2 hours');
+    await place.rounds();
+    expect(place.told()).toEqual(['failed opened', 'failed mended']);
+  });
+
+  test('another thing is told', async () => {
+    await place.query(
+      `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash) VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
+    );
+    await place.rounds();
+    expect(place.told()).toEqual(['failed opened', 'failed mended', 'quarantine opened']);
+  });
+});
+
+describe('many things at once', () => {
+  const conflicts = (count: number) => [
+    `INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, ${count}) AS n`,
+    `UPDATE sync.changes SET state = 'conflict', reason = 'both'`,
+  ];
+
+  test.each([
+    [5, ['alert.opened', 'alert.opened', 'alert.opened', 'alert.opened', 'alert.opened']],
+    [6, ['alert.digest']],
+  ])('%i of them make %j', async (count, types) => {
+    await place.addHook('ops');
+    for (const statement of conflicts(count)) await place.query(statement);
+    await place.rounds();
+    expect(place.http.arrived.map(({body}) => JSON.parse(body).type)).toEqual(types);
+    expect(
+      place
+        .alertsOf('ops')
+        .map(({subject}) => subject)
+        .toSorted(),
+    ).toEqual(Array.from({length: count}, (_, at) => String(at + 1)));
+  });
+
+  test('their mends are one message, too, after the first was taken', async () => {
+    await place.addHook('ops');
+    for (const statement of conflicts(8)) await place.query(statement);
+    place.http.manners = (_arrived, at) => (at === 1 ? 500 : undefined);
+    await place.rounds();
+    await place.query(cancelChanges);
+    await place.rounds();
+    expect(place.http.arrived).toHaveLength(1);
+    await place.pass('1 hour');
+    await place.rounds();
+    const read = place.http.arrived.map(({body}) => JSON.parse(body).data);
+    expect(read.map(({count, title}) => `${count}: ${title}`)).toEqual([
+      '8: 8 alerts: 8 need a person',
+      '8: 8 alerts: 8 need a person',
+      '8: 8 alerts: 8 are over',
+    ]);
+  });
+
+  test('beyond the hundredth change of a kind they are one alert', async () => {
+    await place.addHook('ops');
+    for (const statement of conflicts(130)) await place.query(statement);
+    await place.rounds();
+    const rows = await place.query(`SELECT text FROM sync.alerts WHERE subject = 'more'`);
+    expect(rows).toEqual([
+      {text: expect.stringMatching(/^30 changes need a decision, change 101 the first/)},
+    ]);
+    expect(await place.query('SELECT count(*)::integer AS count FROM sync.alerts')).toEqual([{count: 101}]);
+    expect(place.http.arrived).toHaveLength(1);
+  });
+});
+
+describe('a rule', () => {
+  test('tells only its causes and its account', async () => {
+    await place.query(
+      `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'https://example.com/other', 'UTC')`,
+    );
+    await place.query(failedSweep.breaks);
+    await place.query(failedSweep.breaks.replace('VALUES (1', 'VALUES (2'));
+    await place.query(addWorker(ago('3 hours')));
+    await place.addHook('all');
+    await place.addHook('cause', {cause: ['no-worker', 'drift']});
+    await place.addHook('account', {accountId: '2'});
+    await place.rounds();
+    expect(place.told('all').toSorted()).toEqual(['failed opened', 'failed opened', 'no-worker opened']);
+    expect(place.told('cause')).toEqual(['no-worker opened']);
+    expect(place.alertsOf('account').map(({account}) => account)).toEqual(['other']);
+  });
+
+  test('that is made while something is wrong is told of it', async () => {
+    await place.addHook('first');
+    await place.query(failedSweep.breaks);
+    await place.rounds();
+    await place.addHook('later');
+    await place.rounds();
+    expect([place.told('first'), place.told('later')]).toEqual([['failed opened'], ['failed opened']]);
+  });
+
+  test('gives a message up after thirty tries, with a line in the log and a concern', async () => {
+    await place.addHook('ops');
+    await place.query(failedSweep.breaks);
+    place.http.manners = () => 500;
+    await place.round();
+    await place.query('UPDATE sync.alert_deliveries SET attempts = 29, fence = 29');
+    await place.pass('1 hour');
+    await place.rounds();
+    expect(await place.query('SELECT state FROM sync.alert_deliveries')).toEqual([{state: 'failed'}]);
+    expect(place.logged.filter((line) => line.includes('alert.given_up'))).toHaveLength(1);
+    const rules = await listRuleHealth(place.pool);
+    expect(rules).toMatchObject([{rule: 'ops', givenUp: 1, lastError: expect.stringMatching(/got 500$/)}]);
+    const [{now} = {}] = await place.query('SELECT now() AS now');
+    expect(findFailingRules(rules, {workers: [], keyIds: []}, String(now))[0]?.text).toMatch(
+      /rule ops do not arrive \(1 given up\)/,
+    );
+    // What is given up is not told mended.
+    await place.query(failedSweep.mends);
+    await place.rounds();
+    expect(place.told()).toEqual(['failed opened', 'failed opened']);
+  });
+
+  test('that nobody can send by is a concern', async () => {
+    await place.addRule('mail', {email: 'ops@example.com'});
+    await place.query(failedSweep.breaks);
+    await place.rounds();
+    await place.pass('11 minutes');
+    await place.rounds();
+    const rows = await place.query(`SELECT text FROM sync.alerts WHERE cause = 'alerts-failing'`);
+    expect(rows).toEqual([{text: expect.stringContaining('no worker has what it takes')}]);
+  });
+});
+
+describe('a look', () => {
+  test('is made only where there is a rule, by one worker, and once a minute', async () => {
+    expect(await takeLook(place.pool)).toBeNull();
+    await place.addHook('ops');
+    const looks = await Promise.all([1, 2, 3, 4].map(() => takeLook(place.pool)));
+    expect(looks.filter((look) => look !== null)).toHaveLength(1);
+    for (const look of looks) if (look !== null) await endLook(place.pool, look, []);
+    expect(await takeLook(place.pool)).toBeNull();
+    await place.query(`UPDATE sync.alert_looks SET looked_at = now() - interval '61 seconds'`);
+    expect(await takeLook(place.pool)).not.toBeNull();
+  });
+
+  test('and what is sent take no more rights than those of a worker', async () => {
+    await place.addHook('ops');
+    await place.query(failedSweep.breaks);
+    await place.roundAs('fieldmirror_worker');
+    await place.query(failedSweep.mends);
+    await place.roundAs('fieldmirror_worker');
+    expect(place.told()).toEqual(['failed opened', 'failed mended']);
+  });
+
+  test('of a worker that slept meanwhile writes nothing', async () => {
+    await place.addHook('ops');
+    const slept = await takeLook(place.pool);
+    await place.query('UPDATE sync.alert_looks SET lease_until = now()');
+    await place.query(failedSweep.breaks);
+    await place.rounds(1);
+    expect(await endLook(place.pool, slept ?? {fence: -1}, [])).toBeNull();
+    expect(await place.query('SELECT FROM sync.alerts WHERE mended_at IS NULL')).toHaveLength(1);
+  });
+});

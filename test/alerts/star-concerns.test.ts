@@ -1,0 +1,21 @@
+import {expect, test} from 'vitest';
+import {findStarConcerns} from '../../src/alerts/star-concerns.ts';
+
+const now = '2026-11-02T12:00:00Z';
+
+test.each([
+  ['holds all', null, 0],
+  ['is being written', '2026-11-02T11:51:00Z', 0],
+  ['is behind for longer than a refresh takes', '2026-11-02T11:40:00Z', 1],
+])('where the star %s, at %s: %i concerns', (_kind, since, count) => {
+  expect(findStarConcerns(since, now)).toHaveLength(count);
+});
+
+test('the concern says since when, and what to do', () => {
+  const [concern] = findStarConcerns('2026-11-02T09:40:00Z', now);
+  expect(concern).toMatchObject({
+    kind: 'star-behind',
+    text: 'the figures of mart lack what changed in the last 2 h 20 min',
+    next: expect.stringContaining('fieldmirror sync'),
+  });
+});
