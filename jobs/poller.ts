@@ -3,7 +3,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {FatalError, NoRoomError} from '../src/core/errors.ts';
-import type {Outage} from './queue/outage.ts';
+import type {Outage} from './queue-outage.ts';
 
 interface Times {
   /** From the end of a round to the next one. */

@@ -2,8 +2,8 @@ import {z} from 'zod';
 import type {DueAccount} from '../src/changes/claim-changes.ts';
 import {pushAccount} from '../src/push/push.ts';
 import type {Carried, PushCounts, PushDeps} from '../src/push/push-deps.ts';
-import {queueNames, type WakeQueue, wakeOptions} from './queue/wake-queue.ts';
 import {reportChange, reportPush} from './report-outcome.ts';
+import {queueNames, type WakeQueue, wakeOptions} from './wake-queue.ts';
 
 export const payloadSchema = z.object({accountId: z.string().regex(/^\d+$/)});
 

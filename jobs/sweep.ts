@@ -3,9 +3,9 @@ import {z} from 'zod';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-deps.ts';
 import type {DueSweep} from '../src/sweeps/sweeps.ts';
-import {queueNames, type WakeQueue, wakeOptions} from './queue/wake-queue.ts';
 import {refreshAfter, refreshNow} from './refresh-star.ts';
 import {reportOutcome} from './report-outcome.ts';
+import {queueNames, type WakeQueue, wakeOptions} from './wake-queue.ts';
 
 const id = z.string().regex(/^\d+$/);
 export const payloadSchema = z.object({sweepId: id, accountId: id});

@@ -24,11 +24,11 @@ import {handleNotices} from './notices.ts';
 import {OverdueSchedules} from './overdue-schedules.ts';
 import {poll} from './poller.ts';
 import * as push from './push.ts';
-import type {QueueBackend} from './queue/backend.ts';
-import {queueNames, type WakeQueue} from './queue/wake-queue.ts';
+import type {QueueBackend} from './queue-backend.ts';
 import {makeStarRounds} from './refresh-star.ts';
 import {type AccountIds, ServedAccounts} from './served-accounts.ts';
 import * as sweep from './sweep.ts';
+import {queueNames, type WakeQueue} from './wake-queue.ts';
 
 /** Workers of this process, on every queue. */
 export interface Workers {

@@ -2,7 +2,7 @@ import {randomUUID} from 'node:crypto';
 import {EventEmitter, once} from 'node:events';
 import {hostname} from 'node:os';
 import type {Heart} from '../../jobs/heartbeat.ts';
-import {openQueueBackend, type QueueBackend} from '../../jobs/queue/backend.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import type {Account} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';

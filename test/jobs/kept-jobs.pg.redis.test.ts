@@ -5,10 +5,10 @@ import {createPostgresBackend, isPgPool, Queue} from 'bullmq';
 import {Redis} from 'ioredis';
 import pg from 'pg';
 import {expect, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue/backend.ts';
-import {schema} from '../../jobs/queue/queue-schema.ts';
-import {prefix} from '../../jobs/queue/redis/prefix.ts';
-import {queueNames, wakeOptions} from '../../jobs/queue/wake-queue.ts';
+import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {schema} from '../../jobs/queue-schema.ts';
+import {prefix} from '../../jobs/redis-prefix.ts';
+import {queueNames, wakeOptions} from '../../jobs/wake-queue.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {backends, closers, endedWell, many, start} from './many-accounts-place.ts';
 

@@ -2,8 +2,8 @@
 
 import {afterEach, beforeEach, expect, inject, test, vi} from 'vitest';
 import * as push from '../../jobs/push.ts';
-import {openQueueBackend} from '../../jobs/queue/backend.ts';
-import {queueNames} from '../../jobs/queue/wake-queue.ts';
+import {openQueueBackend} from '../../jobs/queue-backend.ts';
+import {queueNames} from '../../jobs/wake-queue.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {emptyRedis} from '../support/redis.ts';

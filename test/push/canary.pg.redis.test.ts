@@ -4,7 +4,7 @@
 import {Redis} from 'ioredis';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue/backend.ts';
+import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {type LoginPlace, openLoginPlace, type Weather} from './login-place.ts';

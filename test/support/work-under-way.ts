@@ -2,7 +2,7 @@
 
 import {randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
-import {openQueueBackend} from '../../jobs/queue/backend.ts';
+import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import type {TestDatabase} from './postgres.ts';

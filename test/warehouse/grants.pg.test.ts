@@ -2,7 +2,7 @@
 // others. These tests name a new table, column or function until a person has written down its rights there.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
+import {migrateQueue} from '../../jobs/queue-schema.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {each, expected, type Rights} from './written-grants.ts';
 

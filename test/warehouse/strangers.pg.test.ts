@@ -5,7 +5,7 @@ import {randomBytes} from 'node:crypto';
 import {globSync, readFileSync} from 'node:fs';
 import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {migrateQueue} from '../../jobs/queue/queue-schema.ts';
+import {migrateQueue} from '../../jobs/queue-schema.ts';
 import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {prepareTurn, takeTurn} from '../../src/postgres/migration-turn.ts';
@@ -127,7 +127,7 @@ describe('the code', () => {
     expect(files.length).toBeGreaterThan(300);
     const taken = files.filter(({text}) => /pg_(try_)?advisory/.test(text)).map(({name}) => name);
     // The stand-ins for the advisory locks of BullMQ.
-    expect(taken).toEqual(['jobs/queue/queue-turns.ts']);
+    expect(taken).toEqual(['jobs/queue-turns.ts']);
   });
 
   test('listens to channels whose notices are hints and no more', () => {

@@ -1,4 +1,4 @@
-import {migrateQueue} from '../../../jobs/queue/queue-schema.ts';
+import {migrateQueue} from '../../../jobs/queue-schema.ts';
 import type {Config} from '../../core/config.ts';
 import {definitions} from '../../insight/definitions.ts';
 import {migrate as runMigrations} from '../../warehouse/schema/migrate.ts';

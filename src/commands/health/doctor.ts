@@ -1,6 +1,6 @@
 import {join} from 'node:path';
 import type pg from 'pg';
-import {inspectRedis} from '../../../jobs/queue/redis/inspect-redis.ts';
+import {inspectRedis} from '../../../jobs/inspect-redis.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../../accounts/accounts.ts';
 import {openToken} from '../../accounts/open-token.ts';
 import {listWorkers} from '../../accounts/workers.ts';

@@ -2,9 +2,9 @@
 
 import {LATEST_SCHEMA_VERSION, runMigrations} from 'bullmq';
 import pg from 'pg';
-import {FatalError} from '../../src/core/errors.ts';
-import {readProcessId, tellWaits, type WaitWords} from '../../src/postgres/lock-waits.ts';
-import {takeTurn} from '../../src/postgres/migration-turn.ts';
+import {FatalError} from '../src/core/errors.ts';
+import {readProcessId, tellWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
+import {takeTurn} from '../src/postgres/migration-turn.ts';
 import {makeTurns, pathOf, standIns, useTurns} from './queue-turns.ts';
 import {queueNames} from './wake-queue.ts';
 

@@ -1,8 +1,8 @@
 // Which servers take writes is known only to the cluster, or to the sentinels: any of them that answers is good enough.
 
-import type {ClusterAddress, RedisServer, SentinelAddress} from '../../../src/core/redis-address.ts';
-import {accessOptions, askOnce, nameServer} from './ask-once.ts';
-import {prefixAt} from './prefix.ts';
+import type {ClusterAddress, RedisServer, SentinelAddress} from '../src/core/redis-address.ts';
+import {accessOptions, askOnce, nameServer} from './redis-ask-once.ts';
+import {prefixAt} from './redis-prefix.ts';
 
 /** The primaries of a cluster. */
 export interface ClusterPrimaries {

@@ -1,5 +1,5 @@
 import {Redis} from 'ioredis';
-import type {RedisLogin, RedisServer} from '../../../src/core/redis-address.ts';
+import type {RedisLogin, RedisServer} from '../src/core/redis-address.ts';
 import {explainRedisError} from './redis-errors.ts';
 
 /** The time for a connection, and for an answer to a question that does not wait for work. */

@@ -2,7 +2,7 @@
 // told once when it goes and once when it is back, and between the two of each further reason for which a whole round
 // of work failed: a connection that was cut says nothing of the read-only warehouse that the next one finds.
 
-import type {Logger} from '../../src/core/log.ts';
+import type {Logger} from '../src/core/log.ts';
 
 /** The time without a failure before all is called well again: connections come back one after the other. */
 const quietMs = 10_000;

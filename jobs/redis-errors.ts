@@ -1,5 +1,5 @@
-import {FatalError} from '../../../src/core/errors.ts';
-import {prefix} from './prefix.ts';
+import {FatalError} from '../src/core/errors.ts';
+import {prefix} from './redis-prefix.ts';
 
 type Mends = readonly (readonly [RegExp, string])[];
 

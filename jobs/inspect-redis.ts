@@ -3,16 +3,16 @@
 
 import {randomUUID} from 'node:crypto';
 import type {Redis} from 'ioredis';
-import {FatalError} from '../../../src/core/errors.ts';
+import {FatalError} from '../src/core/errors.ts';
 import {
   type ClusterAddress,
   parseRedisAddress,
   type RedisServer,
   type SentinelAddress,
-} from '../../../src/core/redis-address.ts';
-import {accessOptions, askOnce, nameServer, type Target} from './ask-once.ts';
-import {findClusterPrimaries, findSentinelPrimary} from './find-primaries.ts';
-import {prefix, prefixAt} from './prefix.ts';
+} from '../src/core/redis-address.ts';
+import {accessOptions, askOnce, nameServer, type Target} from './redis-ask-once.ts';
+import {prefix, prefixAt} from './redis-prefix.ts';
+import {findClusterPrimaries, findSentinelPrimary} from './redis-primaries.ts';
 
 export interface RedisFound {
   /** The servers, their part and their version: `Redis 8.0.1 at db.example.com:6379`. */

@@ -14,15 +14,15 @@ import {
   Worker,
 } from 'bullmq';
 import pg from 'pg';
-import type {Logger} from '../../src/core/log.ts';
-import {parseRedisAddress} from '../../src/core/redis-address.ts';
-import {explainDatabaseError} from '../../src/postgres/database-errors.ts';
-import {Outage} from './outage.ts';
+import type {Logger} from '../src/core/log.ts';
+import {parseRedisAddress} from '../src/core/redis-address.ts';
+import {explainDatabaseError} from '../src/postgres/database-errors.ts';
+import {inspectRedis} from './inspect-redis.ts';
+import {Outage} from './queue-outage.ts';
 import {migrateQueue, schema} from './queue-schema.ts';
 import {pathOf} from './queue-turns.ts';
-import {connect} from './redis/connect.ts';
-import {inspectRedis} from './redis/inspect-redis.ts';
-import {prefixAt} from './redis/prefix.ts';
+import {connect} from './redis-connect.ts';
+import {prefixAt} from './redis-prefix.ts';
 import type {WakeQueue, WakeWorker} from './wake-queue.ts';
 
 export interface QueueBackend {

@@ -1,4 +1,4 @@
-import type {RedisAddress} from '../../../src/core/redis-address.ts';
+import type {RedisAddress} from '../src/core/redis-address.ts';
 
 /** The beginning of our keys: the keys of one Redis may belong to several programs. */
 export const prefix = 'fieldmirror';

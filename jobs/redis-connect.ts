@@ -2,8 +2,8 @@
 
 import type {ConnectionOptions} from 'bullmq';
 import {Cluster} from 'ioredis';
-import type {ClusterAddress, RedisAddress, SentinelAddress} from '../../../src/core/redis-address.ts';
-import {accessOptions, connectTimeoutMs} from './ask-once.ts';
+import type {ClusterAddress, RedisAddress, SentinelAddress} from '../src/core/redis-address.ts';
+import {accessOptions, connectTimeoutMs} from './redis-ask-once.ts';
 
 export interface QueueConnection {
   readonly connection: ConnectionOptions;
