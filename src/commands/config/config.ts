@@ -3,9 +3,9 @@
 import type {Config} from '../../core/config.ts';
 import {FatalError, UsageError} from '../../core/errors.ts';
 import {sequenceFeed} from '../../feed/read-feed.ts';
-import {applySettings} from '../../sync/settings/apply-settings.ts';
-import {toJsonSchema} from '../../sync/settings/file-schema.ts';
-import {planSettings} from '../../sync/settings/plan-settings.ts';
+import {applySettings} from '../../settings/apply-settings.ts';
+import {toJsonSchema} from '../../settings/file-schema.ts';
+import {planSettings} from '../../settings/plan-settings.ts';
 import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {print} from '../terminal/report.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';

@@ -3,9 +3,9 @@
 import type {z} from 'zod';
 import {nearest} from '../../core/nearest.ts';
 import {shorten} from '../../core/shorten.ts';
-import {allSections} from '../../sync/settings/all-sections.ts';
-import {toJsonSchema} from '../../sync/settings/file-schema.ts';
-import type {Problem} from '../../sync/settings/section.ts';
+import {allSections} from '../../settings/all-sections.ts';
+import {toJsonSchema} from '../../settings/file-schema.ts';
+import type {Problem} from '../../settings/section.ts';
 
 type Issue = z.core.$ZodIssue;
 

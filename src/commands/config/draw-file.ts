@@ -1,6 +1,6 @@
 import {Document, isMap, isNode, isScalar, isSeq} from 'yaml';
-import type {Section} from '../../sync/settings/section.ts';
-import {find, isSame, listLeaves, type Tree, toTree} from '../../sync/settings/tree.ts';
+import type {Section} from '../../settings/section.ts';
+import {find, isSame, listLeaves, type Tree, toTree} from '../../settings/settings-tree.ts';
 
 /** The settings of a section that are in force. */
 export interface Held {

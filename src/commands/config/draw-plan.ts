@@ -1,5 +1,5 @@
-import type {SettingsPlan} from '../../sync/settings/plan-settings.ts';
-import type {Path, Value} from '../../sync/settings/tree.ts';
+import type {SettingsPlan} from '../../settings/plan-settings.ts';
+import type {Path, Value} from '../../settings/settings-tree.ts';
 import {drawTable} from '../terminal/report.ts';
 import {wrap} from '../terminal/wrap.ts';
 

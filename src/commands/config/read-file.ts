@@ -13,9 +13,9 @@ import {
   visit,
 } from 'yaml';
 import {UsageError} from '../../core/errors.ts';
-import {fileSchema} from '../../sync/settings/file-schema.ts';
-import type {Problem} from '../../sync/settings/section.ts';
-import {isSame, type Patch, type Path} from '../../sync/settings/tree.ts';
+import {fileSchema} from '../../settings/file-schema.ts';
+import type {Problem} from '../../settings/section.ts';
+import {isSame, type Patch, type Path} from '../../settings/settings-tree.ts';
 import {describeIssue} from './describe-issue.ts';
 
 type Parsed = ParsedDocument.Parsed<ParsedNode>;

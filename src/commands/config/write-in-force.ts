@@ -2,7 +2,7 @@ import {access, mkdir, rename, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {UsageError} from '../../core/errors.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {allSections} from '../../sync/settings/all-sections.ts';
+import {allSections} from '../../settings/all-sections.ts';
 import {drawFile, type Held, selectShown} from './draw-file.ts';
 
 /** The file that editors read the schema from, where it lies beside the settings. */

@@ -1,5 +1,5 @@
 import type {Setting} from '../../core/config.ts';
-import type {SettingInForce} from '../../sync/settings/settings-in-force.ts';
+import type {SettingInForce} from '../../settings/settings-in-force.ts';
 import {envFileOf} from '../config/env-file.ts';
 import {drawTable} from '../terminal/report.ts';
 import {showValue} from './list-settings.ts';

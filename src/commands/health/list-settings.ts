@@ -1,6 +1,6 @@
 import type {Config} from '../../core/config.ts';
 import type {Queryable} from '../../postgres/database.ts';
-import {readSettingsInForce, type SettingInForce} from '../../sync/settings/settings-in-force.ts';
+import {readSettingsInForce, type SettingInForce} from '../../settings/settings-in-force.ts';
 import type {SettingTold} from '../../web/console/serve/doings.ts';
 import {envFileOf} from '../config/env-file.ts';
 import {environmentOf} from '../config/environment.ts';

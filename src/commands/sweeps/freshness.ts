@@ -2,14 +2,14 @@
 
 import type {Config} from '../../core/config.ts';
 import {UsageError} from '../../core/errors.ts';
+import {applySettings} from '../../settings/apply-settings.ts';
+import {freshnessSection} from '../../settings/freshness-section.ts';
+import {formatInterval} from '../../settings/interval.ts';
+import {planSettings} from '../../settings/plan-settings.ts';
 import {findStream} from '../../streams/all.ts';
 import {listUsualCosts} from '../../sweeps/past-sweeps.ts';
 import {findFreshnessCost, tellFreshnessCost} from '../../sweeps/schedule-cost.ts';
 import {listSchedules} from '../../sweeps/schedules.ts';
-import {applySettings} from '../../sync/settings/apply-settings.ts';
-import {formatInterval} from '../../sync/settings/interval.ts';
-import {planSettings} from '../../sync/settings/plan-settings.ts';
-import {freshnessSection} from '../../sync/settings/sections/freshness.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {environmentOf} from '../config/environment.ts';
 import {print} from '../terminal/report.ts';

@@ -1,5 +1,5 @@
 // The sweeps that come round by themselves: listed, set, taken away, and run before their time. What may be set is what a file of
-// settings may have (src/sync/settings/sections/schedules.ts).
+// settings may have (src/settings/schedules-section.ts).
 
 import {type Account, listAccounts} from '../../accounts/accounts.ts';
 import {listWorkers} from '../../accounts/workers.ts';
@@ -8,16 +8,16 @@ import {UsageError} from '../../core/errors.ts';
 import {formatAgo, formatDuration, formatNumber} from '../../core/format.ts';
 import {nearest} from '../../core/nearest.ts';
 import type {Queryable} from '../../postgres/database.ts';
+import {applySettings} from '../../settings/apply-settings.ts';
+import {formatInterval} from '../../settings/interval.ts';
+import {schedulesSection} from '../../settings/schedules-section.ts';
+import type {Patch} from '../../settings/settings-tree.ts';
 import {allStreams} from '../../streams/all.ts';
 import {isOfFreshness} from '../../sweeps/freshness-schedule.ts';
 import {listUsualCosts} from '../../sweeps/past-sweeps.ts';
 import {requestsADay} from '../../sweeps/schedule-cost.ts';
 import {listSchedules, type Schedule} from '../../sweeps/schedules.ts';
 import {requestSweep} from '../../sweeps/sweeps.ts';
-import {applySettings} from '../../sync/settings/apply-settings.ts';
-import {formatInterval} from '../../sync/settings/interval.ts';
-import {schedulesSection} from '../../sync/settings/sections/schedules.ts';
-import type {Patch} from '../../sync/settings/tree.ts';
 import {chooseAccount, requireActive} from '../accounts/choose-account.ts';
 import {environmentOf} from '../config/environment.ts';
 import {drawTable, print} from '../terminal/report.ts';

@@ -2,7 +2,7 @@
 
 import type {Config} from '../../../core/config.ts';
 import {UsageError} from '../../../core/errors.ts';
-import {interval, intervalMs} from '../../../sync/settings/interval.ts';
+import {interval, intervalMs} from '../../../settings/interval.ts';
 import type {GivenRule} from '../../../web/console/serve/doings.ts';
 import {type PlannedRule, planRule} from './rule-plan.ts';
 

@@ -1,10 +1,10 @@
 // The settings that are rows, each with its origin: what `config export` tells, and who or what set it.
 
-import {type FileSetting, listFileSettings} from '../../accounts/file-settings.ts';
-import type {Queryable} from '../../postgres/database.ts';
+import {type FileSetting, listFileSettings} from '../accounts/file-settings.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {allSections} from './all-sections.ts';
 import type {Environment, Section} from './section.ts';
-import {find, isSame, isTree, listLeaves, type Path, type Tree, type Value} from './tree.ts';
+import {find, isSame, isTree, listLeaves, type Path, type Tree, type Value} from './settings-tree.ts';
 
 /** One value in force. */
 export interface SettingInForce {

@@ -1,18 +1,12 @@
 import {z} from 'zod';
-import {
-  listAccounts,
-  pauseAccount,
-  placeOf,
-  resumeAccount,
-  upsertAccount,
-} from '../../../accounts/accounts.ts';
-import {parseBaseUrl} from '../../../api/base-url.ts';
-import {UsageError} from '../../../core/errors.ts';
-import {expectTimeZone, isTimeZone} from '../../../core/time-zone.ts';
-import {listChanged} from '../entries.ts';
-import type {Problem, Section} from '../section.ts';
-import {type Leaf, type Tree, toTree} from '../tree.ts';
-import {accountName} from '../values.ts';
+import {listAccounts, pauseAccount, placeOf, resumeAccount, upsertAccount} from '../accounts/accounts.ts';
+import {parseBaseUrl} from '../api/base-url.ts';
+import {UsageError} from '../core/errors.ts';
+import {expectTimeZone, isTimeZone} from '../core/time-zone.ts';
+import type {Problem, Section} from './section.ts';
+import {listChanged} from './setting-entries.ts';
+import {accountName} from './setting-values.ts';
+import {type Leaf, type Tree, toTree} from './settings-tree.ts';
 
 interface Account extends Tree {
   readonly url: string;

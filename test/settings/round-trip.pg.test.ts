@@ -3,16 +3,16 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {drawFile} from '../../../src/commands/config/draw-file.ts';
-import {parseSettings} from '../../../src/commands/config/read-file.ts';
-import {openPool} from '../../../src/postgres/database.ts';
-import {applyRetention} from '../../../src/retention/retention.ts';
-import {allTables} from '../../../src/streams/all-tables.ts';
-import {allSections} from '../../../src/sync/settings/all-sections.ts';
-import {applySettings} from '../../../src/sync/settings/apply-settings.ts';
-import {planSettings} from '../../../src/sync/settings/plan-settings.ts';
-import type {Patch} from '../../../src/sync/settings/tree.ts';
-import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
+import {drawFile} from '../../src/commands/config/draw-file.ts';
+import {parseSettings} from '../../src/commands/config/read-file.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {applyRetention} from '../../src/retention/retention.ts';
+import {allSections} from '../../src/settings/all-sections.ts';
+import {applySettings} from '../../src/settings/apply-settings.ts';
+import {planSettings} from '../../src/settings/plan-settings.ts';
+import type {Patch} from '../../src/settings/settings-tree.ts';
+import {allTables} from '../../src/streams/all-tables.ts';
+import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 const environment = {account: null, demo: 'demo'};
 const databases: TestDatabase[] = [];

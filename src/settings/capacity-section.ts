@@ -1,15 +1,10 @@
 import {z} from 'zod';
-import {
-  deleteCapacity,
-  listCapacity,
-  listEmployeeNumbers,
-  writeCapacity,
-} from '../../../accounts/capacity.ts';
-import {nearest} from '../../../core/nearest.ts';
-import {type Entry, listChanged} from '../entries.ts';
-import type {Problem, Section} from '../section.ts';
-import {toTree} from '../tree.ts';
-import {accountName, recordNumber, workingHours} from '../values.ts';
+import {deleteCapacity, listCapacity, listEmployeeNumbers, writeCapacity} from '../accounts/capacity.ts';
+import {nearest} from '../core/nearest.ts';
+import type {Problem, Section} from './section.ts';
+import {type Entry, listChanged} from './setting-entries.ts';
+import {accountName, recordNumber, workingHours} from './setting-values.ts';
+import {toTree} from './settings-tree.ts';
 
 type Hours = readonly number[];
 

@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {allSections} from './all-sections.ts';
-import type {Patch} from './tree.ts';
+import type {Patch} from './settings-tree.ts';
 
 /** The shape of a whole file, where every section may be left out. */
 export const fileSchema: z.ZodType<Patch> = z

@@ -1,4 +1,4 @@
-import {find, isSame, isTree, type Path, type Tree, type Value} from './tree.ts';
+import {find, isSame, isTree, type Path, type Tree, type Value} from './settings-tree.ts';
 
 /** An entry of a section that differs: what a statement writes. */
 export interface Entry<T extends Tree | Value> {

@@ -1,9 +1,9 @@
 import {z} from 'zod';
-import {deleteLabel, listLabels, writeLabel} from '../../../accounts/labels.ts';
-import {listChanged} from '../entries.ts';
-import type {Section} from '../section.ts';
-import {toTree} from '../tree.ts';
-import {accountName, label, recordNumber} from '../values.ts';
+import {deleteLabel, listLabels, writeLabel} from '../accounts/labels.ts';
+import type {Section} from './section.ts';
+import {listChanged} from './setting-entries.ts';
+import {accountName, label, recordNumber} from './setting-values.ts';
+import {toTree} from './settings-tree.ts';
 
 const byNumber = z.record(recordNumber, label.nullable()).exactOptional();
 const kinds = z.strictObject({

@@ -1,24 +1,24 @@
 import {z} from 'zod';
-import {listAccounts} from '../../../accounts/accounts.ts';
-import type {Queryable} from '../../../postgres/database.ts';
-import {allStreams} from '../../../streams/all.ts';
-import type {StreamName} from '../../../streams/stream.ts';
-import {wholeList} from '../../../streams/windows.ts';
-import {isOfFreshness} from '../../../sweeps/freshness-schedule.ts';
-import {listUsualCosts} from '../../../sweeps/past-sweeps.ts';
+import {listAccounts} from '../accounts/accounts.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {allStreams} from '../streams/all.ts';
+import type {StreamName} from '../streams/stream.ts';
+import {wholeList} from '../streams/windows.ts';
+import {isOfFreshness} from '../sweeps/freshness-schedule.ts';
+import {listUsualCosts} from '../sweeps/past-sweeps.ts';
 import {
   deleteSchedule,
   listScheduleSettings,
   nameFreshness,
   type ScheduleSetting,
   writeSchedule,
-} from '../../../sweeps/schedules.ts';
-import {estimatePass} from '../../../sweeps/whole-list-cost.ts';
-import {listChanged} from '../entries.ts';
-import {formatInterval, interval, intervalMs} from '../interval.ts';
-import type {Problem, Prospect, Section} from '../section.ts';
-import {toTree} from '../tree.ts';
-import {accountName} from '../values.ts';
+} from '../sweeps/schedules.ts';
+import {estimatePass} from '../sweeps/whole-list-cost.ts';
+import {formatInterval, interval, intervalMs} from './interval.ts';
+import type {Problem, Prospect, Section} from './section.ts';
+import {listChanged} from './setting-entries.ts';
+import {accountName} from './setting-values.ts';
+import {toTree} from './settings-tree.ts';
 
 const leastMs = 60_000;
 const tooShort = 'expected an interval of a minute or more, such as 1h or 15m';

@@ -1,12 +1,12 @@
 import {z} from 'zod';
-import {nearest} from '../../../core/nearest.ts';
-import {demoteField, listPromotions, listSeenFields, promoteField} from '../../../star/promotions.ts';
-import {allStreams} from '../../../streams/all.ts';
-import {allTables} from '../../../streams/all-tables.ts';
-import {type Entry, listChanged} from '../entries.ts';
-import type {Problem, Section} from '../section.ts';
-import {type Tree, toTree} from '../tree.ts';
-import {accountName, label} from '../values.ts';
+import {nearest} from '../core/nearest.ts';
+import {demoteField, listPromotions, listSeenFields, promoteField} from '../star/promotions.ts';
+import {allStreams} from '../streams/all.ts';
+import {allTables} from '../streams/all-tables.ts';
+import type {Problem, Section} from './section.ts';
+import {type Entry, listChanged} from './setting-entries.ts';
+import {accountName, label} from './setting-values.ts';
+import {type Tree, toTree} from './settings-tree.ts';
 
 interface Promotion extends Tree {
   readonly name: string;

@@ -4,12 +4,12 @@ import {
   deleteDeletionLimit,
   listDeletionLimits,
   writeDeletionLimit,
-} from '../../../accounts/deletion-limits.ts';
-import {allStreams} from '../../../streams/all.ts';
-import {listChanged} from '../entries.ts';
-import type {Section} from '../section.ts';
-import {toTree} from '../tree.ts';
-import {accountName} from '../values.ts';
+} from '../accounts/deletion-limits.ts';
+import {allStreams} from '../streams/all.ts';
+import type {Section} from './section.ts';
+import {listChanged} from './setting-entries.ts';
+import {accountName} from './setting-values.ts';
+import {toTree} from './settings-tree.ts';
 
 const expected = 'expected a number of rows, such as 20, or a share of the live ones, such as 5%';
 const mostRows = 2_147_483_647;

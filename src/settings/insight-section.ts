@@ -4,11 +4,11 @@ import {
   type InsightSettings,
   listInsightSettings,
   writeInsightSettings,
-} from '../../../accounts/insight-settings.ts';
-import {listChanged} from '../entries.ts';
-import type {Section} from '../section.ts';
-import {type Leaf, type Tree, toTree, type Value} from '../tree.ts';
-import {accountName, workingHours} from '../values.ts';
+} from '../accounts/insight-settings.ts';
+import type {Section} from './section.ts';
+import {listChanged} from './setting-entries.ts';
+import {accountName, workingHours} from './setting-values.ts';
+import {type Leaf, type Tree, toTree, type Value} from './settings-tree.ts';
 
 interface Insight extends Tree {
   readonly currency: string;

@@ -1,9 +1,9 @@
 import {z} from 'zod';
-import {readRetention, setRetention} from '../../../retention/retention.ts';
-import {type RetentionKind, retentionKinds} from '../../../retention/retention-kinds.ts';
-import {listChanged} from '../entries.ts';
-import type {Section} from '../section.ts';
-import {toTree} from '../tree.ts';
+import {readRetention, setRetention} from '../retention/retention.ts';
+import {type RetentionKind, retentionKinds} from '../retention/retention-kinds.ts';
+import type {Section} from './section.ts';
+import {listChanged} from './setting-entries.ts';
+import {toTree} from './settings-tree.ts';
 
 const forever = 'forever';
 

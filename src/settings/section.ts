@@ -2,8 +2,8 @@
 // new one is a file beside this, and a line in all-sections.ts.
 
 import type {z} from 'zod';
-import type {Queryable} from '../../postgres/database.ts';
-import type {Patch, Path, Tree} from './tree.ts';
+import type {Queryable} from '../postgres/database.ts';
+import type {Patch, Path, Tree} from './settings-tree.ts';
 
 /** What goes before a file. */
 export interface Environment {

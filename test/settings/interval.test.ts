@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {formatInterval, interval, intervalMs} from '../../../src/sync/settings/interval.ts';
+import {formatInterval, interval, intervalMs} from '../../src/settings/interval.ts';
 
 test.each([
   ['60s', '1m'],

@@ -1,20 +1,15 @@
 import {z} from 'zod';
-import {isHost} from '../../../core/host.ts';
-import {nearest} from '../../../core/nearest.ts';
-import {shortName, shortNameText} from '../../../core/short-name.ts';
-import {deleteHook, listWriters, spellWriter} from '../../../feed/feed-hooks.ts';
-import {
-  type HookSetting,
-  listAuthors,
-  listHookSettings,
-  writeHookSetting,
-} from '../../../feed/hook-settings.ts';
-import {mostEntries, usualMost} from '../../../feed/hook-tables.ts';
-import {allTables} from '../../../streams/all-tables.ts';
-import {type Entry, listChanged} from '../entries.ts';
-import type {Problem, Section} from '../section.ts';
-import {isSame, type Leaf, type Path, type Tree, toTree} from '../tree.ts';
-import {accountName} from '../values.ts';
+import {isHost} from '../core/host.ts';
+import {nearest} from '../core/nearest.ts';
+import {shortName, shortNameText} from '../core/short-name.ts';
+import {deleteHook, listWriters, spellWriter} from '../feed/feed-hooks.ts';
+import {type HookSetting, listAuthors, listHookSettings, writeHookSetting} from '../feed/hook-settings.ts';
+import {mostEntries, usualMost} from '../feed/hook-tables.ts';
+import {allTables} from '../streams/all-tables.ts';
+import type {Problem, Section} from './section.ts';
+import {type Entry, listChanged} from './setting-entries.ts';
+import {accountName} from './setting-values.ts';
+import {isSame, type Leaf, type Path, type Tree, toTree} from './settings-tree.ts';
 
 interface Hook extends Tree {
   readonly host: string;

@@ -1,9 +1,9 @@
 import {z} from 'zod';
-import {deleteClosedDay, listClosedDays, writeClosedDay} from '../../../accounts/closed-days.ts';
-import {listChanged} from '../entries.ts';
-import type {Section} from '../section.ts';
-import {toTree} from '../tree.ts';
-import {accountName, label} from '../values.ts';
+import {deleteClosedDay, listClosedDays, writeClosedDay} from '../accounts/closed-days.ts';
+import type {Section} from './section.ts';
+import {listChanged} from './setting-entries.ts';
+import {accountName, label} from './setting-values.ts';
+import {toTree} from './settings-tree.ts';
 
 const expected = 'expected a day, such as 2026-12-25';
 const day = z

@@ -1,23 +1,23 @@
 import {z} from 'zod';
-import {deleteRule} from '../../../alerts/alert-rules.ts';
-import {receivers} from '../../../alerts/receivers.ts';
+import {deleteRule} from '../alerts/alert-rules.ts';
+import {receivers} from '../alerts/receivers.ts';
 import {
   listRuleSettings,
   type RuleSetting,
   usualEveryMs,
   usualQuietMs,
   writeRuleSetting,
-} from '../../../alerts/rule-settings.ts';
-import {type Cause, causes} from '../../../core/alert-causes.ts';
-import {isHost} from '../../../core/host.ts';
-import {isMailbox} from '../../../core/mailbox.ts';
-import {nearest} from '../../../core/nearest.ts';
-import {shortName, shortNameText} from '../../../core/short-name.ts';
-import {type Entry, listChanged} from '../entries.ts';
-import {formatInterval, intervalMs, interval as intervalShape} from '../interval.ts';
-import type {Problem, Section} from '../section.ts';
-import {type Leaf, type Tree, toTree} from '../tree.ts';
-import {accountName} from '../values.ts';
+} from '../alerts/rule-settings.ts';
+import {type Cause, causes} from '../core/alert-causes.ts';
+import {isHost} from '../core/host.ts';
+import {isMailbox} from '../core/mailbox.ts';
+import {nearest} from '../core/nearest.ts';
+import {shortName, shortNameText} from '../core/short-name.ts';
+import {formatInterval, intervalMs, interval as intervalShape} from './interval.ts';
+import type {Problem, Section} from './section.ts';
+import {type Entry, listChanged} from './setting-entries.ts';
+import {accountName} from './setting-values.ts';
+import {type Leaf, type Tree, toTree} from './settings-tree.ts';
 
 interface Rule extends Tree {
   readonly receiver: RuleSetting['receiver'];

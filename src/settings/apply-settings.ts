@@ -4,11 +4,11 @@ import {
   forgetFileSettings,
   lockFileSettings,
   noteFileSettings,
-} from '../../accounts/file-settings.ts';
-import {inTransaction, type Queryable} from '../../postgres/database.ts';
+} from '../accounts/file-settings.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {planSettings, type SectionPlan, type SettingsPlan} from './plan-settings.ts';
 import type {Environment} from './section.ts';
-import {find, listPatches, type Patch, toTree} from './tree.ts';
+import {find, listPatches, type Patch, toTree} from './settings-tree.ts';
 
 /**
  * Brings the warehouse in line with a file, in one transaction: all of it, or nothing.

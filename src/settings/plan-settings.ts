@@ -1,5 +1,5 @@
-import {nearest} from '../../core/nearest.ts';
-import type {Queryable} from '../../postgres/database.ts';
+import {nearest} from '../core/nearest.ts';
+import type {Queryable} from '../postgres/database.ts';
 import {allSections} from './all-sections.ts';
 import type {Environment, Problem, Prospect, Section} from './section.ts';
 import {
@@ -16,7 +16,7 @@ import {
   type Tree,
   type Value,
   withoutNulls,
-} from './tree.ts';
+} from './settings-tree.ts';
 
 /** A value of the file that does not count. */
 interface Overridden {

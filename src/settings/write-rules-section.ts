@@ -1,9 +1,9 @@
 import {z} from 'zod';
-import {type Rule, readRules, setRule} from '../../../changes/write-rules.ts';
-import {allTables} from '../../../streams/all-tables.ts';
-import {listChanged, listPaths} from '../entries.ts';
-import type {Section} from '../section.ts';
-import {toTree} from '../tree.ts';
+import {type Rule, readRules, setRule} from '../changes/write-rules.ts';
+import {allTables} from '../streams/all-tables.ts';
+import type {Section} from './section.ts';
+import {listChanged, listPaths} from './setting-entries.ts';
+import {toTree} from './settings-tree.ts';
 
 const preset: Rule = 'ask';
 const rules = ['service', 'warehouse', 'newest', 'ask'] as const satisfies readonly Rule[];

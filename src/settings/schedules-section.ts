@@ -1,22 +1,22 @@
 import {z} from 'zod';
-import {UsageError} from '../../../core/errors.ts';
-import {allStreams, findStream} from '../../../streams/all.ts';
-import type {StreamName} from '../../../streams/stream.ts';
-import {readWindow} from '../../../streams/windows.ts';
-import {planSchedules} from '../../../sweeps/default-schedules.ts';
-import {isOfFreshness} from '../../../sweeps/freshness-schedule.ts';
+import {UsageError} from '../core/errors.ts';
+import {allStreams, findStream} from '../streams/all.ts';
+import type {StreamName} from '../streams/stream.ts';
+import {readWindow} from '../streams/windows.ts';
+import {planSchedules} from '../sweeps/default-schedules.ts';
+import {isOfFreshness} from '../sweeps/freshness-schedule.ts';
 import {
   deleteSchedule,
   listScheduleSettings,
   nameFreshness,
   type ScheduleSetting,
   writeSchedule,
-} from '../../../sweeps/schedules.ts';
-import {listChanged, listPaths} from '../entries.ts';
-import {formatInterval, intervalMs, interval as intervalShape, isWholeDays} from '../interval.ts';
-import type {Problem, Section} from '../section.ts';
-import {find, type Leaf, type Path, type Tree, toTree} from '../tree.ts';
-import {accountName, label} from '../values.ts';
+} from '../sweeps/schedules.ts';
+import {formatInterval, intervalMs, interval as intervalShape, isWholeDays} from './interval.ts';
+import type {Problem, Section} from './section.ts';
+import {listChanged, listPaths} from './setting-entries.ts';
+import {accountName, label} from './setting-values.ts';
+import {find, type Leaf, type Path, type Tree, toTree} from './settings-tree.ts';
 
 interface Schedule extends Tree {
   readonly stream: StreamName;
