@@ -2,9 +2,9 @@
 // stream: so the exports are made here, by name, and a new stream needs no line in this file. The schema `sync` is left
 // out: the migrator makes it for its own table, before the first migration runs.
 const {allTables} = require('./src/streams/all-tables.ts');
-const {toDrizzle, warehouse} = require('./src/warehouse/schema/drizzle-table.ts');
+const {toDrizzle, warehouse} = require('./src/schema/drizzle-table.ts');
 const {mart, martTables} = require('./src/star/mart-tables.ts');
-const {syncTables} = require('./src/warehouse/schema/sync-tables.ts');
+const {syncTables} = require('./src/schema/sync-tables.ts');
 
 module.exports = {
   mart,

@@ -184,8 +184,8 @@ export function tellWait(line: string): void {
 /** Loads the definitions of the star only now: a verb that migrates nothing does without them. */
 async function bringUpToDate(direct: pg.Pool): Promise<void> {
   const [{migrate}, {definitions}] = await Promise.all([
-    import('../warehouse/schema/migrate.ts'),
-    import('../insight/definitions.ts'),
+    import('../schema/migrate.ts'),
+    import('../schema/all-definitions.ts'),
   ]);
   await migrate(direct, definitions, false, {tell: tellWait});
 }

@@ -5,10 +5,10 @@ import pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {parseKeys} from '../../src/core/seal.ts';
 import type {Secret} from '../../src/core/secret.ts';
-import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {Passwords} from '../../src/push/passwords.ts';
-import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import {definitions} from '../../src/schema/all-definitions.ts';
+import {migrate} from '../../src/schema/migrate.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {type LoginPlace, openLoginPlace} from './login-place.ts';
 

@@ -1,8 +1,8 @@
 // The star is broken on purpose, in six ways, and each is found.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {definitions} from '../../src/insight/definitions.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
+import {definitions} from '../../src/schema/all-definitions.ts';
 import {applyStar} from '../../src/star/apply-star.ts';
 import type {Member} from '../../src/star/member.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';

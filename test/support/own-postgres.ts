@@ -1,10 +1,10 @@
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {type EmbeddedPostgres, openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
-import {migrate} from '../../src/warehouse/schema/migrate.ts';
+import {definitions} from '../../src/schema/all-definitions.ts';
+import {migrate} from '../../src/schema/migrate.ts';
 import {endWithProcess} from './end-with-process.ts';
 import type {SetUp} from './set-up.ts';
 

@@ -1,12 +1,12 @@
 import {createHash} from 'node:crypto';
 import pg from 'pg';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
-import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {encodeRow} from '../../src/rows/encoded-row.ts';
+import {definitions} from '../../src/schema/all-definitions.ts';
+import {migrate} from '../../src/schema/migrate.ts';
 import {type MirrorTable, mirrorTable} from '../../src/streams/mirror-table.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
-import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 /** A table with a column of every type. */

@@ -3,10 +3,10 @@
 import type {Config} from '../../core/config.ts';
 import {FatalError, UsageError} from '../../core/errors.ts';
 import {sequenceFeed} from '../../feed/read-feed.ts';
+import {checkMigrations} from '../../schema/migration-check.ts';
 import {applySettings} from '../../settings/apply-settings.ts';
 import {toJsonSchema} from '../../settings/file-schema.ts';
 import {planSettings} from '../../settings/plan-settings.ts';
-import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {print} from '../terminal/report.ts';
 import {type Warehouse, withWarehouse} from '../warehouse.ts';
 import {drawPlan, tellPlan} from './draw-plan.ts';

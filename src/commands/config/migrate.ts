@@ -1,8 +1,8 @@
 import {migrateQueue} from '../../../jobs/queue-schema.ts';
 import type {Config} from '../../core/config.ts';
-import {definitions} from '../../insight/definitions.ts';
-import {migrate as runMigrations} from '../../warehouse/schema/migrate.ts';
-import {checkRoles, describeRoles, listRoleStatements} from '../../warehouse/schema/roles.ts';
+import {definitions} from '../../schema/all-definitions.ts';
+import {migrate as runMigrations} from '../../schema/migrate.ts';
+import {checkRoles, describeRoles, listRoleStatements} from '../../schema/roles.ts';
 import {print} from '../terminal/report.ts';
 import {tellWait, withWarehouse} from '../warehouse.ts';
 

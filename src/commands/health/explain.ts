@@ -8,9 +8,9 @@ import {findRecord, readFieldStory, tellAbsence} from '../../explain/explain-rec
 import {drawRow, drawWish, tellRow} from '../../explain/explain-row.ts';
 import {readDeletions} from '../../explain/record-proofs.ts';
 import type {Queryable} from '../../postgres/database.ts';
+import {checkMigrations} from '../../schema/migration-check.ts';
 import {findStream} from '../../streams/all.ts';
 import type {Stream} from '../../streams/stream.ts';
-import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 

@@ -5,7 +5,7 @@ import {prune as runPruning} from '../../retention/prune.ts';
 import {countPrunable, readPruningLeaseMs} from '../../retention/prunings.ts';
 import {type Retention, readRetention} from '../../retention/retention.ts';
 import {tellDays, wordsOf} from '../../retention/retention-story.ts';
-import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {checkMigrations} from '../../schema/migration-check.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';
 

@@ -11,7 +11,7 @@ import {readUnderWay} from '../../health/under-way-words.ts';
 import {readNow} from '../../postgres/clock.ts';
 import {listHeldUp} from '../../postgres/lock-waits.ts';
 import {readRetention} from '../../retention/retention.ts';
-import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {checkMigrations} from '../../schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {print} from '../terminal/report.ts';
 import {briefLockTimeoutMs, type Warehouse, withWarehouse} from '../warehouse.ts';

@@ -3,6 +3,7 @@ import type {Config} from '../../core/config.ts';
 import {FatalError} from '../../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../../core/format.ts';
 import {tell} from '../../core/terminal.ts';
+import {checkMigrations} from '../../schema/migration-check.ts';
 import {questions} from '../../star/all-questions.ts';
 import {sqlOf} from '../../star/answer.ts';
 import {writeCsv} from '../../star/answer-csv.ts';
@@ -15,7 +16,6 @@ import {
   tellAnswered,
   wordOf,
 } from '../../star/answer-question.ts';
-import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';

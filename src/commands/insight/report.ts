@@ -1,10 +1,10 @@
 import type {Config} from '../../core/config.ts';
 import {FatalError, UsageError} from '../../core/errors.ts';
+import {checkMigrations} from '../../schema/migration-check.ts';
 import {type List, type Report, readReport} from '../../star/report.ts';
 import {keepReported} from '../../star/report-restated.ts';
 import {show, showMoney} from '../../star/report-values.ts';
 import {tellAge, tellFindings, tellFreshness, tellRestated} from '../../star/weekly-report-words.ts';
-import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
 import {chooseAccount} from '../accounts/choose-account.ts';
 import {drawTable, print} from '../terminal/report.ts';
 import {withWarehouse} from '../warehouse.ts';

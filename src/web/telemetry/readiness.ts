@@ -3,7 +3,7 @@ import {listWorkers} from '../../accounts/workers.ts';
 import type {Logger} from '../../core/log.ts';
 import {readNow} from '../../postgres/clock.ts';
 import {explainDatabaseError} from '../../postgres/database-errors.ts';
-import {checkMigrations} from '../../warehouse/schema/migration-check.ts';
+import {checkMigrations} from '../../schema/migration-check.ts';
 import {Absence} from './absence.ts';
 import {CachedReading, type ReadingOptions} from './cached-reading.ts';
 

@@ -4,7 +4,7 @@ import {StdioServerTransport} from '@modelcontextprotocol/sdk/server/stdio.js';
 import type {Config} from '../../../core/config.ts';
 import {FatalError} from '../../../core/errors.ts';
 import {readVersion} from '../../../core/package.ts';
-import {checkMigrations} from '../../../warehouse/schema/migration-check.ts';
+import {checkMigrations} from '../../../schema/migration-check.ts';
 import {chooseAccount} from '../../accounts/choose-account.ts';
 import {withWarehouse} from '../../warehouse.ts';
 import {addTools} from './tools.ts';

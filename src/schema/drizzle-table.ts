@@ -17,9 +17,9 @@ import {
   unique,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import {bigNumber, bytea, instant} from '../../postgres/column-types.ts';
-import {searchedWords} from '../../rows/searched-words.ts';
-import type {Column, ColumnType, MirrorTable} from '../../streams/mirror-table.ts';
+import {bigNumber, bytea, instant} from '../postgres/column-types.ts';
+import {searchedWords} from '../rows/searched-words.ts';
+import type {Column, ColumnType, MirrorTable} from '../streams/mirror-table.ts';
 
 export const warehouse = pgSchema('warehouse');
 

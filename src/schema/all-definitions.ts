@@ -2,7 +2,7 @@ import {questions} from '../star/all-questions.ts';
 import {renderMember} from '../star/render-member.ts';
 import {members} from '../star/star.ts';
 import {allTables} from '../streams/all-tables.ts';
-import type {Definitions} from '../warehouse/schema/definitions.ts';
+import type {Definitions} from './definitions.ts';
 
 /** All that `migrate` brings a warehouse in line with: its tables, the star, and the answers that stand on it. */
 export const definitions: Definitions = {

@@ -1,15 +1,15 @@
 // The rights of each of the three roles, tried out.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
+import {definitions} from '../../src/schema/all-definitions.ts';
+import {migrate} from '../../src/schema/migrate.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
-import {migrate} from '../../src/warehouse/schema/migrate.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {startPostgres} from '../support/own-postgres.ts';
 import {SetUp} from '../support/set-up.ts';
-import {rowOf} from './sample.ts';
+import {rowOf} from '../warehouse/sample.ts';
 
 let world: CaptureWorld;
 beforeAll(async () => {

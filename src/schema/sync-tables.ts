@@ -4,39 +4,34 @@ import {
   apiRequestsTable,
   assistantScopesTable,
   authorAccountsTable,
-} from '../../accounts/access-tables.ts';
-import {accountsTable, sync} from '../../accounts/accounts-table.ts';
-import {auditTable, sessionsTable, signInCodesTable} from '../../accounts/console-tables.ts';
-import {forgottenTable} from '../../accounts/forgotten-table.ts';
-import {capacityToComeTable, deletionLimitsTable, fileSettingsTable} from '../../accounts/settings-tables.ts';
-import {workersTable} from '../../accounts/workers-table.ts';
-import {
-  alertDeliveriesTable,
-  alertLooksTable,
-  alertRulesTable,
-  alertsTable,
-} from '../../alerts/alert-tables.ts';
-import {capturedTablesTable} from '../../changes/captured-tables-table.ts';
-import {attemptsTable, changesTable} from '../../changes/change-tables.ts';
-import {alterationsTable, conflictsTable} from '../../changes/conflict-tables.ts';
-import {employeeLoginsTable, loginKeysTable} from '../../changes/login-tables.ts';
-import {transitionsTable} from '../../changes/transitions-table.ts';
-import {writeRulesTable} from '../../changes/write-rules-table.ts';
-import {feedEntriesTable, feedStartsTable, feedStateTable} from '../../feed/feed-tables.ts';
-import {deadLettersTable, feedHooksTable} from '../../feed/hook-tables.ts';
-import {heartbeatsTable} from '../../health/heartbeats-table.ts';
-import {installationTable} from '../../health/installation-table.ts';
-import {bigNumber, bytea} from '../../postgres/column-types.ts';
-import {type CommentedTable, commentTable} from '../../postgres/commented-table.ts';
-import {pruningsTable, retentionTable} from '../../retention/retention-tables.ts';
-import {sweepDaysTable} from '../../retention/sweep-days-table.ts';
-import {fieldEventsTable, fieldsTable} from '../../star/field-tables.ts';
-import {staleJobsTable} from '../../star/stale-jobs-table.ts';
-import {weeklyReportsTable} from '../../star/weekly-reports-table.ts';
-import {absentNumbersTable, sightingsTable, tombstonesTable} from '../../sweeps/evidence-tables.ts';
-import {quarantineTable} from '../../sweeps/quarantine-table.ts';
-import {schedulesTable} from '../../sweeps/schedules-table.ts';
-import {sweepsTable} from '../../sweeps/sweeps-table.ts';
+} from '../accounts/access-tables.ts';
+import {accountsTable, sync} from '../accounts/accounts-table.ts';
+import {auditTable, sessionsTable, signInCodesTable} from '../accounts/console-tables.ts';
+import {forgottenTable} from '../accounts/forgotten-table.ts';
+import {capacityToComeTable, deletionLimitsTable, fileSettingsTable} from '../accounts/settings-tables.ts';
+import {workersTable} from '../accounts/workers-table.ts';
+import {alertDeliveriesTable, alertLooksTable, alertRulesTable, alertsTable} from '../alerts/alert-tables.ts';
+import {capturedTablesTable} from '../changes/captured-tables-table.ts';
+import {attemptsTable, changesTable} from '../changes/change-tables.ts';
+import {alterationsTable, conflictsTable} from '../changes/conflict-tables.ts';
+import {employeeLoginsTable, loginKeysTable} from '../changes/login-tables.ts';
+import {transitionsTable} from '../changes/transitions-table.ts';
+import {writeRulesTable} from '../changes/write-rules-table.ts';
+import {feedEntriesTable, feedStartsTable, feedStateTable} from '../feed/feed-tables.ts';
+import {deadLettersTable, feedHooksTable} from '../feed/hook-tables.ts';
+import {heartbeatsTable} from '../health/heartbeats-table.ts';
+import {installationTable} from '../health/installation-table.ts';
+import {bigNumber, bytea} from '../postgres/column-types.ts';
+import {type CommentedTable, commentTable} from '../postgres/commented-table.ts';
+import {pruningsTable, retentionTable} from '../retention/retention-tables.ts';
+import {sweepDaysTable} from '../retention/sweep-days-table.ts';
+import {fieldEventsTable, fieldsTable} from '../star/field-tables.ts';
+import {staleJobsTable} from '../star/stale-jobs-table.ts';
+import {weeklyReportsTable} from '../star/weekly-reports-table.ts';
+import {absentNumbersTable, sightingsTable, tombstonesTable} from '../sweeps/evidence-tables.ts';
+import {quarantineTable} from '../sweeps/quarantine-table.ts';
+import {schedulesTable} from '../sweeps/schedules-table.ts';
+import {sweepsTable} from '../sweeps/sweeps-table.ts';
 import {sourceTable} from './source-table.ts';
 
 // No foreign key to the account: it would be checked once for every row of a first load.

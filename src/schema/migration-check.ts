@@ -5,9 +5,9 @@ import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import pg from 'pg';
-import {FatalError} from '../../core/errors.ts';
-import {packageRoot} from '../../core/package.ts';
-import type {Queryable} from '../../postgres/database.ts';
+import {FatalError} from '../core/errors.ts';
+import {packageRoot} from '../core/package.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 export const migrationsFolder = join(packageRoot, 'migrations');
 

@@ -2,7 +2,7 @@
 // large objects, with which any login can fill the disk. sync.bar_public takes back what its caller may take back.
 
 import pg from 'pg';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 /** What is left of these rights. */
 export interface PublicRights {

@@ -2,7 +2,7 @@
 // for them, and Postgres refuses nothing in the meantime, so that somebody has to say so.
 
 import pg from 'pg';
-import type {Queryable} from '../../postgres/database.ts';
+import type {Queryable} from '../postgres/database.ts';
 
 /** How the roles stand, each list in the order in which the roles are made. */
 export interface RoleCheck {

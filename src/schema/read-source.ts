@@ -4,8 +4,8 @@
 import {createHash} from 'node:crypto';
 import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {transitions} from '../../changes/transitions.ts';
-import {packageRoot, readVersion} from '../../core/package.ts';
+import {transitions} from '../changes/transitions.ts';
+import {packageRoot, readVersion} from '../core/package.ts';
 import type {Definitions} from './definitions.ts';
 
 const functionsFolder = join(packageRoot, 'migrations', 'functions');

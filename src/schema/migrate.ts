@@ -3,10 +3,10 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {FatalError} from '../../core/errors.ts';
-import {openPool} from '../../postgres/database.ts';
-import {readProcessId, tellWaits, type WaitWords} from '../../postgres/lock-waits.ts';
-import {endTurn, findTurn, prepareTurn, takeTurn} from '../../postgres/migration-turn.ts';
+import {FatalError} from '../core/errors.ts';
+import {openPool} from '../postgres/database.ts';
+import {readProcessId, tellWaits, type WaitWords} from '../postgres/lock-waits.ts';
+import {endTurn, findTurn, prepareTurn, takeTurn} from '../postgres/migration-turn.ts';
 import {isOutdated, readAppliedSource} from './apply-source.ts';
 import type {Definitions} from './definitions.ts';
 import {checkMigrations} from './migration-check.ts';

@@ -1,8 +1,8 @@
 import {sql} from 'drizzle-orm';
 import {check, smallint, text} from 'drizzle-orm/pg-core';
-import {sync} from '../../accounts/accounts-table.ts';
-import {instant} from '../../postgres/column-types.ts';
-import {commentTable} from '../../postgres/commented-table.ts';
+import {sync} from '../accounts/accounts-table.ts';
+import {instant} from '../postgres/column-types.ts';
+import {commentTable} from '../postgres/commented-table.ts';
 
 const source = sync.table(
   'source',

@@ -4,14 +4,10 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
-import {definitions} from '../../src/insight/definitions.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {migrate} from '../../src/warehouse/schema/migrate.ts';
-import {
-  checkPublic,
-  describeLargeObjects,
-  describeTemporary,
-} from '../../src/warehouse/schema/public-rights.ts';
+import {definitions} from '../../src/schema/all-definitions.ts';
+import {migrate} from '../../src/schema/migrate.ts';
+import {checkPublic, describeLargeObjects, describeTemporary} from '../../src/schema/public-rights.ts';
 import {runCommand} from '../support/command.ts';
 import {asSuperuser, createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';

@@ -21,8 +21,8 @@ trap '"${as[@]}" "$bin/pg_ctl" --pgdata="$place/data" --mode=immediate stop >/de
   --options="-p $port -k $place -c listen_addresses=127.0.0.1 -c fsync=off" start >/dev/null
 address=postgres://fieldmirror@127.0.0.1:$port
 for name in warehouse service; do "$bin/createdb" --maintenance-db="$address/postgres" "$name"; done
-node test/warehouse/releases/fill-release.ts "$address/warehouse" "$address/service"
+node test/schema/releases/fill-release.ts "$address/warehouse" "$address/service"
 # The days of the calendar would be half of the file: they are what their migration wrote. Newer versions of pg_dump add commands of psql, which begin with a backslash.
 "$bin/pg_dump" --no-owner --inserts --rows-per-insert=100 --exclude-table-data=mart.dim_date "$address/warehouse" |
-  sed '/^\\/d' | gzip -9n >"test/warehouse/releases/$version.sql.gz"
-ls -l "test/warehouse/releases/$version.sql.gz"
+  sed '/^\\/d' | gzip -9n >"test/schema/releases/$version.sql.gz"
+ls -l "test/schema/releases/$version.sql.gz"
