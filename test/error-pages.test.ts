@@ -10,9 +10,9 @@ import {reportError} from '../src/commands/process/exit.ts';
 import {causeNumbers} from '../src/core/alert-causes.ts';
 import {AccessError, errorNumbers, FatalError, NoRoomError, seePage, UsageError} from '../src/core/errors.ts';
 import {createLogger, eventPages} from '../src/core/log.ts';
+import {pageOfStatus} from '../src/http/answer-pages.ts';
+import {Problem, problemSchema} from '../src/http/problem.ts';
 import {pageOfSweep} from '../src/sweeps/sweep-page.ts';
-import {pageOfStatus} from '../src/web/answer-pages.ts';
-import {Problem, problemSchema} from '../src/web/api/problems/problem.ts';
 import {runCommand} from './support/command.ts';
 
 const root = join(import.meta.dirname, '..');

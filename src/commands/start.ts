@@ -10,6 +10,7 @@ import {FatalError} from '../core/errors.ts';
 import {readVersion} from '../core/package.ts';
 import {tell} from '../core/terminal.ts';
 import {mendOfCopy} from '../health/installation.ts';
+import type {QueueCheck} from '../http/readiness.ts';
 import {checkSequences} from '../postgres/sequences.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/begin-account.ts';
@@ -17,7 +18,6 @@ import {listSchedules} from '../sweeps/schedules.ts';
 import {listLatestSweeps} from '../sweeps/stream-status.ts';
 import type {Sweep} from '../sweeps/sweep.ts';
 import type {SweepStep} from '../sweeps/sweep-step.ts';
-import type {QueueCheck} from '../web/telemetry/readiness.ts';
 import {describeNone, listServed, type Served} from './accounts/served-accounts.ts';
 import {drawPushed, hasPushed} from './changes/draw-pushed.ts';
 import {pushAll} from './changes/push.ts';
@@ -140,7 +140,7 @@ async function openConsole(
   {host, port, outage}: StartOptions & Pick<QueueBackend, 'outage'>,
 ): Promise<OpenedServer> {
   const {openServer, usualPort} = await import('./servers/open-server.ts');
-  const {RequestMetrics} = await import('../web/telemetry/request-metrics.ts');
+  const {RequestMetrics} = await import('../http/request-metrics.ts');
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
   const requests = new RequestMetrics();
   world.observeRequests(requests);
@@ -159,7 +159,7 @@ async function watch(
   {outage, signal}: Pick<QueueBackend, 'outage'> & {readonly signal: AbortSignal},
 ): Promise<void> {
   if (supervisor === null) return;
-  const {ReadinessProbe} = await import('../web/telemetry/readiness.ts');
+  const {ReadinessProbe} = await import('../http/readiness.ts');
   const probe = new ReadinessProbe({pool, log, queue: checksQueue(outage)});
   await tellSupervisor(supervisor, {isReady: async () => (await probe.look()).isReady, signal, log});
 }

@@ -3,15 +3,15 @@
 import fastify, {type FastifyInstance} from 'fastify';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import {addApi, sendProblem} from './api/api.ts';
-import {nameOfKey} from './api/authentication.ts';
-import {Problem} from './api/problems/problem.ts';
-import {maxBodyBytes} from './api/problems/to-problem.ts';
+import {addTelemetry, type TelemetryDeps} from '../http/add-telemetry.ts';
+import {addApi, sendProblem} from '../http/api.ts';
+import {nameOfKey} from '../http/authentication.ts';
+import {listKnownNames} from '../http/known-names.ts';
+import type {ApiPools} from '../http/pools.ts';
+import {Problem} from '../http/problem.ts';
+import {maxBodyBytes} from '../http/to-problem.ts';
 import {addConsole} from './console/console.ts';
 import type {ConsoleOptions} from './console/serve/console-deps.ts';
-import {listKnownNames} from './known-names.ts';
-import type {ApiPools} from './pools.ts';
-import {addTelemetry, type TelemetryDeps} from './telemetry/add-telemetry.ts';
 
 export interface ServerOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;

@@ -3,8 +3,8 @@ import http from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {addApiKey, revokeApiKey} from '../../src/accounts/api-keys.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
+import {openPlace, type Place} from '../http/place.ts';
 import {withClient} from '../support/with-client.ts';
-import {openPlace, type Place} from '../web/api/place.ts';
 
 let place: Place;
 beforeAll(async () => {

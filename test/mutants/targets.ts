@@ -24,7 +24,7 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     (name) => [`src/web/console/access/${name}.ts`, ['test/web/console/access.test.ts']] as const,
   ),
   ['src/sweeps/open-numbers.ts', ['test/sweeps/open-numbers.test.ts']],
-  ['src/web/api/authentication.ts', ['test/web/api/keys.pg.test.ts']],
+  ['src/http/authentication.ts', ['test/http/keys.pg.test.ts']],
   ...['sign-in', 'viewers'].map(
     (name) => [`src/web/console/access/${name}.ts`, ['test/web/console/sign-in.pg.test.ts']] as const,
   ),

@@ -3,11 +3,11 @@
 import type {FastifyRequest} from 'fastify';
 import {describe, expect, test} from 'vitest';
 import {type Role, roles} from '../../../src/accounts/access-roles.ts';
+import {listKnownNames} from '../../../src/http/known-names.ts';
 import {Attempts} from '../../../src/web/console/access/attempts.ts';
 import {checkRole} from '../../../src/web/console/access/check-role.ts';
 import {checkForm, checkHost, checkOrigin, checkTexts} from '../../../src/web/console/access/guard.ts';
 import {makeViewer, type Viewer} from '../../../src/web/console/access/viewer.ts';
-import {listKnownNames} from '../../../src/web/known-names.ts';
 
 function viewer(role: Role, cookie = 'fms_a'): Viewer {
   const session = {

@@ -5,13 +5,13 @@ import {inject} from 'vitest';
 import {type Account, upsertAccount} from '../../../src/accounts/accounts.ts';
 import {type ApiKey, addApiKey} from '../../../src/accounts/api-keys.ts';
 import {createLogger} from '../../../src/core/log.ts';
+import {openPools} from '../../../src/http/pools.ts';
 import {inSweepTransaction, openPool} from '../../../src/postgres/database.ts';
 import type {ConsoleOptions} from '../../../src/web/console/serve/console-deps.ts';
-import {openPools} from '../../../src/web/pools.ts';
 import {openServer, type Route} from '../../../src/web/server.ts';
+import {rowsOfService} from '../../http/place.ts';
 import {plainConsole} from '../../support/plain-console.ts';
 import {createDatabase} from '../../support/postgres.ts';
-import {rowsOfService} from '../api/place.ts';
 
 /** An answer of the console. */
 export interface Page {

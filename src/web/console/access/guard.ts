@@ -2,7 +2,7 @@
 // of ours, the cookie is for our own pages alone, and a form must have been drawn for this session.
 
 import type {FastifyRequest} from 'fastify';
-import type {KnownNames} from '../../known-names.ts';
+import type {KnownNames} from '../../../http/known-names.ts';
 import {Refused} from '../refused.ts';
 import type {Viewer} from './viewer.ts';
 

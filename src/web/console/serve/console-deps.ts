@@ -1,6 +1,6 @@
 import type {Logger} from '../../../core/log.ts';
-import type {KnownNames} from '../../known-names.ts';
-import type {ApiPools} from '../../pools.ts';
+import type {KnownNames} from '../../../http/known-names.ts';
+import type {ApiPools} from '../../../http/pools.ts';
 import type {Doings} from './doings.ts';
 
 /** A proxy in front that signs people in, and says in two headers who they are and what they may. */

@@ -4,9 +4,9 @@ import {RecordError} from '../../../../core/errors.ts';
 import {type FoundRecord, findRecord, tellAbsence} from '../../../../explain/explain-record.ts';
 import {momentOf} from '../../../../explain/record-moment.ts';
 import {findNeighbours} from '../../../../explain/search-records.ts';
+import {readTime, timePattern} from '../../../../http/local-time.ts';
 import {allStreams} from '../../../../streams/all.ts';
 import type {Stream} from '../../../../streams/stream.ts';
-import {readTime, timePattern} from '../../../api/local-time.ts';
 import type {Asked, Elsewhere} from '../../page.ts';
 import {notThere, Refused, type Way} from '../../refused.ts';
 

@@ -1,0 +1,157 @@
+// The answers, made from the tables' own definitions: a new column is here by itself.
+
+import {z} from 'zod';
+import {attemptOutcomes, changeStates} from '../changes/change-states.ts';
+import {type Column, changeOperations, type MirrorTable, ownColumns} from '../streams/mirror-table.ts';
+
+/** Numbers are text: no digit is lost. */
+const number = z.string();
+const moment = z.string().meta({format: 'date-time'});
+const values = z.record(z.string(), z.union([z.string(), z.null(), z.array(z.string())]));
+
+const changeShape = {
+  change_id: number,
+  table: z.string(),
+  row_id: number.describe('row_id of the row in its table; it has one before the service gives a number.'),
+  operation: z.enum(changeOperations),
+  number: number.nullable().describe('Number of the record at the service; null until it has given one.'),
+  parent_row_id: number.nullable(),
+  external_key: z.string().nullable(),
+  fields: values.describe('The values wanted, as text; instants in UTC.'),
+  base: values.describe('What the same fields held before.'),
+  state: z
+    .enum(changeStates)
+    .describe('done, rejected and cancelled are final; held and conflict wait for a person.'),
+  reason: z.string().nullable().describe('Why it is in this state.'),
+  waits_for: number.nullable().describe('The change that must be settled first.'),
+  requested_at: moment,
+  requested_by: z.string(),
+  application: z.string().nullable(),
+  batch: z.string().nullable().describe('The name of the transaction that made it.'),
+  transaction_id: number.nullable().describe('The transaction that made it, or edited it last.'),
+  undoes: z.array(number).nullable().describe('The changes that it takes back.'),
+  due_at: moment,
+  sends: z.int(),
+  sent_at: moment.nullable(),
+  settled_at: moment.nullable(),
+  result: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('What the service made of it, where that is not what was asked for.'),
+};
+
+export const changeSchema = z.object(changeShape).describe('A change on its way to the service, or settled.');
+
+export const unchangedSchema = z
+  .object({
+    state: z.literal('unchanged'),
+    table: z.string(),
+    row_id: number,
+    operation: z.enum(changeOperations),
+    number: number.nullable(),
+    external_key: z.string().nullable(),
+  })
+  .describe('Nothing had to change: the row says so already.');
+
+export const resultSchema = z.union([changeSchema, unchangedSchema]);
+export const resultsSchema = z
+  .union([
+    resultSchema,
+    z.object({changes: z.array(resultSchema)}).describe('The answer to an array, in its order.'),
+  ])
+  .describe('202 where a change is on its way now; 200 where nothing is new.');
+
+/** A change with its attempts and its conflicts. */
+export const storySchema = z.object({
+  ...changeShape,
+  docs: z
+    .string()
+    .nullable()
+    .describe(
+      'The number of the page with cause and mend, A13 is docs/alerts/A13.md; null where nothing has to be mended.',
+    ),
+  attempts: z.array(
+    z.object({
+      method: z.string(),
+      path: z.string(),
+      started_at: moment,
+      ended_at: moment.nullable(),
+      outcome: z.enum(attemptOutcomes).nullable(),
+      status: z.int().nullable(),
+      answer: z.string().nullable().describe('What the service said, in short.'),
+    }),
+  ),
+  conflicts: z.array(
+    z.object({
+      field: z.string(),
+      base_value: z.unknown(),
+      warehouse_value: z.unknown(),
+      service_value: z.unknown(),
+      rule: z.string(),
+      winner: z.enum(['service', 'warehouse']).nullable(),
+      found_at: moment,
+      decided_at: moment.nullable(),
+      decided_by: z.string().nullable(),
+    }),
+  ),
+});
+
+export type Change = z.infer<typeof changeSchema>;
+export type Result = z.infer<typeof resultSchema>;
+export type Story = z.infer<typeof storySchema>;
+
+const types: Readonly<Record<Column['type'], z.ZodType>> = {
+  text: z.string().nullable(),
+  integer: number.nullable(),
+  decimal: number.nullable(),
+  float: z.number().nullable(),
+  boolean: z.boolean().nullable(),
+  instant: moment.nullable(),
+  nested: z.unknown(),
+};
+
+const own = {
+  row_id: number,
+  external_key: z.string().nullable(),
+  parent_row_id: number.nullable(),
+  extra: z.record(z.string(), z.unknown()),
+  _first_seen_at: moment,
+  _changed_at: moment,
+  _deleted_at: moment.nullable(),
+  _pending: z.boolean().nullable(),
+} as const satisfies Record<string, z.ZodType>;
+
+/** The columns of a table that are given out, in order: all but those of our own bookkeeping. */
+export function columnsOf(table: MirrorTable): string[] {
+  return Object.keys(shapeOf(table));
+}
+
+/** A row of a table. */
+export function rowSchema(table: MirrorTable) {
+  return z.object(shapeOf(table)).describe(table.comment);
+}
+
+/** A page of rows. */
+export function rowsSchema(row: z.ZodType) {
+  return z
+    .object({
+      rows: z.array(row),
+      next_page: z.string().nullable().describe('Give it as page to go on; null at the end.'),
+    })
+    .describe('A page of rows, in order of row_id.');
+}
+
+function shapeOf({columns}: MirrorTable): Record<string, z.ZodType> {
+  const {row_id, external_key, parent_row_id, ...rest} = own;
+  return {
+    ...describeOwn({row_id, external_key, parent_row_id}),
+    ...Object.fromEntries(columns.map(({name, type, comment}) => [name, types[type].describe(comment)])),
+    ...describeOwn(rest),
+  };
+}
+
+function describeOwn(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
+  return Object.fromEntries(
+    Object.entries(shape).map(([name, schema]) => [name, schema.describe(ownColumns[name] ?? name)]),
+  );
+}

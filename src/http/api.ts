@@ -1,0 +1,101 @@
+// The HTTP API: HTTP and JSON for systems that do not speak SQL. It adds nothing to what SQL can do.
+
+import type {FastifyInstance, FastifyReply} from 'fastify';
+import type {z} from 'zod';
+import {errorNumbers} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
+import {FeedWatch} from '../feed/feed-watch.ts';
+import {NoticeWatch} from '../postgres/notice-watch.ts';
+import {requireKey} from './authentication.ts';
+import type {KnownNames} from './known-names.ts';
+import {addDocument} from './openapi-document.ts';
+import type {ApiPools} from './pools.ts';
+import {type Flaw, Problem} from './problem.ts';
+import {findFlaws} from './request-flaws.ts';
+import {addRoutes} from './routes.ts';
+import {type Explain, toProblem} from './to-problem.ts';
+
+const retryAfterSeconds = 5;
+
+const places: Readonly<Record<string, Flaw['in']>> = {
+  body: 'body',
+  querystring: 'query',
+  params: 'path',
+  headers: 'header',
+};
+
+interface ApiOptions {
+  readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
+  readonly log: Logger;
+  readonly known: KnownNames;
+  /** The warehouse's address for LISTEN: no pooler in between. */
+  readonly directUrl: string;
+}
+
+/** Adds every address under /v1. Nothing there is told without a key, not even whether an address exists. */
+export async function addApi(
+  app: FastifyInstance,
+  {pools, log, known, directUrl}: ApiOptions,
+): Promise<void> {
+  const onTrouble = (reason: string) => log.warn({reason, docs: errorNumbers.feed}, 'the feed is late');
+  const watches = {
+    feed: new FeedWatch({directUrl, pool: pools.writes, onTrouble}),
+    changes: new NoticeWatch({
+      directUrl,
+      channel: 'fieldmirror_changes',
+      onFailure: (error) =>
+        log.warn(
+          {reason: String(error), docs: errorNumbers.feed},
+          'nothing tells of changes that are settled',
+        ),
+    }),
+  };
+  const databaseUrl = pools.reads.options.connectionString ?? '';
+  const explain: Explain = (error, request) => toProblem(error, {databaseUrl, request, log});
+  await app.register(
+    async (api) => {
+      api.removeContentTypeParser('text/plain');
+      api.setValidatorCompiler<z.ZodType>(({schema, httpPart}) =>
+        checkWith(schema, places[httpPart ?? ''] ?? 'body'),
+      );
+      // Answers are made by our own statements, and the tests compare them with the document.
+      api.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
+      api.setErrorHandler((error, request, reply) => sendProblem(reply, explain(error, request)));
+      api.setNotFoundHandler(() => {
+        throw new Problem(404, 'not-found', {hint: 'GET /v1/openapi.json lists every address.'});
+      });
+      api.addHook('onRequest', async ({hostname}) => {
+        if (known.isMisdirected(hostname))
+          throw new Problem(421, 'misdirected', {detail: 'this server does not go by that name'});
+      });
+      requireKey(api, pools.reads);
+      await addDocument(api);
+      await api.register(addRoutes(pools, {watches, explain}));
+      api.get('/openapi.json', {schema: {hide: true}}, async () => api.swagger());
+    },
+    {prefix: '/v1'},
+  );
+}
+
+function checkWith(schema: z.ZodType, place: Flaw['in']) {
+  return (value: unknown) => {
+    const read = schema.safeParse(value);
+    if (read.success) return {value: read.data};
+    const errors = findFlaws(read.error.issues, {place, value});
+    const [worst] = errors;
+    const detail =
+      worst && `${worst.at === '' ? place : worst.at}: expected ${worst.expected}, got ${worst.got}`;
+    return {error: new Problem(400, 'invalid', {errors, ...(detail === undefined ? {} : {detail})})};
+  };
+}
+
+/** Answers with a problem, and says when to come again. */
+export function sendProblem(reply: FastifyReply, {body}: Problem): void {
+  if (body.status === 401) reply.header('www-authenticate', 'Bearer');
+  if (body.status === 503 || body.status === 429) reply.header('retry-after', String(retryAfterSeconds));
+  void reply
+    .code(body.status)
+    .type('application/problem+json')
+    .serializer((problem: unknown) => JSON.stringify(problem))
+    .send(body);
+}

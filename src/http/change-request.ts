@@ -1,0 +1,179 @@
+// The requests that may be made, from the tables' own definitions: a field that becomes writable is here by
+// itself. The triggers, not this file, decide whether a change can be made at all, as for every author of
+// SQL.
+
+import {z} from 'zod';
+import {allWrites} from '../streams/all.ts';
+import type {WriteRule} from '../streams/mirror-table.ts';
+import type {Writes} from '../streams/writes.ts';
+import {timePattern} from './local-time.ts';
+
+/** A value wanted: text for numbers too, so that no digit is lost. */
+export type Wanted = string | boolean | null | readonly string[];
+
+/** A row, named in one of several ways. */
+export interface Reference {
+  readonly number?: string | undefined;
+  readonly row_id?: string | undefined;
+  readonly external_key?: string | undefined;
+}
+
+export interface ChangeRequest extends Reference {
+  readonly table: string;
+  readonly operation: 'create' | 'update' | 'delete';
+  readonly fields?: Readonly<Record<string, Wanted | undefined>> | undefined;
+  readonly parent?: (Reference & {readonly index?: number | undefined}) | undefined;
+  readonly hold?: boolean | undefined;
+}
+
+const changesAtOnce = 500;
+const employeesAtOnce = 100;
+/** More digits of a number in JSON are not certain: readers make it binary. */
+const certainDigits = 15;
+/** What is rounded to these digits and ends so many decimals earlier was meant so; the triggers drop the rest. */
+const noisyDecimals = 4;
+
+const isText = (text: string) => text.isWellFormed() && !text.includes('\0');
+
+const text = z.string().refine(isText, {error: 'expected text without U+0000 and without half a character'});
+
+const digits = z
+  .union([z.string().regex(/^[1-9]\d{0,17}$/), z.int().min(1)], {
+    error: 'expected a number from 1 on; one of more than 15 digits as text',
+  })
+  .transform(String);
+
+const expectDecimal = `expected a decimal number; one of more than ${certainDigits} digits as text`;
+const decimal = z
+  .union(
+    [z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/), z.number().refine(isCertain, {error: expectDecimal})],
+    {error: expectDecimal},
+  )
+  .transform(String);
+
+const instant = z
+  .string()
+  .regex(timePattern, {
+    error: "expected 2027-03-14 09:30 by the clock of the account's zone, or 2027-03-14T09:30:00-04:00",
+  })
+  .describe(
+    "2027-03-14 09:30 by the clock of the account's zone, or ISO 8601 with an offset. Seconds are cut off.",
+  );
+
+const kinds = {
+  text: text.nullable(),
+  integer: digits.nullable(),
+  decimal: decimal.nullable(),
+  boolean: z.boolean({error: 'expected true or false'}).nullable(),
+  instant: instant.nullable(),
+  ids: z.array(digits).max(employeesAtOnce).describe('All that are assigned: employees.id.'),
+} as const;
+
+const externalKey = text
+  .min(1)
+  .max(200)
+  .describe('Key of the row in your own system; unique among the rows of a table.');
+const rowId = digits.describe('row_id of the row.');
+const hold = z.boolean().optional().describe('True keeps the change here until a person releases it.');
+
+const isOne = (reference: object) =>
+  Object.values(reference).filter((value) => value !== undefined).length === 1;
+
+const target = {
+  number: digits.optional().describe('Number of the record at the service.'),
+  row_id: rowId.optional(),
+  external_key: externalKey.optional(),
+};
+
+const namesOne = [
+  ({number, row_id, external_key}: Reference) => isOne({number, row_id, external_key}),
+  {error: 'expected one of number, row_id, external_key'},
+] as const;
+
+const tableNames = allWrites.map(({table}) => table.name).join(', ');
+
+/** One change, as it is asked for. */
+export const changeRequestSchema = z
+  .discriminatedUnion('table', first(allWrites.map(buildTable)), {
+    error: (issue) =>
+      issue.code === 'invalid_union' ? `expected one of ${tableNames}` : 'expected an object',
+  })
+  .describe('A change of one row.');
+
+/** One change, or several that are made together or not at all. */
+export const changesRequestSchema = z.union([
+  changeRequestSchema,
+  z.array(changeRequestSchema).min(1).max(changesAtOnce),
+]);
+
+function buildTable(writes: Writes) {
+  const {table} = writes;
+  const rules = table.writable.filter(({onCreate, onUpdate}) => onCreate || onUpdate);
+  const named = {table: z.literal(table.name), hold};
+  const fields = (chosen: readonly WriteRule[]) => closed(buildFields(writes, chosen));
+  const alone = {
+    ...named,
+    operation: z.literal('create'),
+    external_key: externalKey.optional(),
+    fields: fields(rules.filter(({onCreate}) => onCreate)).optional(),
+  };
+  const {parent} = writes;
+  const create = parent === null ? closed(alone) : closed({...alone, parent: buildParent(parent.table)});
+  // A row that the service does not have yet takes the fields of a create: the triggers know.
+  const update = closed({...named, operation: z.literal('update'), ...target, fields: fields(rules)})
+    .describe('Named by one of number, row_id, external_key.')
+    .refine(...namesOne)
+    .refine(({fields: given}) => Object.keys(given).length > 0, {
+      path: ['fields'],
+      error: 'expected at least one field',
+      // Fields of other names are reported already.
+      when: ({issues}) => issues.length === 0,
+    });
+  const remove = closed({...named, operation: z.literal('delete'), ...target}).refine(...namesOne);
+  return z.discriminatedUnion('operation', [create, update, remove], {
+    error: 'expected one of create, update, delete',
+  });
+}
+
+function buildFields({table}: Writes, rules: readonly WriteRule[]) {
+  return Object.fromEntries(
+    rules.flatMap(({name, kind}) => {
+      if (kind === 'secret') return [];
+      const comment = table.columns.find((column) => column.name === name)?.comment;
+      const schema = kinds[kind].optional();
+      return [[name, comment === undefined ? schema : schema.describe(comment)]];
+    }),
+  );
+}
+
+function buildParent(table: string) {
+  const index = z.int().min(0).optional().describe('Place of its create in this array, from 0.');
+  return closed({...target, index})
+    .refine(isOne, {error: 'expected one of number, row_id, external_key, index'})
+    .describe(`The row of ${table} that the new one hangs on.`);
+}
+
+/** An object whose error names its keys when it is given another one. */
+function closed<Shape extends z.ZodRawShape>(shape: Shape) {
+  const names = Object.keys(shape).join(', ');
+  return z.strictObject(shape, {
+    error: ({code}) => (code === 'unrecognized_keys' ? `expected one of ${names}` : undefined),
+  });
+}
+
+function isCertain(value: number): boolean {
+  const written = String(value);
+  if (!/^-?\d+(\.\d+)?$/.test(written)) return false;
+  if (written.replaceAll(/\D/g, '').length <= certainDigits) return true;
+  const meant = Number(value.toPrecision(certainDigits));
+  return countDecimals(meant) + noisyDecimals <= countDecimals(value);
+}
+
+function countDecimals(value: number): number {
+  return String(value).split('.')[1]?.length ?? 0;
+}
+
+function first<T>([head, ...rest]: readonly T[]): [T, ...T[]] {
+  if (head === undefined) throw new TypeError('nothing can be written');
+  return [head, ...rest];
+}

@@ -1,0 +1,124 @@
+import type {FastifyInstance} from 'fastify';
+import type {ZodTypeProvider} from 'fastify-type-provider-zod';
+import type pg from 'pg';
+import {z} from 'zod';
+import {isKeyInUse} from '../accounts/api-keys.ts';
+import {entryOperations} from '../feed/entry-operations.ts';
+import type {FeedWatch} from '../feed/feed-watch.ts';
+import {allTables} from '../streams/all-tables.ts';
+import {keyOf} from './authentication.ts';
+import {followFeed} from './follow-feed.ts';
+import type {Turns} from './key-turns.ts';
+import {KeyWatch} from './key-watch.ts';
+import {Problem, problemSchema} from './problem.ts';
+import {WaitingPlaces} from './waiting-places.ts';
+import {lineOf} from './wanted-query.ts';
+
+const limits = {most: 1_000, usual: 200, waitSeconds: 60} as const;
+const tableNames = allTables.map(({name}) => name);
+
+const feedQuery = z.strictObject({
+  after: lineOf(60)
+    .optional()
+    .describe(
+      'The cursor of the answer before; end: no entry, and the cursor of now; left out: from the oldest entry kept.',
+    ),
+  wait: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(limits.waitSeconds)
+    .default(0)
+    .describe('Seconds to wait for an entry where there is none yet.'),
+  limit: z.coerce.number().int().min(1).max(limits.most).default(limits.usual),
+  tables: z
+    .string()
+    .refine((given) => given.split(',').every((name) => tableNames.includes(name)), {
+      error: `expected names of tables with commas between: ${tableNames.join(', ')}`,
+    })
+    .optional()
+    .describe('Only entries of these, as in jobs,customers.'),
+  own: z.enum(['true', 'false']).default('true').describe('false leaves out what this key wrote itself.'),
+});
+
+const number = z.string().nullable();
+const values = z.record(z.string(), z.unknown()).nullable();
+
+export const entrySchema = z
+  .object({
+    cursor: z.string().describe('Behind this entry.'),
+    id: z.string().describe('The same for ever: an entry that is read twice can be told by it.'),
+    account: z.string(),
+    table: z.string(),
+    row_id: number.describe('row_id of the row; null of loaded.'),
+    number: number.describe('Number of the record at the service; null until it has given one.'),
+    external_key: z.string().nullable(),
+    operation: z
+      .enum(entryOperations)
+      .describe(
+        'loaded: the table was read as a whole for the first time; read its rows from its own address.',
+      ),
+    before: values.describe('The changed fields before; of a removed row all that had a value.'),
+    after: values.describe('The changed fields after; of a created row all that have a value.'),
+    at: z.string().meta({format: 'date-time'}),
+    written_by: z.string().nullable().describe('Database user; null where it came from the service.'),
+    application: z.string().nullable().describe('Of a key http: and its name.'),
+    change_id: number.describe('The change that caused the entry; null where none did.'),
+    own: z.boolean().describe('Whether this key wrote it.'),
+  })
+  .describe('A change of a row in the warehouse.');
+
+const answerSchema = z
+  .object({
+    entries: z.array(entrySchema),
+    cursor: z.string().describe('Give it as after to go on.'),
+  })
+  .describe('Entries in the order in which they are followed.');
+
+interface FeedDeps {
+  readonly reads: pg.Pool;
+  readonly turns: Turns;
+  readonly watch: FeedWatch;
+}
+
+/** Adds GET /v1/feed. A request that waits has no turn among those of its key, and there may be some of them. */
+export function addFeed(instance: FastifyInstance, {reads, turns, watch}: FeedDeps): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  const hint = 'Follow the feed with one request after the other.';
+  const places = new WaitingPlaces('the feed', hint, new KeyWatch(reads));
+  app.addHook('preClose', async () => watch.close());
+  app.route({
+    method: 'GET',
+    url: '/feed',
+    schema: {
+      operationId: 'readFeed',
+      summary: 'What changed after a cursor, in order, nothing skipped.',
+      tags: ['feed'],
+      querystring: feedQuery,
+      response: {
+        200: answerSchema,
+        default: {
+          description:
+            'What went wrong; 410: the cursor is too old or of another warehouse, and its reader begins again.',
+          content: {'application/problem+json': {schema: problemSchema}},
+        },
+      },
+    },
+    handler: async (request, reply) => {
+      const {after = null, wait, limit, tables, own} = request.query;
+      const {apiKeyId, accountId, name, masks} = keyOf(request);
+      const query = {after, limit, accountId, tables: tables?.split(',') ?? null, reader: `http: ${name}`};
+      return await places.take(apiKeyId, reply, async (signal) => {
+        const {entries, cursor} = await followFeed(
+          {watch, take: (read) => turns.take(apiKeyId, () => read(reads))},
+          {query, showsOwn: own === 'true', masks, waitMs: wait * 1_000, signal},
+        );
+        // A key that was revoked while its request waited is given nothing.
+        if (!(await isKeyInUse(reads, apiKeyId))) throw new Problem(401, 'unauthorized');
+        // A server that stops waits for its connections.
+        if (watch.signal.aborted) reply.header('connection', 'close');
+        return {entries: [...entries], cursor};
+      });
+    },
+  });
+}

@@ -1,0 +1,188 @@
+import type {AccountState} from '../accounts/accounts.ts';
+import type {HealthFigures} from '../alerts/health-figures.ts';
+import type {Lateness} from '../changes/change-health.ts';
+import {openStates} from '../changes/change-states.ts';
+import type {FieldEvent} from '../health/health.ts';
+import type {StreamFigures} from '../health/sweep-figures.ts';
+import {closestPromise, countsSince} from '../sweeps/freshness-words.ts';
+import type {SweepEnd} from '../sweeps/sweep.ts';
+import type {warehouseCatalogue} from './metric-catalogue.ts';
+
+/** One figure of one metric. */
+export interface Sample {
+  readonly metric: keyof typeof warehouseCatalogue;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+type Labels = Sample['labels'];
+
+// As records, so that a state that is new must be added here as well.
+const accountStates = wordsOf<AccountState>({active: true, paused: true, stopped: true});
+const fullSweepEnds = wordsOf<Exclude<SweepEnd, 'refreshed'>>({
+  ...{certified: true, uncertified: true, stopped: true, failed: true},
+});
+const latenesses = wordsOf<Lateness>({
+  ...{
+    untaken: true,
+    failing: true,
+    'in-doubt': true,
+    conflict: true,
+    altered: true,
+    rejected: true,
+    held: true,
+  },
+});
+const eventKinds = wordsOf<FieldEvent['kind']>({new: true, vanished: true, returned: true, retyped: true});
+const unfinishedStates = ['due', 'running'] as const;
+
+/**
+ * Makes the samples of the warehouse's figures. A count that may be 0 is told as 0: an alert on a metric that is absent until
+ * something goes wrong would miss the first time.
+ */
+export function toSamples(figures: HealthFigures): Sample[] {
+  return [
+    ...figures.accounts.flatMap((account) => samplesOfAccount(account, figures)),
+    ...samplesOfTables(figures),
+    ...samplesOfRetention(figures),
+    sample('workersAlive', {}, figures.workersAlive),
+    sample('starWait', {}, figures.starWaitsSince === null ? 0 : ageOf(figures.starWaitsSince, figures)),
+  ];
+}
+
+/** An account that was added while the figures were read is told by the next reading. */
+function samplesOfAccount(
+  {accountId, name, state}: HealthFigures['accounts'][number],
+  figures: HealthFigures,
+): Sample[] {
+  const own = ownFigures(figures, accountId);
+  const labels = {account: name};
+  return [
+    ...accountStates.map((word) => sample('accountState', {...labels, state: word}, Number(word === state))),
+    ...own.streams.flatMap((stream) => samplesOfStream(stream, own, labels)),
+    ...samplesOfSchedules(own, labels),
+    ...samplesOfChanges(own, labels),
+    ...eventKinds.map((kind) => {
+      const count = own.events.find((each) => each.kind === kind)?.count ?? 0;
+      return sample('fieldEvents', {...labels, kind}, count);
+    }),
+  ];
+}
+
+function ownFigures(figures: HealthFigures, accountId: string): HealthFigures {
+  const isOwn = (row: {readonly accountId: string}) => row.accountId === accountId;
+  const {streams, promises, unfinished, nextDue, overdue, quarantine, changes, late, events} = figures;
+  return {
+    ...figures,
+    streams: streams.filter(isOwn),
+    promises: promises.filter(isOwn),
+    unfinished: unfinished.filter(isOwn),
+    nextDue: nextDue.filter(isOwn),
+    overdue: overdue.filter(isOwn),
+    quarantine: quarantine.filter(isOwn),
+    changes: changes.filter(isOwn),
+    late: late.filter(isOwn),
+    events: events.filter(isOwn),
+  };
+}
+
+function samplesOfChanges(own: HealthFigures, labels: Labels): Sample[] {
+  return [
+    ...openStates.map((state) => {
+      const count = own.changes.find((each) => each.state === state)?.count ?? 0;
+      return sample('changes', {...labels, state}, count);
+    }),
+    ...own.changes.map(({state, oldestAt}) =>
+      sample('oldestChange', {...labels, state}, ageOf(oldestAt, own)),
+    ),
+    ...latenesses.map((reason) => {
+      const count = own.late.reduce(
+        (total, late) => (late.lateness === reason ? total + late.count : total),
+        0,
+      );
+      return sample('lateChanges', {...labels, reason}, count);
+    }),
+  ];
+}
+
+function samplesOfStream(figures: StreamFigures, own: HealthFigures, ofAccount: Labels): Sample[] {
+  const {stream, provenAge} = figures;
+  const labels = {...ofAccount, stream};
+  const isOwn = (row: {readonly stream: string}) => row.stream === stream;
+  return [
+    ...(provenAge === null ? [] : [sample('provenAge', labels, provenAge)]),
+    ...samplesOfPromise(own.promises.filter(isOwn), own, labels),
+    sample('unproven', labels, Number(provenAge === null)),
+    sample('quarantine', labels, own.quarantine.find(isOwn)?.count ?? 0),
+    ...unfinishedStates.map((state) => {
+      const count = own.unfinished.filter(isOwn).find((each) => each.state === state)?.count ?? 0;
+      return sample('unfinished', {...labels, state}, count);
+    }),
+    ...samplesOfFullSweep(figures, labels),
+  ];
+}
+
+function samplesOfPromise(promises: HealthFigures['promises'], own: HealthFigures, labels: Labels): Sample[] {
+  const promise = closestPromise(promises);
+  if (promise === undefined) return [];
+  const since = countsSince(promise);
+  return [
+    sample('promisedFreshness', labels, promise.everyMs / 1000),
+    ...(since === null ? [] : [sample('wholeListAge', labels, ageOf(since, own))]),
+  ];
+}
+
+function samplesOfFullSweep({lastFull}: StreamFigures, labels: Labels): Sample[] {
+  if (lastFull === null) return [];
+  const {state, age, duration, records, pages} = lastFull;
+  return [
+    ...fullSweepEnds.map((word) =>
+      sample('fullSweepState', {...labels, state: word}, Number(word === state)),
+    ),
+    sample('fullSweepAge', labels, age),
+    ...(duration === null ? [] : [sample('fullSweepDuration', labels, duration)]),
+    sample('fullSweepRecords', labels, records),
+    sample('fullSweepPages', labels, pages),
+  ];
+}
+
+/** Schedules of one stream and mode are told as one: their names are a person's words. */
+function samplesOfSchedules(own: HealthFigures, ofAccount: Labels): Sample[] {
+  return own.nextDue.flatMap(({stream, mode, at}) => {
+    const labels = {...ofAccount, stream, mode};
+    const waits = own.overdue
+      .filter((each) => each.stream === stream && each.mode === mode)
+      .map(({waitsSince}) => ageOf(waitsSince, own));
+    return [sample('nextDue', labels, at), sample('overdue', labels, Math.max(0, ...waits))];
+  });
+}
+
+function samplesOfTables({tables, databaseBytes}: HealthFigures): Sample[] {
+  return [
+    ...tables.flatMap(({schema, table, rows, bytes}) => [
+      ...(rows === null ? [] : [sample('tableRows', {schema, table}, rows)]),
+      sample('tableBytes', {schema, table}, bytes),
+    ]),
+    sample('databaseBytes', {}, databaseBytes),
+  ];
+}
+
+function samplesOfRetention(figures: HealthFigures): Sample[] {
+  const {kinds, prunedAt} = figures.retention;
+  return [
+    ...(prunedAt === null ? [] : [sample('prunedAge', {}, ageOf(prunedAt, figures))]),
+    ...kinds.map(({kind, removed}) => sample('pruned', {kind}, removed)),
+  ];
+}
+
+function sample(metric: Sample['metric'], labels: Labels, value: number): Sample {
+  return {metric, labels, value};
+}
+
+function ageOf(instant: string, {now}: HealthFigures): number {
+  return Math.max(0, Date.parse(now) - Date.parse(instant)) / 1000;
+}
+
+function wordsOf<Word extends string>(words: Readonly<Record<Word, true>>): Word[] {
+  return Object.keys(words) as Word[];
+}

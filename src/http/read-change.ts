@@ -1,0 +1,66 @@
+import type pg from 'pg';
+import type {z} from 'zod';
+import {pageOfChange} from '../changes/change-page.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {type Change, changeSchema, type Story, storySchema} from './answers.ts';
+
+// The answers say which columns they are made of.
+const {attempts: attempt, conflicts: conflict} = storySchema.shape;
+export const changeColumns = listColumns(changeSchema);
+const attemptColumns = listColumns(attempt.element);
+const conflictColumns = listColumns(conflict.element);
+
+/** Changes of an account by their numbers. */
+export async function readChanges(
+  db: Queryable,
+  accountId: string,
+  changeIds: readonly string[],
+): Promise<ReadonlyMap<string, Change>> {
+  const {rows} = await db.query<Change>(
+    `SELECT ${changeColumns} FROM sync.changes WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
+    [accountId, changeIds],
+  );
+  return new Map(rows.map((row) => [row.change_id, row]));
+}
+
+/** One change with its attempts and conflicts; null when the account has none of that number. */
+export async function readStory(db: Queryable, accountId: string, changeId: string): Promise<Story | null> {
+  const change = (await readChanges(db, accountId, [changeId])).get(changeId);
+  if (change === undefined) return null;
+  const attempts = await db.query<Story['attempts'][number]>(
+    `SELECT ${attemptColumns} FROM sync.attempts
+      WHERE change_id = $1 ORDER BY attempt_id`,
+    [changeId],
+  );
+  const conflicts = await db.query<Story['conflicts'][number]>(
+    `SELECT ${conflictColumns}
+       FROM sync.conflicts WHERE change_id = $1 ORDER BY conflict_id`,
+    [changeId],
+  );
+  return {...change, docs: pageOfChange(change), attempts: attempts.rows, conflicts: conflicts.rows};
+}
+
+/** The change that a statement of this transaction made or went into, since it was last forgotten. */
+export async function readLastChange(client: pg.ClientBase): Promise<string | null> {
+  const {rows} = await client.query<{id: string | null}>('SELECT sync.last_change() AS id');
+  return rows[0]?.id ?? null;
+}
+
+/** The latest change of a row. */
+export async function readLatestChange(
+  client: pg.ClientBase,
+  table: string,
+  rowId: string,
+): Promise<string | null> {
+  const {rows} = await client.query<{change_id: string}>(
+    'SELECT change_id FROM sync.changes WHERE table_name = $1 AND row_id = $2 ORDER BY change_id DESC LIMIT 1',
+    [table, rowId],
+  );
+  return rows[0]?.change_id ?? null;
+}
+
+function listColumns(schema: z.ZodObject): string {
+  return Object.keys(schema.shape)
+    .map((name) => (name === 'table' ? 'table_name AS "table"' : name))
+    .join(', ');
+}
