@@ -51,8 +51,8 @@ function readLicence(folder: string): string {
 const besideCode = [
   'src/service/schema.sql',
   'src/commands/insight/metabase/metabase-setup.mjs',
-  'src/web/console/assets/console.css',
-  'src/web/console/assets/icon.svg',
+  'src/console/console.css',
+  'src/console/icon.svg',
 ];
 
 /** A program that starts meanwhile finds its files whole: what is there already is not written again. */

@@ -17,7 +17,7 @@ interface Page extends Omit<Framed, 'menu'> {
 
 /** Folders that documents lead to and that hold none themselves. */
 const copied = ['docs/pictures', 'ops'];
-const assets = join(repository, 'src', 'web', 'console', 'assets');
+const assets = join(repository, 'src', 'console');
 
 /**
  * Builds README, docs and what stands beside them as pages that work from a disk: nothing is asked of another machine, and none is needed.

@@ -2,7 +2,7 @@
 
 import {expect, test} from 'vitest';
 import {listRefusals} from '../../src/changes/refusals.ts';
-import {hideUndoGroup} from '../../src/web/console/pages/changes/hide-change.ts';
+import {hideUndoGroup} from '../../src/console/hide-change.ts';
 
 const undoneBefore = (count: number) =>
   Array.from({length: count}, (_, at) => ({

@@ -3,11 +3,11 @@
 import type {ServerResponse} from 'node:http';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {addApiKey} from '../../src/accounts/api-keys.ts';
+import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPools} from '../../src/http/pools.ts';
 import {pushAccount} from '../../src/push/push.ts';
-import {openServer} from '../../src/web/server.ts';
 import {runCommand} from '../support/command.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {job, list, scriptService} from '../support/scripted-service.ts';

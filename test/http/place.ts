@@ -5,10 +5,10 @@ import {inject} from 'vitest';
 import type {Role} from '../../src/accounts/access-roles.ts';
 import {type Account, upsertAccount} from '../../src/accounts/accounts.ts';
 import {addApiKey} from '../../src/accounts/api-keys.ts';
+import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {openPools} from '../../src/http/pools.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
-import {openServer} from '../../src/web/server.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {createDatabase} from '../support/postgres.ts';
 

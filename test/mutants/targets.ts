@@ -21,12 +21,12 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   ['src/core/lease.ts', ['test/core/lease.test.ts']],
   ['src/sweeps/breaker.ts', ['test/sweeps/breaker.test.ts']],
   ...['attempts', 'check-role', 'guard', 'viewer'].map(
-    (name) => [`src/web/console/access/${name}.ts`, ['test/web/console/access.test.ts']] as const,
+    (name) => [`src/console/${name}.ts`, ['test/console/access.test.ts']] as const,
   ),
   ['src/sweeps/open-numbers.ts', ['test/sweeps/open-numbers.test.ts']],
   ['src/http/authentication.ts', ['test/http/keys.pg.test.ts']],
   ...['sign-in', 'viewers'].map(
-    (name) => [`src/web/console/access/${name}.ts`, ['test/web/console/sign-in.pg.test.ts']] as const,
+    (name) => [`src/console/${name}.ts`, ['test/console/sign-in.pg.test.ts']] as const,
   ),
   ['src/sweeps/tombstones.ts', ['test/sweeps/false-deletes.pg.test.ts', 'test/sweeps/approval.pg.test.ts']],
   ['src/sweeps/full-sweep.ts', ['test/sweeps/false-deletes.pg.test.ts']],

@@ -1,7 +1,7 @@
+import type {SettingTold} from '../../console/doings.ts';
 import type {Config} from '../../core/config.ts';
 import type {Queryable} from '../../postgres/database.ts';
 import {readSettingsInForce, type SettingInForce} from '../../settings/settings-in-force.ts';
-import type {SettingTold} from '../../web/console/serve/doings.ts';
 import {envFileOf} from '../config/env-file.ts';
 import {environmentOf} from '../config/environment.ts';
 

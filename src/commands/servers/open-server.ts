@@ -1,11 +1,11 @@
 import {isIP} from 'node:net';
 import {makeSignInCode} from '../../accounts/sign-in-codes.ts';
+import type {Doings} from '../../console/doings.ts';
+import {openServer as open, type ServerOptions} from '../../console/server.ts';
 import type {Config} from '../../core/config.ts';
 import {Secret} from '../../core/secret.ts';
 import {tellAside} from '../../core/terminal.ts';
 import {openPools} from '../../http/pools.ts';
-import type {Doings} from '../../web/console/serve/doings.ts';
-import {openServer as open, type ServerOptions} from '../../web/server.ts';
 import {toLooker} from '../health/looker.ts';
 import type {Warehouse} from '../warehouse.ts';
 

@@ -1,9 +1,9 @@
 // A rule that was filled into a form of the console, as `alerts add` takes it.
 
+import type {GivenRule} from '../../../console/doings.ts';
 import type {Config} from '../../../core/config.ts';
 import {UsageError} from '../../../core/errors.ts';
 import {interval, intervalMs} from '../../../settings/interval.ts';
-import type {GivenRule} from '../../../web/console/serve/doings.ts';
 import {type PlannedRule, planRule} from './rule-plan.ts';
 
 /** @throws {UsageError} as `planRule`, and where a span is none */

@@ -1,0 +1,134 @@
+import {html, type SafeHtml} from '@remix-run/html-template';
+import {type FieldsStory, hideFields, readFields, type ToldField} from '../explain/field-list.ts';
+import {drawForm} from './draw-form.ts';
+import {drawMark, type Tone} from './draw-mark.ts';
+import {drawFacts, drawTable} from './draw-table.ts';
+import {drawTime, showMinute} from './draw-time.ts';
+import {type Look, linkTo} from './look.ts';
+import {definePage, hidden, type Page} from './page.ts';
+import {notThere} from './refused.ts';
+
+export const fieldsPage: Page = definePage({
+  path: '/fields',
+  section: '/fields',
+  moving: ['sweeps'],
+  read: async ({db, accounts, query}) => {
+    const story = await readFields(db, accounts, {table: query.table ?? null, field: query.field ?? null});
+    if (story.unknown === null) return story;
+    const what =
+      query.field === undefined ? `table ${story.table}` : `field ${query.field} of ${story.table}`;
+    throw notThere(
+      `${what} among those that were ever seen${story.unknown}`,
+      story.tables.map(({table}) => ({href: `/fields?table=${table}`, label: table})),
+    );
+  },
+  title: ({field, table}) => (field === null ? 'Fields' : `Field ${field} of ${table}`),
+  draw: (story, look) => (story.field === null ? drawList(story, look) : drawOne(story, look)),
+  hide: (story) => hideFields(story, hidden),
+  elsewhere: ({query}) => ({
+    command: 'fieldmirror status',
+    sql: `SELECT field, types, column_name, filled_share, first_seen_at, promoted_as FROM sync.fields WHERE table_name = '${(query.table ?? 'jobs').replaceAll("'", "''")}' ORDER BY field;`,
+  }),
+});
+
+function drawList(story: FieldsStory, look: Look): SafeHtml {
+  const {tables, table, fields: told, hasMore} = story;
+  const hasAccounts = look.seen.length > 1;
+  return html`<p class="lead">${tables.length === 0 ? 'No field was seen yet: the first sweep finds them.' : `${told.length} fields of ${table}.`}</p>
+<form class="filters"><label>Table <select name="table">${tables.map(
+    (one) =>
+      html`<option value="${one.table}"${one.table === table ? html` selected` : ''}>${one.table} (${one.count})</option>`,
+  )}</select></label> ${look.query.account === undefined ? '' : html`<input type="hidden" name="account" value="${look.query.account}">`}<button>Show</button></form>
+<h2>Changes of the last ${story.days} days</h2>
+${drawEvents(story, look)}
+<h2>Fields of ${table}</h2>
+${drawTable({
+  caption: `Fields of ${table}`,
+  columns: [
+    'field',
+    'types',
+    'kept in',
+    {head: 'filled', kind: 'number'},
+    'first seen',
+    ...(hasAccounts ? ['account'] : []),
+  ],
+  rows: told.map((field) => [
+    html`<a href="${linkTo(look, '/fields', {table, field: field.field})}">${field.field}</a>${field.vanishedAt === null ? '' : html` <small>${drawMark('warning', 'vanished')}</small>`}`,
+    drawTypes(field),
+    drawPlace(field),
+    drawShare(field),
+    showMinute(field.firstSeenAt, look.timeZone).slice(0, 10),
+    ...(hasAccounts ? [field.account] : []),
+  ]),
+  none: 'None was seen.',
+})}${hasMore ? html`<p class="quiet">There are more: choose an account.</p>` : ''}`;
+}
+
+function drawOne(story: FieldsStory, look: Look): SafeHtml {
+  const {table, fields: told} = story;
+  return html`<p><a href="${linkTo(look, '/fields', {table})}">All fields of ${table}</a></p>
+${told.map(
+  (field) =>
+    html`${look.seen.length > 1 ? html`<h2>In account ${field.account}</h2>` : ''}${drawFacts([
+      ['types', drawTypes(field)],
+      ['kept in', drawPlace(field)],
+      ['filled in', drawShare(field)],
+      ['examples', field.examples.join(' · ')],
+      ['first seen', drawTime(field.firstSeenAt, look)],
+      ['last read', drawTime(field.lastSeenAt, look)],
+      ['vanished', drawTime(field.vanishedAt, look)],
+    ])}${drawNaming(field, look)}`,
+)}
+<h2>Changes of the last ${story.days} days</h2>
+${drawEvents(story, look)}`;
+}
+
+/** A field without a column is given a name, under which it becomes a column of mart, or loses it. */
+function drawNaming({account, tableName, field, columnName, types, promotedAs}: ToldField, look: Look) {
+  if (columnName !== null || types.includes('secret')) return '';
+  const to = `/fields/${tableName}/${encodeURIComponent(field)}/name`;
+  const fixed = {account, was: promotedAs ?? ''};
+  const input = html`<label>Name in mart.${tableName} <input name="name" value="${promotedAs ?? ''}" maxlength="63" pattern="[a-z][a-z0-9_]*" required></label>`;
+  return html`<div class="actions">${drawForm(look, {to, role: 'admin', label: 'Give it this name', fixed, fields: input})}
+${promotedAs === null ? '' : drawForm(look, {to, role: 'admin', label: 'Take its name away', fixed: {...fixed, name: ''}, isGrave: true})}</div>`;
+}
+
+const tones: Readonly<Record<string, Tone>> = {
+  new: 'busy',
+  returned: 'good',
+  vanished: 'warning',
+  retyped: 'warning',
+};
+
+function drawEvents({events, days}: FieldsStory, look: Look): SafeHtml {
+  const hasAccounts = look.seen.length > 1;
+  return drawTable({
+    caption: `Changes in fields of the last ${days} days`,
+    columns: ['when', 'field', 'what', 'detail', 'found by', ...(hasAccounts ? ['account'] : [])],
+    rows: events.map(({at, tableName, field, kind, detail, sweepId, account}) => [
+      drawTime(at, look),
+      html`<a href="${linkTo(look, '/fields', {table: tableName, field})}">${tableName}.${field}</a>`,
+      drawMark(tones[kind] ?? 'quiet', kind),
+      detail,
+      html`<a href="/sweeps/${sweepId}">sweep ${sweepId}</a>`,
+      ...(hasAccounts ? [account] : []),
+    ]),
+    none: `No field came, went or changed its type in the last ${days} days.`,
+  });
+}
+
+function drawTypes({types}: ToldField): string {
+  return types.length === 0 ? 'always empty' : types.join(', ');
+}
+
+function drawPlace({columnName, types, promotedAs}: ToldField): SafeHtml | string {
+  if (types.includes('secret')) return 'a secret: dropped, never stored';
+  if (columnName !== null) return columnName;
+  return promotedAs === null ? 'extra' : html`extra, in mart as <strong>${promotedAs}</strong>`;
+}
+
+function drawShare({filledShare}: ToldField): string {
+  if (filledShare === null) return '';
+  const percent = filledShare * 100;
+  return percent > 0 && percent < 1 ? 'under 1 %' : `${Math.round(percent)} %`;
+}

@@ -1,0 +1,148 @@
+// Tells open pages that something moved. One session of Postgres listens for all of them, and only while one is open; a page
+// then asks for itself again. A page that is hidden lets go of its stream.
+
+import {once} from 'node:events';
+import type {FastifyReply} from 'fastify';
+import {errorNumbers} from '../core/errors.ts';
+import type {Logger} from '../core/log.ts';
+import {listen} from '../postgres/listen.ts';
+
+const channel = 'fieldmirror_pages';
+/** A burst of notices redraws a page once. */
+const restMs = 500;
+const keepAliveMs = 20_000;
+/** How often it is looked whether the people behind the streams are still signed in: one statement for all of them. */
+const signedInMs = 3_000;
+
+interface Stream {
+  readonly reply: FastifyReply;
+  readonly moving: ReadonlySet<string>;
+  /** Of the session that opened it. */
+  readonly token: string;
+  waiting: NodeJS.Timeout | null;
+}
+
+interface LiveOptions {
+  readonly log: Logger;
+  /** Told of each notice before any page is. */
+  readonly onMoved: () => void;
+  /** The tokens of those sessions that are not over. */
+  readonly findSignedIn: (tokens: readonly string[]) => Promise<ReadonlySet<string>>;
+}
+
+export class Live {
+  readonly #databaseUrl: string;
+  readonly #log: Logger;
+  readonly #onMoved: () => void;
+  readonly #findSignedIn: LiveOptions['findSignedIn'];
+  readonly #streams = new Set<Stream>();
+  /** When each table was last told of, in milliseconds of this machine's clock. */
+  readonly #toldAt = new Map<string, number>();
+  #listening: AbortController | null = null;
+  #checking: NodeJS.Timeout | undefined;
+  /** Since when notices are heard; never, while no session listens. */
+  #hearsSince = Number.POSITIVE_INFINITY;
+
+  /**
+   * @param databaseUrl - of sessions of our own: no pooler in between
+   */
+  constructor(databaseUrl: string, {log, onMoved, findSignedIn}: LiveOptions) {
+    this.#databaseUrl = databaseUrl;
+    this.#log = log;
+    this.#onMoved = onMoved;
+    this.#findSignedIn = findSignedIn;
+  }
+
+  /**
+   * Keeps a stream of events open until its page goes away, or its session is over.
+   * @param moving - names of tables
+   * @param drawnAt - when the page was drawn: what moved since is told at once
+   */
+  async follow(
+    reply: FastifyReply,
+    {moving, drawnAt, token}: Pick<Stream, 'moving' | 'token'> & {readonly drawnAt: number},
+  ): Promise<void> {
+    reply.hijack();
+    const {raw} = reply;
+    raw.writeHead(200, {
+      ...reply.getHeaders(),
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+    } as Record<string, string>);
+    raw.write(': open\n\n');
+    const stream: Stream = {reply, moving, token, waiting: null};
+    this.#streams.add(stream);
+    this.#listen();
+    if (this.#hearsSince < Number.POSITIVE_INFINITY && this.#hasMissed(moving, drawnAt)) tell(stream);
+    const beat = setInterval(() => raw.write(': still here\n\n'), keepAliveMs);
+    await once(raw, 'close');
+    clearInterval(beat);
+    if (stream.waiting !== null) clearTimeout(stream.waiting);
+    this.#streams.delete(stream);
+    if (this.#streams.size === 0) this.#stop();
+  }
+
+  /** Ends every stream: the server stops. */
+  close(): void {
+    for (const {reply} of this.#streams) reply.raw.end();
+    this.#stop();
+  }
+
+  #listen(): void {
+    if (this.#listening !== null) return;
+    this.#listening = new AbortController();
+    this.#checking = setInterval(() => void this.#endSignedOut(), signedInMs);
+    void listen(this.#databaseUrl, channel, {
+      signal: this.#listening.signal,
+      onNotice: (table) => this.#tell(table),
+      onListening: () => this.#catchUp(),
+      onFailure: (error) =>
+        this.#log.warn({reason: String(error), docs: errorNumbers.feed}, 'pages are not told of what moves'),
+    });
+  }
+
+  /** Ends the streams of sessions that are over: signed out, expired, or of a key that was revoked. */
+  async #endSignedOut(): Promise<void> {
+    const streams = [...this.#streams];
+    try {
+      const signedIn = await this.#findSignedIn([...new Set(streams.map(({token}) => token))]);
+      for (const {reply, token} of streams) if (!signedIn.has(token)) reply.raw.end();
+    } catch (error) {
+      // A warehouse that is away shows nothing either; the next look decides.
+      this.#log.debug({reason: String(error)}, 'open pages: sessions cannot be checked');
+    }
+  }
+
+  #stop(): void {
+    this.#listening?.abort();
+    clearInterval(this.#checking);
+    this.#listening = null;
+    this.#hearsSince = Number.POSITIVE_INFINITY;
+  }
+
+  /** Nothing was heard until now: whatever is open looks once. */
+  #catchUp(): void {
+    this.#onMoved();
+    this.#hearsSince = Date.now();
+    for (const stream of this.#streams) tell(stream);
+  }
+
+  #hasMissed(moving: ReadonlySet<string>, drawnAt: number): boolean {
+    return (
+      drawnAt < this.#hearsSince || [...moving].some((table) => (this.#toldAt.get(table) ?? 0) >= drawnAt)
+    );
+  }
+
+  #tell(table: string): void {
+    this.#onMoved();
+    this.#toldAt.set(table, Date.now());
+    for (const stream of this.#streams) if (stream.moving.has(table)) tell(stream);
+  }
+}
+
+function tell(stream: Stream): void {
+  stream.waiting ??= setTimeout(() => {
+    stream.waiting = null;
+    stream.reply.raw.write('event: moved\ndata: \n\n');
+  }, restMs);
+}

@@ -1,0 +1,64 @@
+import type {SafeHtml} from '@remix-run/html-template';
+import type pg from 'pg';
+import type {Role} from '../accounts/access-roles.ts';
+import type {Account} from '../accounts/accounts.ts';
+import type {Doings} from './doings.ts';
+import type {Look, Moving} from './look.ts';
+
+/** What a page is asked for. */
+export interface Asked {
+  readonly db: pg.Pool;
+  readonly doings: Doings;
+  /** Accounts that the viewer may see. */
+  readonly seen: readonly Account[];
+  /** Whether the viewer sees every account, also those to come. */
+  readonly seesAll: boolean;
+  /** Those of them that the page is about: all, unless one was chosen. */
+  readonly accounts: readonly Account[];
+  /** Parts of the address, by their names in the path. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Filters of the address. */
+  readonly query: Readonly<Record<string, string>>;
+  /** Whether the viewer is not to see personal data. */
+  readonly masks: boolean;
+}
+
+/** How the same is asked elsewhere. */
+export interface Elsewhere {
+  /** A command of the terminal: `fieldmirror sweeps show 12`. */
+  readonly command: string;
+  /** A statement that a reader or the owner may run. */
+  readonly sql: string;
+}
+
+/** A page of the console: it reads a story and draws it, as the terminal does in its own way. It has no SQL of its own. */
+export interface Page<Story = unknown> {
+  /** `/sweeps/:sweepId` */
+  readonly path: string;
+  /** The section of the navigation that it belongs to: a path. */
+  readonly section: string;
+  /** The role that it takes; left out: everybody may read it. */
+  readonly role?: Role;
+  /** An open page is drawn anew when one of these moves. */
+  readonly moving: readonly Moving[];
+  /**
+   * For how long a story may be shown to others who ask for the same; a second when it is left out. One that is kept longer is
+   * read anew behind the page.
+   */
+  readonly keptMs?: number;
+  /** @throws {Refused} there is nothing at that address */
+  read(asked: Asked): Promise<Story>;
+  title(story: Story): string;
+  draw(story: Story, look: Look): SafeHtml;
+  /** The story for a viewer who is not to see personal data. Left out: there is none in it. */
+  hide?(story: Story): Story;
+  elsewhere(asked: Omit<Asked, 'db' | 'doings'>, story: Story): Elsewhere;
+}
+
+/** Lets the compiler see that a page draws the very story that it reads. */
+export function definePage<Story>(page: Page<Story>): Page {
+  return page as Page;
+}
+
+/** Stands for a personal text that the viewer is not to see. */
+export const hidden = '•••';

@@ -1,0 +1,140 @@
+// Who may come in and what they may, decided without a database.
+
+import type {FastifyRequest} from 'fastify';
+import {describe, expect, test} from 'vitest';
+import {type Role, roles} from '../../src/accounts/access-roles.ts';
+import {checkRole} from '../../src/console/check-role.ts';
+import {checkForm, checkHost, checkOrigin, checkTexts} from '../../src/console/guard.ts';
+import {Attempts} from '../../src/console/sign-in-attempts.ts';
+import {makeViewer, type Viewer} from '../../src/console/viewer.ts';
+import {listKnownNames} from '../../src/http/known-names.ts';
+
+function viewer(role: Role, cookie = 'fms_a'): Viewer {
+  const session = {
+    sessionId: '1',
+    wayIn: 'key',
+    apiKeyId: '1',
+    name: 'erp',
+    role,
+    accountId: null,
+    masks: false,
+    address: '127.0.0.1',
+    createdAt: '2027-03-01T12:00:00Z',
+    expiresAt: '2027-03-02T00:00:00Z',
+  } as const;
+  return makeViewer(session, cookie);
+}
+
+const known = listKnownNames('127.0.0.1', new URL('https://console.example'));
+const asked = (request: object) => request as FastifyRequest;
+
+describe('a role', () => {
+  test.each(roles.flatMap((held, at) => roles.map((needed, other) => [held, needed, at >= other] as const)))(
+    '%s, where %s is needed, may: %s',
+    (held, needed, may) => {
+      const check = () => checkRole(viewer(held), needed, '/back');
+      if (may) expect(check).not.toThrow();
+      else
+        expect(check).toThrow(expect.objectContaining({status: 403, ways: [{href: '/back', label: 'Back'}]}));
+    },
+  );
+});
+
+describe('a request', () => {
+  test.each([
+    ['console.example', true],
+    ['127.0.0.1', true],
+    ['evil.example', false],
+  ])('by the name %s is answered: %s', (hostname, isAnswered) => {
+    const check = () => checkHost(asked({hostname}), known);
+    if (isAnswered) expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({status: 421}));
+  });
+
+  test.each([
+    [{query: {}, params: undefined, body: undefined}, true],
+    [{query: {a: 'x'}, params: {b: 'y'}, body: {c: ['z', 5]}}, true],
+    [{query: {a: 'x', b: 'x\0'}}, false],
+    [{params: {a: '\0'}}, false],
+    [{body: {a: ['x', 'y\0', 'z'], b: 'x'}}, false],
+  ])('with the texts %j is taken: %s', (request, isTaken) => {
+    const check = () => checkTexts(asked(request));
+    if (isTaken) expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({status: 422}));
+  });
+
+  test.each([
+    ['from a program, which names no origin', {}, true],
+    ['of our own page', {origin: 'http://127.0.0.1:8086', 'sec-fetch-site': 'same-origin'}, true],
+    ['by the name that people use', {origin: 'https://console.example'}, true],
+    ['that a person typed', {'sec-fetch-site': 'none'}, true],
+    ['of another page', {origin: 'https://evil.example'}, false],
+    ['of another port', {origin: 'http://127.0.0.1:9999'}, false],
+    ['without an origin', {origin: 'null'}, false],
+    ['of another site', {'sec-fetch-site': 'cross-site'}, false],
+    [
+      'of another site by our name',
+      {origin: 'https://console.example', 'sec-fetch-site': 'cross-site'},
+      false,
+    ],
+    [
+      'of another page, called ours',
+      {origin: 'https://evil.example', 'sec-fetch-site': 'same-origin'},
+      false,
+    ],
+  ])('%s: %j is taken: %s', (_, headers, isTaken) => {
+    const check = () => checkOrigin(asked({host: '127.0.0.1:8086', headers}), known);
+    if (isTaken) expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({status: 403}));
+  });
+
+  test('with a form is taken from its own session and from our own page alone', () => {
+    const [own, other] = [viewer('admin', 'fms_a'), viewer('admin', 'fms_b')];
+    const check = (formToken: unknown, headers = {}) =>
+      checkForm(asked({host: '127.0.0.1:8086', headers}), {viewer: own, formToken, known});
+    expect(() => check(own.formToken)).not.toThrow();
+    expect(() => check(own.formToken, {origin: 'https://evil.example'})).toThrow('another site');
+    for (const token of [other.formToken, undefined, ''])
+      expect(() => check(token)).toThrow('not of your session');
+  });
+});
+
+describe('wrong keys', () => {
+  test('ten a minute are let through, from each source', () => {
+    const clock = {ms: 5};
+    const attempts = new Attempts(() => clock.ms);
+    for (let n = 0; n < 10; n++) {
+      expect(attempts.mayTry('a')).toBe(true);
+      attempts.noteFailure('a');
+    }
+    expect([attempts.mayTry('a'), attempts.mayTry('b')]).toEqual([false, true]);
+    clock.ms += 59_999;
+    expect(attempts.mayTry('a')).toBe(false);
+    clock.ms += 1;
+    expect(attempts.mayTry('a')).toBe(true);
+  });
+
+  test('an old one does not count with the new ones', () => {
+    const clock = {ms: 0};
+    const attempts = new Attempts(() => clock.ms);
+    attempts.noteFailure('a');
+    clock.ms = 60_000;
+    for (let n = 0; n < 9; n++) attempts.noteFailure('a');
+    expect(attempts.mayTry('a')).toBe(true);
+  });
+
+  test('of ten thousand sources are remembered, and of one more the one that failed longest ago is not', () => {
+    const attempts = new Attempts(() => 0);
+    const block = (source: string) => {
+      for (let n = 0; n < 10; n++) attempts.noteFailure(source);
+    };
+    block('first');
+    block('second');
+    for (let n = 2; n < 10_000; n++) attempts.noteFailure(`other ${n}`);
+    expect([attempts.mayTry('first'), attempts.mayTry('second')]).toEqual([false, false]);
+    // It failed again, and so is the newest.
+    attempts.noteFailure('first');
+    attempts.noteFailure('one more');
+    expect([attempts.mayTry('first'), attempts.mayTry('second')]).toEqual([false, true]);
+  });
+});

@@ -1,0 +1,105 @@
+// The Accounts page: accounts, keys and the audit, and who may change them.
+
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {upsertAccount} from '../../src/accounts/accounts.ts';
+import type {GivenAccount} from '../../src/console/doings.ts';
+import {FatalError} from '../../src/core/errors.ts';
+import {plainConsole} from '../support/plain-console.ts';
+import {makePerson, openPlace, type Place} from './place.ts';
+
+const tried: GivenAccount[] = [];
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace({
+    doings: {
+      ...plainConsole().doings,
+      checkAccount: async (name) => `good ${name}: answers`,
+      tryAccount: async (given) => {
+        tried.push(given);
+        if (given.token === 'refused') throw new FatalError('the service refuses the token');
+        const {name, url, timeZone} = given;
+        const account = {name, apiUrl: url ?? '', timeZone: timeZone ?? 'UTC'};
+        return {keep: (db) => upsertAccount(db, account), tell: () => `account ${name} is added`};
+      },
+    },
+  });
+});
+afterAll(() => place?.close());
+
+const names = async () =>
+  (await place.pool.query('SELECT name FROM sync.accounts ORDER BY name')).rows.map(({name}) => name);
+
+test('somebody who is bound to an account sees that one, its keys, and no other', async () => {
+  const {text} = await (await place.person({role: 'viewer'})).get('/accounts');
+  expect(text).toContain('example.com/acme');
+  expect(text).not.toContain('example.com/other');
+  expect(text).not.toContain('/accounts/acme/pause');
+});
+
+describe('an admin', () => {
+  test('adds an account whose token the service takes; the token is in no entry and no row', async () => {
+    const admin = await place.person({role: 'admin'});
+    const form = {
+      name: 'north',
+      url: 'https://example.com/north',
+      timeZone: 'America/Chicago',
+      token: 'tok-123',
+    };
+    expect((await admin.post('/accounts/add', form)).status).toBe(303);
+    expect(await names()).toContain('north');
+    const {rows} = await place.pool.query(`SELECT * FROM sync.audit WHERE action = 'accounts.add'`);
+    expect(rows).toMatchObject([{subject: 'account north', after: {name: 'north'}}]);
+    expect(JSON.stringify(rows) + place.logged.join('')).not.toContain('tok-123');
+  });
+
+  test('is told what the service says of a token, and nothing is stored', async () => {
+    const admin = await place.person({role: 'admin'});
+    const page = await admin.post('/accounts/add', {name: 'south', token: 'refused'});
+    expect(page.status).toBe(422);
+    expect(page.text).toContain('the service refuses the token. Nothing was done.');
+    expect(await names()).not.toContain('south');
+  });
+
+  test('makes a key that is shown once, opens what it says, and is revoked', async () => {
+    const admin = await place.person({role: 'admin'});
+    const page = await admin.post('/keys/add', {name: 'dana', role: 'viewer', account: 'acme'});
+    const key = /fm_[\w-]{43}/.exec(page.text)?.[0] ?? '';
+    expect(admin.cookies()).not.toContain(key);
+    const dana = makePerson(place.url);
+    await dana.post('/sign-in', {key});
+    expect((await dana.get('/accounts')).text).toContain('dana, viewer');
+    expect((await admin.get('/accounts')).text).not.toContain(key);
+    expect((await admin.post('/keys/dana/revoke')).status).toBe(303);
+    expect((await dana.get('/accounts')).status).toBe(303);
+    expect((await admin.post('/keys/dana/revoke')).text).toContain('no key dana is in use');
+    const {rows} = await place.pool.query('SELECT * FROM sync.audit');
+    expect(JSON.stringify(rows) + place.logged.join('')).not.toContain(key);
+  });
+});
+
+test.each([
+  ['/accounts/add', {name: 'x', token: 'x'}],
+  ['/keys/add', {name: 'x', role: 'admin'}],
+  ['/keys/person-1/revoke', {}],
+])('an operator is refused %s', async (path, fields) => {
+  const before = tried.length;
+  expect((await (await place.person()).post(path, fields)).status).toBe(403);
+  expect(tried).toHaveLength(before);
+});
+
+test('a check is told in the words of the command', async () => {
+  const person = await place.person();
+  await person.post('/accounts/acme/check');
+  expect((await person.get('/accounts')).text).toContain('good acme: answers');
+});
+
+test('pause and resume are seen at once by whoever did it', async () => {
+  const person = await place.person();
+  await person.get('/accounts');
+  await person.post('/accounts/acme/pause', {reason: 'stocktaking <b>'});
+  const {text} = await person.get('/accounts');
+  expect(text).toContain('paused');
+  expect(text).toContain('stocktaking &lt;b&gt;');
+  await person.post('/accounts/acme/resume');
+  expect((await person.json('/accounts')).accounts).toMatchObject([{name: 'acme', state: 'active'}]);
+});

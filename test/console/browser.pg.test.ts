@@ -1,0 +1,226 @@
+// The console in a real browser: every page in both themes and two widths, with and without scripts; every action by its
+// button. Nothing is asked of any other machine, and no page complains.
+
+import {readFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import type {Browser, BrowserContext, Page} from 'playwright-core';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {actions} from '../../src/console/actions.ts';
+import {pages} from '../../src/console/pages.ts';
+import {openBrowser} from '../support/browser.ts';
+import {openBrowserPlace} from './browser-place.ts';
+import type {ChangesPlace} from './changes-place.ts';
+import {listDoings} from './doings.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const hostile = '<img src=x onerror="document.title=`taken`">';
+
+/** An address for every page of the console. */
+const addresses: Readonly<Record<string, string>> = {
+  '/': '/',
+  '/business': '/business',
+  '/business/:board': '/business/owner',
+  '/business/ask/:question': '/business/ask/revenue-by-week',
+  '/sweeps': '/sweeps',
+  '/sweeps/:sweepId': '/sweeps/1',
+  '/quarantine': '/quarantine',
+  '/quarantine/:entry': '/quarantine/1',
+  '/changes': '/changes',
+  '/changes/preview': '/changes/preview?choice=hold&state=pending&all=yes',
+  '/changes/undo': '/changes/undo?all=yes',
+  '/changes/:changeId': '/changes/1',
+  '/records': '/records?q=Acme',
+  '/records/:stream/:number': '/records/jobs/11?account=acme',
+  '/records/customers/:number/forget': '/records/customers/1/forget?account=acme',
+  '/fields': '/fields',
+  '/accounts': '/accounts',
+  '/alerts': '/alerts',
+  '/health': '/health',
+};
+
+let place: ChangesPlace;
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+  place = await openBrowserPlace(hostile);
+});
+afterAll(async () => {
+  await browser?.close();
+  await place?.close();
+});
+
+/** What stands out at the right, but for what moves in a frame of its own. */
+const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
+  .filter((each) => each.getBoundingClientRect().right > innerWidth && each.closest('.scroll') === null)
+  .map((each) => each.outerHTML.slice(0, 200))`;
+
+/** What a browser complained of, and the addresses elsewhere that it asked for. */
+const complaints: string[] = [];
+
+/** A browser of an administrator, who has signed in. */
+async function openContext({scripts = true} = {}): Promise<BrowserContext> {
+  const context = await browser.newContext({
+    viewport: {width: 1280, height: 900},
+    javaScriptEnabled: scripts,
+  });
+  const person = await place.person({role: 'admin'});
+  const [, value = ''] = /fieldmirror=([^;]+)/.exec(person.cookies()) ?? [];
+  await context.addCookies([
+    {name: 'fieldmirror', value, url: place.url, httpOnly: true, sameSite: 'Strict'},
+  ]);
+  context.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  context.on('weberror', (error) => complaints.push(String(error.error())));
+  context.on('request', (request) => {
+    if (!request.url().startsWith(place.url)) complaints.push(`asked for ${request.url()}`);
+  });
+  return context;
+}
+
+async function openPage(path: string, context?: BrowserContext): Promise<Page> {
+  const page = await (context ?? (await openContext())).newPage();
+  await page.goto(place.url + path);
+  return page;
+}
+
+test('every page of the console has an address here', () => {
+  expect(pages.map(({path}) => path).toSorted()).toEqual(Object.keys(addresses).toSorted());
+});
+
+const looks = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [1280, 360].map((width) => ({colorScheme, width})),
+);
+
+describe('in both themes, wide and narrow', () => {
+  let context: BrowserContext;
+  beforeAll(async () => {
+    context = await openContext();
+  });
+  afterAll(() => context?.close());
+
+  // Theme and width are matters of the style sheet alone: a page that is open takes all four looks.
+  test.each(Object.values(addresses))('%s is whole, and open to everybody', async (path) => {
+    complaints.length = 0;
+    const page = await context.newPage();
+    const answer = await page.goto(place.url + path);
+    expect(answer?.status()).toBe(200);
+    expect((await answer?.body())?.length).toBeLessThan(150_000);
+    await page.evaluate(axe);
+    for (const look of looks) expect({look, flaws: await findFlaws(page, look)}).toEqual({look, flaws: []});
+    expect(await page.title()).not.toBe('taken');
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+});
+
+/** @returns what stands out at the right, and what axe complains of */
+async function findFlaws(page: Page, {colorScheme, width}: (typeof looks)[number]): Promise<unknown[]> {
+  await page.setViewportSize({width, height: 900});
+  await page.emulateMedia({colorScheme});
+  // Tables move in their own frames: the page itself never does.
+  const wide: unknown[] = await page.evaluate(tooWide);
+  const closed: unknown[] = await page.evaluate(
+    'axe.run().then(({violations}) => violations.map(({id, nodes}) => id + ": " + nodes[0].html))',
+  );
+  return [...wide, ...closed];
+}
+
+test('without scripts every page is there, a filter is an address, and a form does what it says', async () => {
+  const context = await openContext({scripts: false});
+  const page = await context.newPage();
+  for (const path of Object.values(addresses))
+    expect((await page.goto(place.url + path))?.status(), path).toBe(200);
+  await page.goto(`${place.url}/sweeps`);
+  await page.getByLabel('State').selectOption('certified');
+  await page.locator('form.filters').getByRole('button', {name: 'Show'}).click();
+  expect(new URL(page.url()).searchParams.get('state')).toBe('certified');
+  await page.getByRole('button', {name: 'tasks of acme'}).click();
+  expect(await page.locator('[role=status]').textContent()).toContain('is due');
+  await context.close();
+});
+
+test('a key is typed, and the page that was asked for is shown', async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${place.url}/sweeps`);
+  await page.getByLabel('Key').fill('fm_nothing');
+  await page.getByRole('button', {name: 'Sign in'}).click();
+  expect(await page.textContent('h1')).toBe('This key opens nothing');
+  await context.close();
+});
+
+test('an open page shows what another person did, without being asked', async () => {
+  const id = await place.edit(2, `phone_number = '555-0177'`);
+  const one = await openPage(`/changes/${id}`);
+  const other = await openPage(`/changes/${id}`);
+  await other.getByRole('button', {name: 'Hold'}).click();
+  await one.locator('main .mark', {hasText: 'held'}).first().waitFor();
+  await one.context().close();
+  await other.context().close();
+});
+
+test('an open page of alerts shows what was found, and that it is over', async () => {
+  const page = await openPage('/alerts');
+  await place.pool.query(
+    `INSERT INTO sync.alerts (cause, since, text) VALUES ('no-worker', now(), 'no worker is alive')`,
+  );
+  const found = page.locator('main td', {hasText: 'no worker is alive'});
+  await found.waitFor();
+  await place.pool.query(`UPDATE sync.alerts SET mended_at = now() WHERE cause = 'no-worker'`);
+  await found.waitFor({state: 'detached'});
+  await page.context().close();
+});
+
+test('what a person has opened, ticked and typed is kept when the page is drawn anew', async () => {
+  const page = await openPage('/accounts');
+  await page.getByLabel('Reason').first().fill('stocktaking');
+  await page.getByText('Make a key', {exact: true}).click();
+  await page.getByLabel('Role').selectOption('operator');
+  for (const _time of ['once', 'and again']) {
+    const redrawn = page.waitForResponse((answer) => new URL(answer.url()).pathname === '/accounts');
+    await place.pool.query(`UPDATE sync.accounts SET state = state`);
+    await redrawn;
+  }
+  expect(await page.getByLabel('Reason').first().inputValue()).toBe('stocktaking');
+  expect(await page.getByLabel('Role').isVisible()).toBe(true);
+  expect(await page.getByLabel('Role').inputValue()).toBe('operator');
+  await page.context().close();
+});
+
+const doings = listDoings(() => place);
+
+describe('by its button', () => {
+  let context: BrowserContext;
+  beforeAll(async () => {
+    context = await openContext();
+  });
+  afterAll(() => context?.close());
+
+  test.each(doings)(
+    '$action is done, and stands in the audit',
+    async ({action, prepare, path, opens, fill = {}, button}) => {
+      const made = (await prepare?.()) ?? '';
+      const count = async () =>
+        (await place.pool.query('SELECT count(*)::integer AS n FROM sync.audit WHERE action = $1', [action]))
+          .rows[0].n;
+      const before = await count();
+      const page = await openPage(path.replace('$', made), context);
+      if (opens !== undefined) await page.getByText(opens, {exact: true}).click();
+      for (const [label, value] of Object.entries(fill))
+        await page.getByLabel(label, {exact: true}).locator('visible=true').first().fill(value);
+      await Promise.all([
+        page.waitForEvent('load'),
+        page.locator('main').getByRole('button', {name: button}).first().click(),
+      ]);
+      expect(await count()).toBe(before + 1);
+      await page.close();
+    },
+  );
+
+  test('every action of the console is tried here', () => {
+    expect([...new Set(doings.map(({action}) => action))].toSorted()).toEqual(
+      [...new Set(actions.map(({name}) => name))].toSorted(),
+    );
+  });
+});

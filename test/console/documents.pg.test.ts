@@ -1,0 +1,69 @@
+// The documents at `/docs`: for whoever reaches the console, each link at its end.
+
+import {posix} from 'node:path';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {listDocuments} from '../../src/core/documents.ts';
+import {openPlace, type Place} from './place.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace();
+});
+afterAll(() => place?.close());
+
+const get = async (path: string) => {
+  const answer = await fetch(place.url + path, {redirect: 'manual'});
+  return {status: answer.status, text: await answer.text()};
+};
+
+test('each document is a page, whose links lead to pages and headings that are there', async () => {
+  const ids = new Map<string, ReadonlySet<string>>();
+  const links: [string, string][] = [];
+  for (const path of listDocuments()) {
+    const {status, text} = await get(`/docs/${path}`);
+    expect({path, status}).toEqual({path, status: 200});
+    expect(text).toMatch(/<h1>[^<]+<\/h1>/);
+    const anchors = new Set([...text.matchAll(/<h\d id="([^"]+)"/g)].map(([, id = '']) => id));
+    ids.set(`/docs/${path}`, anchors);
+    for (const [, href = ''] of text.matchAll(/<a href="((?:\/docs|#)[^"]*)"/g))
+      links.push([`/docs/${path}`, href]);
+  }
+  expect(ids.size).toBeGreaterThan(80);
+  const dead = links.filter(([from, href]) => {
+    const [target = '', anchor] = (href.startsWith('#') ? from + href : href).split('#');
+    const held = ids.get(target);
+    return held === undefined || (anchor !== undefined && anchor !== '' && !held.has(anchor));
+  });
+  expect(dead).toEqual([]);
+  const index = (await get('/docs')).text;
+  expect([...ids.keys()].filter((path) => !index.includes(`href="${path}"`))).toEqual([]);
+});
+
+test('a number leads to its page, in any case', async () => {
+  for (const number of ['E07', 'e07', 'A16']) {
+    const {status, text} = await get(`/docs/${number}`);
+    expect(status).toBe(200);
+    expect(text).toContain(`<h1>${number.toUpperCase()} `);
+  }
+});
+
+test.each([
+  'E99',
+  'nothing',
+  '..%2F..%2Fpackage.json',
+  '..%2fREADME',
+  'errors',
+  'errors/E07.md',
+  posix.join('site', 'main.ts'),
+])('%s is no document, and nothing else is read', async (path) => {
+  const {status, text} = await get(`/docs/${path}`);
+  expect(status).toBe(404);
+  expect(text).toContain('href="/docs"');
+});
+
+test('a refusal links to its page', async () => {
+  const viewer = await place.person({role: 'viewer'});
+  const refused = await viewer.get('/changes/999999');
+  expect(refused.text).toContain('<a href="/docs/E23">E23</a>');
+  expect((await viewer.get('/')).text).toContain('<a href="/docs">Documents</a>');
+});

@@ -1,0 +1,72 @@
+// The Health page: what is checked, and the settings in force with where each came from.
+
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {listSettings} from '../../src/commands/health/list-settings.ts';
+import {loadConfig} from '../../src/core/config.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {plainConsole} from '../support/plain-console.ts';
+import {openPlace, type Place} from './place.ts';
+
+let place: Place;
+beforeAll(async () => {
+  let url = '';
+  const config = loadConfig({
+    FIELDMIRROR_API_URL: 'https://example.com/acme',
+    FIELDMIRROR_API_TOKEN: 'hush-token',
+    FIELDMIRROR_TIME_ZONE: 'America/New_York',
+    DATABASE_URL: 'postgres://mirror:hush-password@db.example.com/warehouse',
+    FIELDMIRROR_SMTP_URL: 'smtps://me:hush-mail@mail.example.com',
+  });
+  place = await openPlace({
+    doings: {
+      ...plainConsole().doings,
+      examine: async () => [{what: 'alerts', state: 'warning', found: 'messages do not arrive'}],
+      listSettings: async () => {
+        const pool = openPool(url, {max: 1, applicationName: 'test'});
+        return await listSettings(config, pool).finally(() => pool.end());
+      },
+    },
+  });
+  url = place.databaseUrl;
+  await place.pool.query(
+    `INSERT INTO sync.file_settings (section, path, value, file)
+     SELECT 'accounts', ARRAY['other', 'time_zone'], '"America/New_York"', 'fieldmirror.yaml'`,
+  );
+});
+afterAll(() => place?.close());
+
+test('each setting in force is told with where it came from; never a secret', async () => {
+  const admin = await place.person({role: 'admin'});
+  const {settings} = await admin.json('/health');
+  const find = (name: string) => settings.find((each: {name: string}) => each.name === name);
+  expect(find('FIELDMIRROR_TIME_ZONE')).toMatchObject({value: 'America/New_York', source: 'environment'});
+  expect(find('REDIS_URL')).toMatchObject({source: 'default'});
+  const sources = new Set(settings.map(({source}: {source: string}) => source));
+  expect([...sources].toSorted()).toEqual(['default', 'environment', 'file', 'warehouse']);
+  const {text} = await admin.get('/health');
+  expect(text).toContain('fieldmirror.yaml');
+  expect(text).toContain('the environment of this process');
+  expect(text + JSON.stringify(settings)).not.toContain('hush');
+});
+
+// A story is shown to others for a second; one with another address is read anew.
+const fresh = '/health?of=mail';
+
+test('an address of e-mail that an alert goes to is hidden from somebody who is not to see personal data', async () => {
+  await place.pool.query(
+    `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms) VALUES ('desk', 'email', 'ops@example.com', 1000)`,
+  );
+  const masked = await place.person({role: 'viewer', masks: true, isOfAll: true});
+  for (const told of [(await masked.get(fresh)).text, JSON.stringify(await masked.json(fresh))]) {
+    expect(told).toContain('alerts / desk / to');
+    expect(told).not.toContain('ops@example.com');
+  }
+  const admin = await place.person({role: 'admin', isOfAll: true});
+  expect((await admin.get(fresh)).text).toContain('ops@example.com');
+});
+
+test('somebody who is bound to an account is not told the settings of all', async () => {
+  const person = await place.person();
+  expect((await person.json('/health')).settings).toBeNull();
+  expect((await person.get('/health')).text).not.toContain('FIELDMIRROR_TIME_ZONE');
+});

@@ -1,0 +1,127 @@
+// The Overview page: is all well, and what must somebody do.
+
+import {afterEach, beforeEach, expect, test} from 'vitest';
+import {tellOverview} from '../../src/alerts/overview.ts';
+import {type ChangesPlace, openPlace} from './changes-place.ts';
+
+let place: ChangesPlace;
+beforeEach(async () => {
+  place = await openPlace();
+  for (const stream of ['customers', 'employees', 'jobs', 'tasks']) {
+    await place.pool.query(
+      `INSERT INTO sync.schedules (account_id, name, stream, mode, every_ms, next_due_at)
+       VALUES ($1, $2 || ' nightly', $2, 'full', 86400000, now() + interval '3 hours')`,
+      [place.account.accountId, stream],
+    );
+    await sweep(stream, '2 hours');
+  }
+});
+afterEach(() => place?.close());
+
+async function sweep(stream: string, ago: string, state = 'certified'): Promise<void> {
+  await place.pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at, records, updated, error, reasons)
+     VALUES ($1, $2, 'full', 'schedule', $4, now() - $3::interval, now() - $3::interval, 900, 7,
+             CASE $4 WHEN 'failed' THEN 'the service is away' END, CASE $4 WHEN 'uncertified' THEN '{"the list moved"}'::text[] ELSE '{}' END)`,
+    [place.account.accountId, stream, ago, state],
+  );
+}
+
+test('four streams that were proven within their targets are fresh', async () => {
+  const {streams} = await (await place.person()).json('/');
+  expect(streams).toHaveLength(4);
+  expect(streams[0]).toMatchObject({
+    account: 'acme',
+    stream: 'employees',
+    isFresh: true,
+    targetMs: 172_800_000,
+  });
+});
+
+test('what is promised of a stream by day stands beside it, and whether it is kept', async () => {
+  await place.pool.query(
+    `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
+     VALUES ($1, 'customers fresh', 'customers', 'window', 'whole_list', 3600000, now())`,
+    [place.account.accountId],
+  );
+  const person = await place.person();
+  const {streams} = await person.json('/');
+  const told = 'looked at as a whole never yet, 1 h is promised: the first look is due';
+  expect(
+    streams.map(({stream, promise}: {stream: string; promise: string | null}) => [stream, promise]),
+  ).toEqual(
+    expect.arrayContaining([
+      ['customers', told],
+      ['jobs', null],
+    ]),
+  );
+  expect((await person.get('/')).text).toContain(`2 days old<small>${told}</small>`);
+});
+
+test('a stream that was proven too long ago is not fresh, and is named first', async () => {
+  await place.pool.query(
+    `UPDATE sync.sweeps SET started_at = now() - interval '3 days', ended_at = now() - interval '3 days' WHERE stream = 'jobs'`,
+  );
+  const {sentence, streams} = await (await place.person()).json('/');
+  expect(sentence).toMatch(/^Not fresh: jobs; /);
+  expect(streams.filter(({isFresh}: {isFresh: boolean}) => !isFresh)).toMatchObject([{stream: 'jobs'}]);
+});
+
+test('what needs a person is what status tells, with the way to it', async () => {
+  await sweep('tasks', '1 minute', 'failed');
+  const id = await place.edit(1, `phone_number = '1'`);
+  await place.putInConflict(id, {phone_number: '2'});
+  const person = await place.person();
+  const {concerns} = await person.json('/');
+  expect(concerns).toMatchObject(
+    expect.arrayContaining([
+      expect.objectContaining({
+        kind: 'failed',
+        stream: 'tasks',
+        text: expect.stringContaining('the service is away'),
+      }),
+      expect.objectContaining({kind: 'change-conflict', account: 'acme'}),
+    ]),
+  );
+  const {text} = await person.get('/');
+  expect(text).toContain('href="/sweeps?mode=full&amp;state=failed&amp;stream=tasks"');
+  expect(text).toContain('href="/changes?state=needy"');
+});
+
+test('reads and writes of the last day are counted by the hour in which they ended', async () => {
+  const id = await place.edit(1, `phone_number = '1'`);
+  await place.set(id, `state = 'done', settled_at = now()`);
+  const {hours} = await (await place.person()).json('/');
+  expect(hours).toHaveLength(24);
+  const sum = (name: string) =>
+    hours.reduce((total: number, hour: Record<string, number>) => total + (hour[name] ?? 0), 0);
+  expect([sum('read'), sum('changed'), sum('done')]).toEqual([3600, 28, 1]);
+  expect(hours.at(-1)).toMatchObject({done: 1});
+});
+
+test('a night shows the last verdict of its day', async () => {
+  await sweep('jobs', '1 hour', 'uncertified');
+  const {nights} = await (await place.person()).json('/');
+  expect(nights.filter(({stream}: {stream: string}) => stream === 'jobs').at(-1)).toMatchObject({
+    state: 'uncertified',
+  });
+});
+
+test('somebody who sees one account is told of no other', async () => {
+  await place.pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, error, ended_at) VALUES ($1, 'jobs', 'full', 'schedule', 'failed', 'secret of another', now())`,
+    [place.stranger.accountId],
+  );
+  const {text} = await (await place.person()).get('/');
+  expect(text).not.toContain('secret of another');
+});
+
+test.each([
+  [[], 0, 'Nothing is mirrored yet; nothing needs you.'],
+  [[true], 0, 'The stream is fresh; nothing needs you.'],
+  [[true, true, true, true], 1, 'All four streams are fresh; one thing needs you.'],
+  [[true, false], 3, 'Not fresh: jobs; 3 things need you.'],
+])('%j with %i concerns: %s', (fresh, concerns, sentence) => {
+  const streams = fresh.map((isFresh) => ({isFresh, stream: 'jobs'}));
+  expect(tellOverview(streams, Array.from({length: concerns}))).toBe(sentence);
+});

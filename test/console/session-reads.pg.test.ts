@@ -1,0 +1,79 @@
+import {afterAll, afterEach, beforeAll, expect, inject, test, vi} from 'vitest';
+import {endSession, openSession} from '../../src/accounts/sessions.ts';
+import {SessionReads} from '../../src/console/session-reads.ts';
+import {openPool} from '../../src/postgres/database.ts';
+import {createDatabase} from '../support/postgres.ts';
+
+let place: Awaited<ReturnType<typeof open>>;
+
+async function open() {
+  const database = await createDatabase(inject('warehouseTemplate'));
+  const pool = openPool(database.url, {max: 4, applicationName: 'test'});
+  const signIn = async (name: string) =>
+    (
+      await openSession(pool, {
+        wayIn: 'link',
+        apiKeyId: null,
+        name,
+        role: 'viewer',
+        accountId: null,
+        masks: false,
+        address: '127.0.0.1',
+      })
+    ).reveal();
+  return {pool, signIn, close: () => pool.end().then(() => database.drop())};
+}
+
+beforeAll(async () => {
+  place = await open();
+});
+afterAll(() => place.close());
+
+afterEach(() => vi.restoreAllMocks());
+
+test('fifty people who ask at once are each themselves, by one statement', async () => {
+  const tokens = await Promise.all(Array.from({length: 50}, (_, at) => place.signIn(`person-${at}`)));
+  const query = vi.spyOn(place.pool, 'query');
+  const reads = new SessionReads(place.pool);
+  const sessions = await Promise.all(tokens.map((token) => reads.read(token)));
+  expect(sessions.map((session) => session?.name)).toEqual(tokens.map((_, at) => `person-${at}`));
+  expect(query).toHaveBeenCalledTimes(1);
+});
+
+test('whoever asks while others are read waits for the next statement', async () => {
+  const [one, other] = [await place.signIn('one'), await place.signIn('other')];
+  const query = vi.spyOn(place.pool, 'query');
+  const reads = new SessionReads(place.pool);
+  const first = reads.read(one);
+  await expect.poll(() => query.mock.calls.length).toBe(1);
+  expect((await reads.read(other))?.name).toBe('other');
+  expect((await first)?.name).toBe('one');
+  expect(query).toHaveBeenCalledTimes(2);
+});
+
+test('nothing is kept: a session that was ended is over for the next one who asks', async () => {
+  const token = await place.signIn('leaver');
+  const reads = new SessionReads(place.pool);
+  const session = await reads.read(token);
+  await endSession(place.pool, session?.sessionId ?? '');
+  expect(await reads.read(token)).toBeNull();
+});
+
+test('a text that is no cookie of ours, and one that nobody was given, are nobody', async () => {
+  const reads = new SessionReads(place.pool);
+  const never = (await place.signIn('somebody')).replace(/.{5}$/, 'AAAAA');
+  expect(await Promise.all(['', "'; DROP", never].map((token) => reads.read(token)))).toEqual([
+    null,
+    null,
+    null,
+  ]);
+});
+
+test('where the database refuses, all who waited are told, and the next one is read', async () => {
+  const token = await place.signIn('patient');
+  vi.spyOn(place.pool, 'query').mockImplementationOnce(() => Promise.reject(new Error('away')));
+  const reads = new SessionReads(place.pool);
+  const both = await Promise.allSettled([reads.read(token), reads.read(token)]);
+  expect(both.map(({status}) => status)).toEqual(['rejected', 'rejected']);
+  expect((await reads.read(token))?.name).toBe('patient');
+});

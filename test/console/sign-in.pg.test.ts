@@ -1,0 +1,248 @@
+// The doors of the console: who is let in, how, and who is not.
+
+import {request} from 'node:http';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {revokeApiKey} from '../../src/accounts/api-keys.ts';
+import {makeSignInCode} from '../../src/accounts/sign-in-codes.ts';
+import {makePerson, openPlace, type Person, type Place} from './place.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace();
+});
+afterAll(() => place?.close());
+
+describe('somebody who is not signed in', () => {
+  test('is led to the sign-in page, and back to where they wanted to go', async () => {
+    const stranger = makePerson(place.url);
+    const {status, headers} = await stranger.get('/health?x=1');
+    expect(status).toBe(303);
+    expect(headers.get('location')).toBe('/sign-in?back=%2Fhealth%3Fx%3D1');
+    const page = await stranger.get('/sign-in?back=%2Fhealth');
+    expect(page.text).toContain('name="back" value="/health"');
+    expect(page.text).toContain('fieldmirror keys add');
+  });
+
+  test('does nothing by a form', async () => {
+    const {status, text} = await makePerson(place.url).post('/accounts/acme/pause', {form: 'x'});
+    expect(status).toBe(401);
+    expect(text).toContain('signed out');
+    const {rows} = await place.pool.query(`SELECT state FROM sync.accounts WHERE name = 'acme'`);
+    expect(rows).toEqual([{state: 'active'}]);
+  });
+
+  test('hears nothing of what moves', async () => {
+    expect((await makePerson(place.url).get('/live?of=changes')).status).toBe(303);
+  });
+
+  test.each(['//evil.example', 'https://evil.example', '/\\evil.example', 'javascript:alert(1)'])(
+    'is never led to another site: %s',
+    async (back) => {
+      const page = await makePerson(place.url).get(`/sign-in?back=${encodeURIComponent(back)}`);
+      expect(page.text).toContain('name="back" value="/"');
+    },
+  );
+});
+
+describe('a key', () => {
+  test('opens a session whose cookie no script and no other site can use', async () => {
+    const person = makePerson(place.url);
+    const page = await person.post('/sign-in', {key: 'fm_wrong'});
+    expect(page.status).toBe(401);
+    expect(page.text).toContain('This key opens nothing');
+    const viewer = await place.person({role: 'viewer'});
+    expect((await viewer.get('/health')).status).toBe(200);
+    expect(viewer.cookies()).toMatch(/fieldmirror=fms_[\w-]{43}/);
+  });
+
+  test('that is revoked ends its sessions at once', async () => {
+    const person = await place.person();
+    const {rows} = await place.pool.query('SELECT name FROM sync.sessions ORDER BY session_id DESC LIMIT 1');
+    expect((await person.get('/health')).status).toBe(200);
+    await revokeApiKey(place.pool, rows[0].name);
+    expect((await person.get('/health')).status).toBe(303);
+  });
+
+  test('that is revoked ends the stream of events of an open page within seconds', async () => {
+    const [person, other] = [await place.person(), await place.person()];
+    const {rows} = await place.pool.query('SELECT name FROM sync.sessions ORDER BY session_id DESC LIMIT 2');
+    const open = async ({cookies}: Person) =>
+      await fetch(`${place.url}/live?of=changes`, {headers: {cookie: cookies()}});
+    const [ending, staying] = [await open(person), await open(other)];
+    await revokeApiKey(place.pool, rows[1].name);
+    // It reads until the server ends the stream.
+    expect(await ending.text()).toContain(': open');
+    // The other one is told of what moves from then on, and so is open still.
+    const told = staying.body?.pipeThrough(new TextDecoderStream()).getReader();
+    for (let text = ''; !text.includes('event: moved'); ) {
+      await place.pool.query(`SELECT pg_notify('fieldmirror_pages', 'changes')`);
+      const {value, done} = (await told?.read()) ?? {done: true};
+      expect(done).toBe(false);
+      text += value ?? '';
+    }
+    await told?.cancel();
+  });
+
+  test('is nowhere in the database nor in the log, and no cookie is', async () => {
+    const person = await place.person();
+    const cookie = /fms_[\w-]{43}/.exec(person.cookies())?.[0] ?? 'none';
+    const {rows} = await place.pool.query('SELECT sessions::text AS row FROM sync.sessions');
+    expect(JSON.stringify(rows)).not.toContain(cookie);
+    expect(place.logged.join('')).not.toContain(cookie);
+  });
+});
+
+test('a session that is over opens nothing, and so does one that was signed out', async () => {
+  const [one, other] = [await place.person(), await place.person()];
+  await one.post('/sign-out');
+  expect((await one.get('/health')).status).toBe(303);
+  expect((await other.get('/health')).status).toBe(200);
+  await place.pool.query(`UPDATE sync.sessions SET expires_at = now() WHERE ended_at IS NULL`);
+  expect((await other.get('/health')).status).toBe(303);
+});
+
+test('a link signs in once, within ten minutes', async () => {
+  const code = (await makeSignInCode(place.pool, 'viewer')).reveal();
+  const [one, other] = [makePerson(place.url), makePerson(place.url)];
+  const answers = await Promise.all([one, other].map((person) => person.get(`/sign-in?code=${code}`)));
+  expect(answers.map(({status}) => status).sort()).toEqual([303, 401]);
+  const late = (await makeSignInCode(place.pool, 'viewer')).reveal();
+  await place.pool.query('UPDATE sync.sign_in_codes SET expires_at = now()');
+  expect((await makePerson(place.url).get(`/sign-in?code=${late}`)).text).toContain('opens nothing any more');
+});
+
+describe('a form', () => {
+  const pause = '/accounts/acme/pause';
+
+  test.each([
+    ['without the token of its session', {form: 'forged'}, {}],
+    ['of another origin', {}, {origin: 'https://evil.example'}],
+    ['of an origin that hides', {}, {origin: 'null'}],
+    ['that a browser calls cross-site', {}, {'sec-fetch-site': 'cross-site'}],
+  ])('%s does nothing', async (_what, fields, headers) => {
+    const person = await place.person();
+    expect((await person.post(pause, fields, headers)).status).toBe(403);
+    const {rows} = await place.pool.query(`SELECT FROM sync.audit`);
+    expect(rows).toEqual([]);
+  });
+
+  test('of a role that may not is refused, and nothing is written', async () => {
+    const viewer = await place.person({role: 'viewer'});
+    const {status, text} = await viewer.post(pause);
+    expect(status).toBe(403);
+    expect(text).toContain('It takes the role operator, and yours is viewer');
+    expect((await place.pool.query(`SELECT FROM sync.audit`)).rows).toEqual([]);
+  });
+
+  test('for an account that its sender does not see finds nothing', async () => {
+    expect((await (await place.person()).post('/accounts/other/pause')).status).toBe(404);
+  });
+
+  test('stands in the audit: who did what, from where, before and after', async () => {
+    const person = await place.person();
+    const page = await person.post(pause, {reason: 'holidays'});
+    expect(page.status).toBe(303);
+    expect((await person.get('/health')).text).toContain('Account acme is paused');
+    expect((await person.get('/health')).text).not.toContain('Account acme is paused');
+    const {rows} = await place.pool.query('SELECT * FROM sync.audit ORDER BY audit_id');
+    expect(rows).toMatchObject([
+      {
+        role: 'operator',
+        address: '127.0.0.1',
+        action: 'accounts.pause',
+        subject: 'account acme',
+        before: {state: 'active'},
+        after: {state: 'paused', reason: 'holidays'},
+      },
+    ]);
+  });
+});
+
+test.each(['evil.example', 'evil.example:8086', '10.0.0.1'])(
+  'a name that nobody gave this server is refused: %s',
+  async (host) => {
+    const {port} = new URL(place.url);
+    for (const path of ['/sign-in', '/', '/metrics', '/readyz', '/nothing']) {
+      const status = await new Promise((resolve, reject) => {
+        request({host: '127.0.0.1', port, path, headers: {host}}, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        })
+          .on('error', reject)
+          .end();
+      });
+      expect(status, path).toBe(421);
+    }
+  },
+);
+
+test('the policy of each page lets nothing in from elsewhere', async () => {
+  const {headers} = await (await place.person()).get('/health');
+  expect(headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; script-src 'self'; style-src 'self';/,
+  );
+  expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+  expect(headers.get('content-security-policy')).not.toContain('unsafe');
+  expect(headers.get('cache-control')).toBe('no-store');
+});
+
+test('an address that tries wrong keys has to wait', async () => {
+  const guest = makePerson(place.url);
+  const statuses = [];
+  for (let at = 0; at < 12; at++) statuses.push((await guest.post('/sign-in', {key: 'fm_x'})).status);
+  expect(statuses.at(-1)).toBe(429);
+});
+
+describe('behind a proxy that signs people in', () => {
+  let proxied: Place;
+  beforeAll(async () => {
+    const proxy = {addresses: ['127.0.0.1'], nameHeader: 'x-user', roleHeader: 'x-role'};
+    proxied = await openPlace({proxy, publicUrl: new URL('https://mirror.example.com')});
+  });
+  afterAll(() => proxied?.close());
+
+  test('its headers say who it is and what they may', async () => {
+    const person = makePerson(proxied.url);
+    const page = await person.get('/health', {'x-user': 'dana', 'x-role': 'viewer'});
+    expect(page.text).toContain('dana, viewer');
+    expect(page.headers.getSetCookie()[0]).toMatch(/HttpOnly; Secure; SameSite=Strict/);
+  });
+
+  test('the session of one is not that of another', async () => {
+    const person = makePerson(proxied.url);
+    await person.get('/health', {'x-user': 'dana', 'x-role': 'admin'});
+    const page = await person.get('/health', {'x-user': 'eve', 'x-role': 'viewer'});
+    expect(page.text).toContain('eve, viewer');
+    expect((await person.get('/health')).status).toBe(303);
+  });
+
+  test('a form is sent from the name that people use, though the proxy asks by another', async () => {
+    const person = makePerson(proxied.url);
+    const headers = {'x-user': 'kim', 'x-role': 'operator'};
+    const page = await person.get('/health', headers);
+    const form = / name="form" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
+    const send = (origin: string) => person.post('/accounts/acme/pause', {form}, {...headers, origin});
+    expect((await send('https://evil.example')).status).toBe(403);
+    expect((await send('https://mirror.example.com')).status).toBe(303);
+  });
+
+  test('who tries wrong keys is known by the address that the proxy tells', async () => {
+    const tryAs = async (address: string) =>
+      (await makePerson(proxied.url).post('/sign-in', {key: 'fm_x'}, {'x-forwarded-for': address})).status;
+    for (let at = 0; at < 10; at++) await tryAs('203.0.113.5');
+    expect([await tryAs('203.0.113.5'), await tryAs('203.0.113.6')]).toEqual([429, 401]);
+  });
+
+  test('a role that there is not lets nobody in', async () => {
+    const {status} = await makePerson(proxied.url).get('/health', {'x-user': 'dana', 'x-role': 'owner'});
+    expect(status).toBe(303);
+  });
+
+  test('without a proxy the headers mean nothing', async () => {
+    const {status} = await makePerson(place.url).get('/health', {
+      'x-forwarded-user': 'dana',
+      'x-forwarded-role': 'admin',
+    });
+    expect(status).toBe(303);
+  });
+});
