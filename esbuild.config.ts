@@ -50,7 +50,7 @@ function readLicence(folder: string): string {
 /** Files that the code reads from beside itself: tables of the reference service, the script for Metabase, what pages are drawn with. */
 const besideCode = [
   'src/service/schema.sql',
-  'src/commands/insight/metabase/metabase-setup.mjs',
+  'src/cli/metabase-setup.mjs',
   'src/console/console.css',
   'src/console/icon.svg',
 ];

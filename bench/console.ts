@@ -9,7 +9,7 @@ import type pg from 'pg';
 import {upsertAccount} from '../src/accounts/accounts.ts';
 import {addApiKey} from '../src/accounts/api-keys.ts';
 import {openSession} from '../src/accounts/sessions.ts';
-import {drawTable} from '../src/commands/terminal/report.ts';
+import {drawTable} from '../src/cli/report.ts';
 import {openServer} from '../src/console/server.ts';
 import {createLogger} from '../src/core/log.ts';
 import {openPools} from '../src/http/pools.ts';

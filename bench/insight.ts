@@ -7,7 +7,7 @@ import {once} from 'node:events';
 import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
-import {drawTable} from '../src/commands/terminal/report.ts';
+import {drawTable} from '../src/cli/report.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {inSweepTransaction, openPool} from '../src/postgres/database.ts';
 import {questions} from '../src/star/all-questions.ts';

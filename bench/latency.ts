@@ -3,7 +3,7 @@
 
 import {parseArgs} from 'node:util';
 import {DEFAULT_CONCURRENCY} from '../src/api/learned-concurrency.ts';
-import {drawTable} from '../src/commands/terminal/report.ts';
+import {drawTable} from '../src/cli/report.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';

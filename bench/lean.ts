@@ -2,7 +2,7 @@
 // much more memory the longer list takes. It reports; it asserts nothing.
 
 import {parseArgs} from 'node:util';
-import {drawTable} from '../src/commands/terminal/report.ts';
+import {drawTable} from '../src/cli/report.ts';
 import {formatNumber} from '../src/core/format.ts';
 import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';

@@ -4,7 +4,7 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {PassThrough} from 'node:stream';
 import {expect, test} from 'vitest';
-import {drawBars} from '../src/commands/terminal/progress.ts';
+import {drawBars} from '../src/cli/progress.ts';
 import {createLogger} from '../src/core/log.ts';
 import {toPrintable} from '../src/core/terminal.ts';
 import {commandsOfTerminal} from './support/commands-of-terminal.ts';

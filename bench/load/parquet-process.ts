@@ -1,7 +1,7 @@
 // A process that writes so many rows of the star's widest fact as Parquet, and tells its peak memory.
 
 import {createWriteStream} from 'node:fs';
-import {writeParquet} from '../../src/commands/insight/parquet/parquet.ts';
+import {writeParquet} from '../../src/cli/parquet.ts';
 import {openPool} from '../../src/postgres/database.ts';
 
 const [databaseUrl = '', rows = ''] = process.argv.slice(2);

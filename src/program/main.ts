@@ -4,13 +4,13 @@
 // The small young generation halves the memory of a first load; a heap that begins large gives back the speed that this costs.
 
 import {enableCompileCache} from 'node:module';
-import {fixAllocator} from '../commands/process/allocator.ts';
-import {describeMissingPackage} from '../commands/process/missing-package.ts';
+import {fixAllocator} from '../cli/allocator.ts';
+import {describeMissingPackage} from '../cli/missing-package.ts';
 
 fixAllocator(process.argv.slice(2));
 enableCompileCache();
 try {
-  await import('./run.ts');
+  await import('../cli/run.ts');
 } catch (error) {
   // Without the reader of the command line nothing else of the program can be loaded.
   const missing = describeMissingPackage(error);

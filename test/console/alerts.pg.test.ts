@@ -3,8 +3,8 @@
 
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {testRule} from '../../src/commands/health/alerts/alerts.ts';
-import {planFilledRule} from '../../src/commands/health/alerts/filled-rule.ts';
+import {testRule} from '../../src/cli/alerts.ts';
+import {planFilledRule} from '../../src/cli/filled-alert-rule.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
 import {keyText} from '../support/alerts-place.ts';

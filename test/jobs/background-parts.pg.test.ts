@@ -11,7 +11,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {openQueueBackend} from '../../jobs/queue-backend.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {listLateParts} from '../../src/alerts/part-concerns.ts';
-import {makesParts} from '../../src/commands/process/background-parts.ts';
+import {makesParts} from '../../src/cli/background-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {boundsOf, listParts, nameOwnWaits, type PartName, partNames} from '../../src/health/heartbeats.ts';
@@ -312,11 +312,11 @@ describe('work that goes on by itself', () => {
     'jobs/refresh-star.ts': 'part star',
     'jobs/workers.ts': 'listens for changes; part rounds makes up for a lost notice',
     'src/core/rounds.ts': 'the rounds of parts',
-    'src/commands/health/alerts/alert-rounds.ts': 'parts alerts and messages',
-    'src/commands/process/background-parts.ts': 'part reports',
-    'src/commands/process/parent.ts': 'ends the process with its parent',
-    'src/commands/process/supervisor.ts': 'tells systemd, which misses it',
-    'src/commands/terminal/progress.ts': 'bars in a terminal',
+    'src/cli/alert-rounds.ts': 'parts alerts and messages',
+    'src/cli/background-parts.ts': 'part reports',
+    'src/cli/parent.ts': 'ends the process with its parent',
+    'src/cli/supervisor.ts': 'tells systemd, which misses it',
+    'src/cli/progress.ts': 'bars in a terminal',
     'src/feed/feed-keeper.ts': 'parts feed and hooks',
     'src/feed/send-hook.ts': 'hook-failing, by the row of the subscriber',
     'src/core/lease.ts': 'renews the lease of a sweep, which lapses without it',

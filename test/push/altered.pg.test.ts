@@ -7,9 +7,9 @@ import {listLateChanges} from '../../src/changes/change-health.ts';
 import {listChanges} from '../../src/changes/change-log.ts';
 import {readStory} from '../../src/changes/change-story.ts';
 import {everyChange} from '../../src/changes/wanted-changes.ts';
-import {drawChange} from '../../src/commands/changes/draw-change.ts';
-import {drawChanges} from '../../src/commands/changes/draw-changes.ts';
-import {pushAll} from '../../src/commands/changes/push.ts';
+import {drawChange} from '../../src/cli/draw-change.ts';
+import {drawChanges} from '../../src/cli/draw-changes.ts';
+import {pushAll} from '../../src/cli/push.ts';
 import type {PushStep} from '../../src/push/push-step.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 

@@ -3,7 +3,7 @@
 
 import {createClient} from '../../src/api/client.ts';
 import {createTransport, type Transport, type TransportOptions} from '../../src/api/transport.ts';
-import type {pushAll} from '../../src/commands/changes/push.ts';
+import type {pushAll} from '../../src/cli/push.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {pushAccount} from '../../src/push/push.ts';

@@ -1,7 +1,7 @@
 // Mistakes in a file of settings: each is told with its line, its place, what was expected, what came and the nearest.
 
 import {describe, expect, test} from 'vitest';
-import {parseSettings} from '../../src/commands/config/read-file.ts';
+import {parseSettings} from '../../src/cli/read-config-file.ts';
 import {UsageError} from '../../src/core/errors.ts';
 
 function refusalOf(text: string): string {

@@ -5,7 +5,7 @@ import {Client} from '@modelcontextprotocol/sdk/client/index.js';
 import {StdioClientTransport} from '@modelcontextprotocol/sdk/client/stdio.js';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {runStatement} from '../../src/commands/insight/assistant/statement.ts';
+import {runStatement} from '../../src/cli/assistant-statement.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {questions} from '../../src/star/all-questions.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';

@@ -1,6 +1,6 @@
 // One round of a worker's alerts, or with STAYS one after the other, as a process of its own that a test can kill.
 
-import {lookForTroubles, sendAlerts} from '../../src/commands/health/alerts/alert-rounds.ts';
+import {lookForTroubles, sendAlerts} from '../../src/cli/alert-rounds.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';

@@ -3,8 +3,8 @@
 import type pg from 'pg';
 import {inject} from 'vitest';
 import {insertRule} from '../../src/alerts/alert-rules.ts';
-import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/commands/health/alerts/alert-rounds.ts';
-import {planRule, type RuleOptions} from '../../src/commands/health/alerts/rule-plan.ts';
+import {type AlertDeps, lookForTroubles, sendAlerts} from '../../src/cli/alert-rounds.ts';
+import {planRule, type RuleOptions} from '../../src/cli/alert-rule-plan.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/seal.ts';
 import {Secret} from '../../src/core/secret.ts';

@@ -2,7 +2,7 @@
 // taken a message; sessions of the workers are killed. A receiver drops repeats by the ids of entries, as an ERP does.
 
 import type pg from 'pg';
-import {planHook} from '../../../src/commands/changes/feed/hook-plan.ts';
+import {planHook} from '../../../src/cli/hook-plan.ts';
 import {createLogger} from '../../../src/core/log.ts';
 import {parseKeys} from '../../../src/core/seal.ts';
 import {insertHook} from '../../../src/feed/feed-hooks.ts';

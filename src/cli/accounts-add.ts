@@ -1,0 +1,179 @@
+import type pg from 'pg';
+import {
+  type Account,
+  keepSealedToken,
+  listAccounts,
+  placeOf,
+  readAccount,
+  refuseMove,
+  resumeAccount,
+  upsertAccount,
+} from '../accounts/accounts.ts';
+import type {Config} from '../core/config.ts';
+import {demoName} from '../core/demo-name.ts';
+import {UsageError} from '../core/errors.ts';
+import {type SealingKey, seal} from '../core/seal.ts';
+import type {Secret} from '../core/secret.ts';
+import {expectTimeZone, isTimeZone} from '../core/time-zone.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
+import {allStreams} from '../streams/all.ts';
+import {beginAccount} from '../sweeps/begin-account.ts';
+import {refuseWrongZone} from './account-zone.ts';
+import {askAccount} from './ask-account.ts';
+import {readSecret} from './read-secret.ts';
+import {print} from './report.ts';
+import {withWarehouse} from './with-warehouse.ts';
+
+export interface AddOptions {
+  /** Address and zone; an account that is there keeps its own where they are not given. */
+  readonly url?: string;
+  readonly timeZone?: string;
+  readonly json: boolean;
+}
+
+/**
+ * Adds an account, or gives an account that is there a new token. The token is asked for, tried, sealed, and
+ * only then stored; an account that was stopped goes on with it. Schedules and first sweeps are rows at once:
+ * a `start` that runs takes them up within seconds.
+ * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, the zone of another
+ *   place, another account at that address
+ * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be asked:
+ *   nothing is stored
+ */
+export async function add(config: Config, name: string, options: AddOptions): Promise<number> {
+  checkAddable(config, name);
+  return await withWarehouse(config, {migrates: true}, async ({pool}) => {
+    const found = {...options, name, findToken: (wanted: Named) => findToken(config, wanted)};
+    const {keep: keepTried, tell} = await tryAccount(config, pool, found);
+    const account = await inTransaction(pool, keepTried);
+    print(options.json, {json: {account}, text: tell(account)});
+    return 0;
+  });
+}
+
+interface Adding extends Pick<AddOptions, 'url' | 'timeZone'> {
+  readonly name: string;
+  /** Asked for once the rest is found to be right. */
+  readonly findToken: (wanted: Named) => Promise<Secret>;
+}
+
+type Named = Pick<Account, 'name' | 'apiUrl'>;
+
+/** An account whose token the service takes: nothing of it is stored yet. */
+interface TriedAccount {
+  /** Stores it, in a transaction of the caller. */
+  readonly keep: (client: Queryable) => Promise<Account>;
+  /** A sentence that says what was done. */
+  readonly tell: (account: Account) => string;
+}
+
+/**
+ * Asks the service with the token of an account that is to be added, or to be given that token.
+ * @throws the errors of `add`
+ */
+export async function tryAccount(
+  config: Config,
+  pool: pg.Pool,
+  {name, findToken: find, ...options}: Adding,
+): Promise<TriedAccount> {
+  const key = checkAddable(config, name);
+  const held = await readAccount(pool, name);
+  const wanted = {name, ...completed(held, options)};
+  await refuseTwin(pool, wanted);
+  if (held !== null) refuseMove(held, wanted.apiUrl);
+  const token = await find(wanted);
+  const page = await askAccount({
+    apiUrl: wanted.apiUrl,
+    token,
+    allowsHttp: config.allowsHttp,
+    allowsLinkLocal: config.allowsLinkLocal,
+  });
+  refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
+  const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
+  return {
+    keep: (client) => keep(client, wanted, {token, key}),
+    tell: ({apiUrl, timeZone}) => `account ${name} (${placeOf(apiUrl)}, ${timeZone}) ${done}`,
+  };
+}
+
+/** @throws {UsageError} a name that cannot be, or no key to seal a token with */
+function checkAddable({keys: [key]}: Config, name: string): SealingKey {
+  checkName(name);
+  if (key !== undefined) return key;
+  throw new UsageError(
+    'accounts add: expected a key to seal the token with, got none: openssl rand -base64 32 makes one; keep it, and give it as FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
+  );
+}
+
+/** @throws {UsageError} a name that cannot be, for the verb that was called */
+export function checkName(name: string, verb = 'accounts add'): void {
+  if (!/^[A-Za-z0-9]\S{0,99}$/.test(name)) {
+    throw new UsageError(
+      `${verb}: expected a name of up to 100 characters without blanks that begins with a letter or digit, got "${name}"`,
+    );
+  }
+  if (name === demoName)
+    throw new UsageError(`${verb}: "${demoName}" is the name of the made-up data; choose another one`);
+}
+
+function completed(
+  held: Account | null,
+  {url, timeZone}: Pick<AddOptions, 'url' | 'timeZone'>,
+): Pick<Account, 'apiUrl' | 'timeZone'> {
+  const wanted = {apiUrl: url ?? held?.apiUrl, timeZone: timeZone ?? held?.timeZone};
+  if (wanted.apiUrl === undefined) {
+    throw new UsageError(
+      "accounts add: --url: expected the account's base address, such as https://app.example.com/acme, got nothing",
+    );
+  }
+  if (wanted.timeZone === undefined)
+    throw new UsageError(
+      "accounts add: --time-zone: expected the account's IANA zone, such as America/New_York, got nothing",
+    );
+  if (!isTimeZone(wanted.timeZone)) {
+    throw new UsageError(
+      `accounts add: --time-zone: ${expectTimeZone(wanted.timeZone)}, got "${wanted.timeZone}"`,
+    );
+  }
+  return {apiUrl: wanted.apiUrl, timeZone: wanted.timeZone};
+}
+
+/** @throws {UsageError} the same place would be mirrored twice */
+async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'>): Promise<void> {
+  const place = placeOf(wanted.apiUrl);
+  const twin = (await listAccounts(db)).find(
+    ({name, apiUrl}) => name !== wanted.name && name !== demoName && placeOf(apiUrl) === place,
+  );
+  if (twin === undefined) return;
+  throw new UsageError(
+    `accounts add: account ${twin.name} mirrors ${place} already; give it a token with fieldmirror accounts add ${twin.name}`,
+  );
+}
+
+/** The environment's token is for the environment's address; it is sent to no other. */
+async function findToken(config: Config, {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>): Promise<Secret> {
+  const isMeant = config.apiUrl === null || placeOf(config.apiUrl) === placeOf(apiUrl);
+  if (config.token !== null && isMeant) return config.token;
+  return await readSecret(
+    `API token of ${name} (it is not shown): `,
+    'accounts add: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',
+  );
+}
+
+async function keep(
+  client: Queryable,
+  wanted: Pick<Account, 'name' | 'apiUrl' | 'timeZone'>,
+  {token, key}: {readonly token: Secret; readonly key: SealingKey},
+): Promise<Account> {
+  const account = await upsertAccount(client, wanted);
+  const {accountId} = account;
+  await keepSealedToken(client, accountId, seal(token, key, accountId));
+  // An account that a person has paused stays paused.
+  if (account.state === 'stopped') await resumeAccount(client, accountId);
+  await beginAccount(
+    client,
+    account,
+    allStreams.map((stream) => stream.name),
+  );
+  return (await readAccount(client, wanted.name)) ?? account;
+}

@@ -1,0 +1,208 @@
+// An account gets a new address, where the same business is: its records say so, and its token is tried there before anything is stored.
+
+import type pg from 'pg';
+import {
+  type Account,
+  keepSealedToken,
+  listAccounts,
+  placeOf,
+  readAccountAccess,
+  type SealedToken,
+} from '../accounts/accounts.ts';
+import {writeAudit} from '../accounts/audit.ts';
+import {type ComparedBusiness, compareBusiness} from '../accounts/compare-business.ts';
+import {countOpenChanges, moveAccount} from '../accounts/move-account.ts';
+import {openToken} from '../accounts/open-token.ts';
+import {findWorkUnderWay} from '../accounts/remove-account.ts';
+import {createClient} from '../api/client.ts';
+import {createTransport} from '../api/transport.ts';
+import {countChanges} from '../changes/undo-words.ts';
+import type {Config} from '../core/config.ts';
+import {demoName} from '../core/demo-name.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {formatNumber} from '../core/format.ts';
+import {seal} from '../core/seal.ts';
+import type {Secret} from '../core/secret.ts';
+import {tellAside} from '../core/terminal.ts';
+import {inTransaction} from '../postgres/database.ts';
+import {refuseWrongZone} from './account-zone.ts';
+import {isEnvironments} from './accounts.ts';
+import {askAccount} from './ask-account.ts';
+import {chooseAccount} from './choose-account.ts';
+import {drawTable, print} from './report.ts';
+import {typeBack} from './type-back.ts';
+import {withWarehouse} from './with-warehouse.ts';
+
+interface Options {
+  readonly url: string;
+  readonly json: boolean;
+}
+
+/** The token for the new address. */
+interface Found {
+  readonly token: Secret;
+  /** To be kept in place of the one that is kept; null where that one is used, or the environment brings it. */
+  readonly sealed: SealedToken | null;
+}
+
+/**
+ * Moves an account to another address. Its rows, history and changes stay; changes on their way are sent there, once its name is typed back.
+ * @throws {UsageError} another business is there, or what is there cannot be compared; another account's address; a slip
+ * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be asked; the account is active, or
+ *   work of it is under way. Nothing is stored
+ */
+export async function move(config: Config, name: string, {url, json}: Options): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const account = await chooseAccount({pool}, name);
+    await refuseAddress(pool, account, url);
+    refuseWork(name, await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)));
+    const found = await findToken(config, pool, {account, url});
+    const compared = await compareThere(config, pool, {account, url, token: found.token});
+    tellAside(`${drawCompared(compared)}\n`);
+    refuseOther(account, url, compared);
+    const open = await countOpenChanges(pool, account.accountId);
+    if (open > 0)
+      await typeBack(
+        `to send ${countChanges(open)} on ${open === 1 ? 'its' : 'their'} way to ${placeOf(url)}`,
+        name,
+      );
+    await inTransaction(pool, (client) => keep(client, account, {url, compared, sealed: found.sealed}));
+    print(json, {
+      json: {
+        account: name,
+        before: account.apiUrl,
+        after: url,
+        compared: compared.streams,
+        openChanges: open,
+      },
+      text: describeEnd(config, account, url),
+    });
+    return 0;
+  });
+}
+
+async function refuseAddress(pool: pg.Pool, {name, apiUrl}: Account, url: string): Promise<void> {
+  if (name === demoName)
+    throw new UsageError(`accounts move: "${demoName}" holds made-up data, whose service moves by itself`);
+  const place = placeOf(url);
+  if (place === placeOf(apiUrl))
+    throw new UsageError(`accounts move: expected a new address, got ${place}, which ${name} mirrors`);
+  const twin = (await listAccounts(pool)).find(
+    (each) => each.name !== demoName && placeOf(each.apiUrl) === place,
+  );
+  if (twin !== undefined)
+    throw new UsageError(
+      `accounts move: expected an address that no account mirrors, got ${place}, which is that of ${twin.name}`,
+    );
+}
+
+function refuseWork(name: string, reason: string | null): void {
+  if (reason === null) return;
+  throw new FatalError(
+    `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, and move it when nothing of it is under way`,
+    {kind: 'in-use'},
+  );
+}
+
+/** A token that was given goes before the one that is kept. The environment's is sent to its own address, or to that of its account. */
+async function findToken(
+  config: Config,
+  pool: pg.Pool,
+  {account, url}: {readonly account: Account; readonly url: string},
+): Promise<Found> {
+  const {token, apiUrl, keys} = config;
+  const isTheirs = isEnvironments(config, account) || (apiUrl !== null && placeOf(apiUrl) === placeOf(url));
+  if (token !== null && isTheirs) return {token, sealed: null};
+  if (token !== null && apiUrl === null) {
+    const [key] = keys;
+    if (key === undefined)
+      throw new UsageError(
+        'accounts move: expected a key to seal the token with, got none: give FIELDMIRROR_KEY',
+      );
+    return {token, sealed: seal(token, key, account.accountId)};
+  }
+  const access = await readAccountAccess(pool, account.accountId);
+  return {token: openToken({...account, sealed: access?.sealed ?? null}, keys), sealed: null};
+}
+
+async function compareThere(
+  {allowsHttp, allowsLinkLocal}: Config,
+  pool: pg.Pool,
+  {account, url, token}: {readonly account: Account; readonly url: string; readonly token: Secret},
+): Promise<ComparedBusiness> {
+  const page = await askAccount({apiUrl: url, token, allowsHttp, allowsLinkLocal});
+  refuseWrongZone(page, {timeZone: account.timeZone, setting: `accounts move: ${placeOf(url)}`});
+  const transport = createTransport({
+    baseUrl: url,
+    token,
+    allowHttp: allowsHttp,
+    allowLinkLocal: allowsLinkLocal,
+  });
+  try {
+    return await compareBusiness(pool, createClient(transport), account);
+  } finally {
+    await transport.close();
+  }
+}
+
+function drawCompared({streams}: ComparedBusiness): string {
+  const rows = streams.map(({stream, equal, gone, differing}) => [
+    stream,
+    ...[equal, differing.length, gone.length].map(formatNumber),
+  ]);
+  return drawTable(['number, id and moment of creation', 'equal', 'differ', 'not there'], rows);
+}
+
+function refuseOther({name}: Account, url: string, {streams, isSame}: ComparedBusiness): void {
+  if (isSame) return;
+  const different = streams.flatMap(({differing}) => differing);
+  const gone = streams.flatMap(({stream, gone: numbers}) =>
+    numbers.map((number) => `${stream} ${number}: not there`),
+  );
+  const shown = [...different, ...gone].slice(0, 3);
+  const reason =
+    shown.length === 0
+      ? 'no row is here to be compared: remove the account, and add it anew'
+      : `its records are not those of the warehouse (${shown.join('; ')}): give that business a name of its own with fieldmirror accounts add`;
+  throw new UsageError(
+    `accounts move: ${placeOf(url)}: expected the business of ${name}, but ${reason}; nothing was stored`,
+  );
+}
+
+interface Kept extends Pick<Found, 'sealed'> {
+  readonly url: string;
+  readonly compared: ComparedBusiness;
+}
+
+async function keep(client: pg.ClientBase, account: Account, {url, compared, sealed}: Kept): Promise<void> {
+  const {accountId, name, apiUrl} = account;
+  refuseWork(name, await findWorkUnderWay(client, accountId));
+  if (!(await moveAccount(client, account, url)))
+    throw new FatalError(
+      `account ${name}: expected it at ${apiUrl}, but somebody has moved it meanwhile; nothing was stored`,
+    );
+  if (sealed !== null) await keepSealedToken(client, accountId, sealed);
+  const {rows} = await client.query<{role: string}>('SELECT session_user AS role');
+  await writeAudit(client, {
+    sessionId: null,
+    name: `command:${rows[0]?.role}`,
+    role: 'admin',
+    address: '',
+    action: 'accounts.move',
+    accountId,
+    subject: `account ${name}`,
+    before: {apiUrl},
+    after: {
+      apiUrl: url,
+      equal: Object.fromEntries(compared.streams.map(({stream, equal}) => [stream, equal])),
+    },
+  });
+}
+
+function describeEnd(config: Config, account: Account, url: string): string {
+  const {name} = account;
+  const environment = isEnvironments(config, account)
+    ? `; the environment names its old address: set FIELDMIRROR_API_URL to ${url}, and start each worker anew`
+    : '';
+  return `account ${name} is at ${placeOf(url)} now, and paused as before${environment}; a file of settings that names its address needs the new one, too; fieldmirror accounts resume ${name}`;
+}

@@ -1,0 +1,387 @@
+import {join} from 'node:path';
+import type pg from 'pg';
+import {inspectRedis} from '../../jobs/inspect-redis.ts';
+import {type Account, listAccounts, placeOf, readAccountAccess} from '../accounts/accounts.ts';
+import {openToken} from '../accounts/open-token.ts';
+import {listWorkers} from '../accounts/workers.ts';
+import {tellAddressStep} from '../alerts/address-step.ts';
+import type {Concern} from '../alerts/concerns.ts';
+import {readParts} from '../alerts/every-concern.ts';
+import {findHeldUp} from '../alerts/held-up-concerns.ts';
+import {findLateParts} from '../alerts/part-concerns.ts';
+import {findFailingHooks, findFailingRules} from '../alerts/receiver-concerns.ts';
+import {listRuleHealth} from '../alerts/rule-health.ts';
+import {findStarConcerns} from '../alerts/star-concerns.ts';
+import {drawWorkers, findWorkerConcerns, type Workforce} from '../alerts/worker-concerns.ts';
+import type {Config} from '../core/config.ts';
+import {demoName} from '../core/demo-name.ts';
+import {FatalError} from '../core/errors.ts';
+import {listHooks} from '../feed/feed-hooks.ts';
+import {readAccounts} from '../health/account-status.ts';
+import {describeCopy, mendOfCopy, readInstallationRow} from '../health/installation.ts';
+import {namePlace} from '../health/place-name.ts';
+import {checkDirect} from '../postgres/check-direct.ts';
+import {describeAhead, readClockAheadMs, readNow} from '../postgres/clock.ts';
+import {openPool} from '../postgres/database.ts';
+import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {openEmbeddedPostgres} from '../postgres/embedded.ts';
+import {listHeldUp} from '../postgres/lock-waits.ts';
+import {hasEmbedded} from '../postgres/remove-embedded.ts';
+import {describeSpent, findSpentSequences} from '../postgres/sequences.ts';
+import {readRetention} from '../retention/retention.ts';
+import {tellRetention} from '../retention/retention-story.ts';
+import {checkMigrations} from '../schema/migration-check.ts';
+import {findMigrationLack} from '../schema/migration-lack.ts';
+import {checkPublic, describeLargeObjects, describeTemporary} from '../schema/public-rights.ts';
+import {checkRoles, describeRoles} from '../schema/roles.ts';
+import {readSettingsInForce, type SettingInForce} from '../settings/settings-in-force.ts';
+import {readWaitingSince} from '../star/refresh-star.ts';
+import {allTables} from '../streams/all-tables.ts';
+import {readClock} from '../sweeps/tombstones.ts';
+import {findZoneMismatch} from './account-zone.ts';
+import {type AccountAddress, askAccount, examineAccount} from './ask-account.ts';
+import {environmentOf} from './config-environment.ts';
+import {drawSettings} from './draw-settings.ts';
+import {print} from './report.ts';
+import {UnlockedReader} from './unread.ts';
+import {briefLockTimeoutMs} from './with-warehouse.ts';
+import {wrap} from './wrap-text.ts';
+
+/** One thing looked at. The words of a flaw say how to mend it. */
+export interface Finding {
+  readonly what: string;
+  readonly state: 'good' | 'warning' | 'bad';
+  readonly found: string;
+  /** Name of the account that it is about; left out: it is about the whole installation. */
+  readonly account?: string;
+}
+
+const maxClockMs = 2_000;
+const doctorPool = {
+  max: 1,
+  applicationName: 'fieldmirror doctor',
+  lockTimeoutMs: briefLockTimeoutMs,
+} as const;
+
+const good = (what: string, found: string): Finding => ({what, state: 'good', found});
+const warning = (what: string, found: string): Finding => ({what, state: 'warning', found});
+const bad = (what: string, found: string): Finding => ({what, state: 'bad', found});
+
+/**
+ * Checks every dependency, each by itself: one that is down does not hide the flaws of the next.
+ * @returns the exit code: 3 when something is bad, 1 when something is risky
+ */
+export async function doctor(
+  config: Config,
+  options: {readonly json: boolean; readonly all: boolean},
+): Promise<number> {
+  const settings: SettingInForce[] = [];
+  const findings = await examine(config, (inForce) => settings.push(...inForce));
+  const lines = findings.map(({what, state, found}) => wrap(`${state.padEnd(8)} ${what}: ${found}`, 9));
+  print(options.json, {
+    json: {findings, settings: [...config.settings, ...settings]},
+    text: [drawSettings({settings: config.settings, inForce: settings}, options), '', ...lines].join('\n'),
+  });
+  if (findings.some(({state}) => state === 'bad')) return 3;
+  return findings.some(({state}) => state === 'warning') ? 1 : 0;
+}
+
+/**
+ * Looks at every dependency, each by itself.
+ * @param tell - is told the settings that are rows, where the schema is good
+ */
+export async function examine(
+  config: Config,
+  tell: (settings: readonly SettingInForce[]) => void = () => {},
+): Promise<readonly Finding[]> {
+  return [...(await checkPostgres(config, tell)), ...(await checkRedis(config)), ...(await checkApi(config))];
+}
+
+/** Turns the error of a check into a finding, with a hint where to look. */
+async function look(what: string, check: () => Promise<Finding[]>, mend = ''): Promise<Finding[]> {
+  try {
+    return await check();
+  } catch (error) {
+    return [bad(what, `${error instanceof Error ? error.message : String(error)}${mend}`)];
+  }
+}
+
+async function checkPostgres(
+  config: Config,
+  tell: (settings: readonly SettingInForce[]) => void,
+): Promise<Finding[]> {
+  return await look('Postgres', async () => {
+    if (config.databaseUrl === null && !hasEmbedded(config.home)) return [noPostgres(config)];
+    const embedded = config.databaseUrl === null ? await openEmbeddedPostgres(config.home) : null;
+    const url = config.databaseUrl ?? (await embedded?.url('warehouse')) ?? '';
+    const {directUrl} = config;
+    const pool = openPool(url, {...doctorPool, sharesSessions: directUrl !== null});
+    try {
+      const sessions = directUrl === null ? [] : await checkSessions(pool, directUrl);
+      const schema = await unlocked('migrations', pool, async () => [await checkSchema(pool)]);
+      const inside = schema.every(({state}) => state === 'good') ? await checkInside(config, pool, tell) : [];
+      const [version, clock] = [await checkVersion(pool), await checkDatabaseClock(pool)];
+      return [version, ...sessions, ...schema, clock, ...(await checkLocks(pool)), ...inside];
+    } catch (error) {
+      throw explainDatabaseError(error, url);
+    } finally {
+      await pool.end();
+      await embedded?.leave();
+    }
+  });
+}
+
+/** Whether a session of somebody else holds Fieldmirror up. It reads the catalogue alone. */
+async function checkLocks(pool: pg.Pool): Promise<Finding[]> {
+  const concerns = findHeldUp(await listHeldUp(pool), await readNow(pool));
+  if (concerns.length > 0) return concerns.map((concern) => warnOf('locks', concern));
+  return [good('locks', 'no session of somebody else has held Fieldmirror up for long')];
+}
+
+/** Checks what a good schema holds. What somebody else has locked is a finding of its own. */
+async function checkInside(
+  config: Config,
+  pool: pg.Pool,
+  tell: (settings: readonly SettingInForce[]) => void,
+): Promise<Finding[]> {
+  const checks: Readonly<Record<string, () => Promise<Finding[]>>> = {
+    installation: async () => [await checkInstallation(config, pool)],
+    roles: async () => [await checkGrants(pool)],
+    'every login': () => checkEveryLogin(pool),
+    sequences: () => checkNumbers(pool),
+    retention: async () => [good('retention', tellRetention(await readRetention(pool), await readNow(pool)))],
+    worker: () => checkWorkers(config, pool),
+    accounts: () => checkSealed(config, pool),
+    background: () => checkParts(pool),
+    subscribers: () => checkHooks(config, pool),
+    alerts: () => checkAlerts(config, pool),
+    settings: async () => {
+      tell(await readSettingsInForce(pool, environmentOf(config)));
+      return [];
+    },
+  };
+  const findings: Finding[] = [];
+  for (const [what, check] of Object.entries(checks)) findings.push(...(await unlocked(what, pool, check)));
+  return findings;
+}
+
+/** Turns what is locked into a finding that names who has the lock. */
+async function unlocked(what: string, pool: pg.Pool, check: () => Promise<Finding[]>): Promise<Finding[]> {
+  const reader = new UnlockedReader(pool.options.connectionString ?? '');
+  const found = await reader.read(what, check);
+  return found ?? reader.unread.map(({reason}) => bad(what, reason));
+}
+
+/** A doctor makes nothing. */
+function noPostgres({home}: Config): Finding {
+  return warning(
+    'Postgres',
+    `there is none yet in ${join(home, 'postgres')}; fieldmirror start makes it, or DATABASE_URL names another`,
+  );
+}
+
+/** Whether what needs sessions of our own gets them, where a pooler is in between. */
+async function checkSessions(pool: pg.Pool, directUrl: string): Promise<Finding[]> {
+  const direct = openPool(directUrl, doctorPool);
+  try {
+    return await look('direct Postgres', async () => {
+      await checkDirect(pool, direct);
+      return [
+        good('direct Postgres', 'the same database, in sessions of our own; LISTEN and the queue use them'),
+      ];
+    });
+  } finally {
+    await direct.end();
+  }
+}
+
+async function checkVersion(pool: pg.Pool): Promise<Finding> {
+  const {rows} = await pool.query<{server_version: string}>('SHOW server_version');
+  const version = rows[0]?.server_version ?? '';
+  if (Number.parseInt(version, 10) >= 15) return good('Postgres', `version ${version}`);
+  return bad('Postgres', `expected version 15 or newer, got ${version}; upgrade it`);
+}
+
+async function checkSchema(pool: pg.Pool): Promise<Finding> {
+  const {problem} = await checkMigrations(pool);
+  if (problem === null) return good('migrations', `all applied, ${allTables.length} tables`);
+  // Whoever may not migrate would be sent to a verb that sends them back.
+  return bad('migrations', (await findMigrationLack(pool)) ?? problem);
+}
+
+/** Whether nothing speaks for a copy, in which no worker works. */
+async function checkInstallation(config: Config, pool: pg.Pool): Promise<Finding> {
+  const copy = describeCopy(await readInstallationRow(pool), await namePlace(config));
+  if (copy !== null) return bad('installation', `${copy}; ${mendOfCopy}`);
+  return good('installation', 'this database is the one that works for its accounts');
+}
+
+/** Whether the roles are there, and have their rights. */
+async function checkGrants(pool: pg.Pool): Promise<Finding> {
+  const lack = describeRoles(await checkRoles(pool));
+  return lack === null ? good('roles', 'all four are there, with their rights') : warning('roles', lack);
+}
+
+/** Whether rights that Postgres gives to every login are taken back. */
+async function checkEveryLogin(pool: pg.Pool): Promise<Finding[]> {
+  const rights = await checkPublic(pool);
+  if (rights === null) return [];
+  const lack = describeTemporary(rights);
+  if (lack !== null) return [warning('every login', lack)];
+  return [good('every login', `makes no temporary tables; ${describeLargeObjects(rights)}`)];
+}
+
+async function checkNumbers(pool: pg.Pool): Promise<Finding[]> {
+  const spent = await findSpentSequences(pool);
+  if (spent.length === 0) return [good('sequences', 'all ahead of their tables')];
+  return spent.map((sequence) => bad('sequences', describeSpent(sequence)));
+}
+
+async function checkDatabaseClock(pool: pg.Pool): Promise<Finding> {
+  return compareClocks("Postgres' clock", await readClockAheadMs(pool));
+}
+
+/** @param resolutionMs - how coarsely the other clock is told */
+function compareClocks(what: string, aheadMs: number, resolutionMs = 0): Finding {
+  const limit = `${maxClockMs / 1000} s`;
+  if (Math.abs(aheadMs) <= maxClockMs + resolutionMs) return good(what, `within ${limit} of ours`);
+  const apart = describeAhead(aheadMs);
+  return bad(
+    what,
+    `expected at most ${limit} apart, got ${apart}; set both by NTP (timedatectl set-ntp true)`,
+  );
+}
+
+async function checkRedis({redisUrl}: Config): Promise<Finding[]> {
+  if (redisUrl === null) return [good('queue', 'in the same Postgres (REDIS_URL is not set)')];
+  return await look('Redis', async () => {
+    const {reached, problems} = await inspectRedis(redisUrl);
+    const kept = good('Redis', 'append-only file on, nothing is evicted');
+    const found = problems.length === 0 ? [kept] : problems.map((problem) => warning('Redis', problem));
+    return [good('queue', `on ${reached}`), ...found];
+  });
+}
+
+/** Whether a worker is alive, and every account that should be is served. */
+async function checkWorkers(config: Config, pool: pg.Pool): Promise<Finding[]> {
+  const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
+  const workforce = await readWorkforce(config, pool);
+  const concerns = findWorkerConcerns(accounts, workforce, now);
+  const found = drawWorkers(workforce.workers, now).replaceAll(/^worker +/gm, '');
+  if (concerns.length === 0) return [good('worker', found)];
+  return concerns.map((concern) => warnOf('worker', concern));
+}
+
+/** Whether every background part of the workers does its work, and mart is not behind. */
+async function checkParts(pool: pg.Pool): Promise<Finding[]> {
+  const facts = await readParts(pool);
+  const now = await readNow(pool);
+  const concerns = [...findLateParts(facts, now), ...findStarConcerns(await readWaitingSince(pool), now)];
+  if (concerns.length > 0) return concerns.map((concern) => warnOf('background', concern));
+  const names = [...new Set(facts.parts.map(({part}) => part))];
+  return [
+    good('background', names.length === 0 ? 'no worker has noted its parts' : `at work: ${names.join(', ')}`),
+  ];
+}
+
+/** Whether the subscribers of the feed get it. */
+async function checkHooks(config: Config, pool: pg.Pool): Promise<Finding[]> {
+  const hooks = await listHooks(pool);
+  const concerns = findFailingHooks(hooks, await readWorkforce(config, pool), await readNow(pool));
+  if (concerns.length > 0) return concerns.map((concern) => warnOf('subscribers', concern));
+  return hooks.length === 0 ? [] : [good('subscribers', `${hooks.length} of the feed, none is held up`)];
+}
+
+async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> {
+  return {workers: await listWorkers(pool), keyIds: keys.map(({id}) => id)};
+}
+
+function warnOf(what: string, {account, text, next}: Concern): Finding {
+  const words = [account === null ? text : `account ${account}: ${text}`, ...(next === null ? [] : [next])];
+  return {...warning(what, words.join('; ')), ...(account === null ? {} : {account})};
+}
+
+/** Whether somebody is told what is wrong, and whether it arrives. */
+async function checkAlerts(config: Config, pool: pg.Pool): Promise<Finding[]> {
+  const rules = await listRuleHealth(pool);
+  const failing = findFailingRules(rules, await readWorkforce(config, pool), await readClock(pool));
+  // Somebody who has just applied a file wants to see it before it is a concern.
+  const waiting = rules
+    .filter(({hasAddress, failingSince}) => !hasAddress && failingSince === null)
+    .map(({rule, receiver}) => ({
+      text: `alert rule ${rule} waits for its address`,
+      next: tellAddressStep(rule, receiver),
+    }));
+  const flawed = [...failing, ...waiting];
+  if (flawed.length > 0) return flawed.map(({text, next}) => warning('alerts', `${text}; ${next}`));
+  if (rules.length === 0) {
+    const text = 'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS';
+    const isReal = (await listAccounts(pool)).some(({name}) => name !== demoName);
+    return [isReal ? warning('alerts', text) : good('alerts', text)];
+  }
+  return [
+    good('alerts', `${rules.length === 1 ? '1 rule' : `${rules.length} rules`}, no message is held up`),
+  ];
+}
+
+/** Every account whose token is sealed in the warehouse, each asked a light question. */
+async function checkSealed(config: Config, pool: pg.Pool): Promise<Finding[]> {
+  const sealed = (await listAccounts(pool)).filter(
+    ({keyId, apiUrl}) => keyId !== null && placeOf(config.account?.apiUrl ?? '') !== placeOf(apiUrl),
+  );
+  return await Promise.all(
+    sealed.map(async (account) => ({...(await checkAccount(config, pool, account)), account: account.name})),
+  );
+}
+
+async function checkAccount(config: Config, pool: pg.Pool, account: Account): Promise<Finding> {
+  const {name, state, stateReason} = account;
+  const what = `account ${name}`;
+  try {
+    const {sealed = null} = (await readAccountAccess(pool, account.accountId)) ?? {};
+    const token = openToken({...account, sealed}, config.keys);
+    const {verdict, found} = await examineAccount({
+      ...account,
+      token,
+      allowsHttp: config.allowsHttp,
+      allowsLinkLocal: config.allowsLinkLocal,
+    });
+    if (verdict !== 'good') return bad(what, found);
+    if (state === 'active') return good(what, found);
+    return warning(
+      what,
+      `it is ${state}${stateReason === null ? '' : ` (${stateReason})`}, and answers now: fieldmirror accounts resume ${name}`,
+    );
+  } catch (error) {
+    if (error instanceof FatalError) return bad(what, error.message);
+    throw error;
+  }
+}
+
+async function checkApi(config: Config): Promise<Finding[]> {
+  const {account, allowsHttp, allowsLinkLocal, keys, timeZone} = config;
+  if (account === null && keys.length > 0) return [good('API', 'no account in the environment, but a key')];
+  if (account === null)
+    return [good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)')];
+  return await look(
+    'API',
+    () => askApi({...account, allowsHttp, allowsLinkLocal}, timeZone),
+    '; see FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN',
+  );
+}
+
+async function askApi(address: AccountAddress, timeZone: string): Promise<Finding[]> {
+  const asked = Date.now();
+  const answer = await askAccount(address);
+  const here = (asked + Date.now()) / 2;
+  const mismatch = findZoneMismatch(answer.body.toString(), timeZone);
+  const answers = [
+    good('API', `answers, and takes the token (${Math.round(answer.ms)} ms)`),
+    mismatch === null
+      ? good('time zone', `${timeZone}: nothing speaks against it`)
+      : bad('time zone', `FIELDMIRROR_TIME_ZONE: ${mismatch}`),
+  ];
+  if (answer.dateHeader === null) return answers;
+  // A Date header has whole seconds, cut off.
+  return [...answers, compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500)];
+}

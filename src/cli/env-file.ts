@@ -1,0 +1,121 @@
+// Settings of the environment, kept in a file: `.env` of the folder in which we are called, or another one that is named.
+
+import {chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync} from 'node:fs';
+import {parseEnv} from 'node:util';
+import {UsageError} from '../core/errors.ts';
+import {readPrivateFile} from '../core/private-file.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Settings of ours that begin with another word. */
+const others = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL'];
+/**
+ * Settings that belong together: where the environment gives another value to the first of a group, the file's others are meant for
+ * something else. A token, above all, is sent to no other address.
+ */
+const ofAccount = ['FIELDMIRROR_API_URL', 'FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_TIME_ZONE'];
+const ofWarehouse = ['DATABASE_URL', 'DATABASE_DIRECT_URL'];
+const groups = [
+  ofAccount,
+  ofWarehouse,
+  ['FIELDMIRROR_KEY', 'FIELDMIRROR_KEY_FILE'],
+  ['FIELDMIRROR_KEY_FILE', 'FIELDMIRROR_KEY'],
+];
+
+/** The file of settings, where no other is named. */
+export function envFileOf({FIELDMIRROR_ENV_FILE: file}: Env): string {
+  return file === undefined || file.trim() === '' ? '.env' : file.trim();
+}
+
+/**
+ * The environment, with what a file of settings adds to it: the environment goes before it.
+ * @param options.isAnew - account and warehouse of the file are left out
+ * @returns also the names that the file has given
+ * @throws {UsageError} the file cannot be read, or others may read it
+ */
+export function withEnvFile(
+  env: Env,
+  {isAnew = false}: {readonly isAnew?: boolean} = {},
+): {readonly env: Env; readonly fromFile: ReadonlySet<string>} {
+  const leftOut = isAnew ? [...ofAccount, ...ofWarehouse] : [];
+  const held = readEnvFile(env, {isAnew});
+  const isGiven = (name: string) => (env[name] ?? '').trim() !== '';
+  const meantElsewhere = groups.flatMap(([first = '', ...rest]) =>
+    isGiven(first) && env[first]?.trim() !== held[first]?.trim() ? rest : [],
+  );
+  const added = Object.entries(held).filter(
+    ([name]) => isOurs(name) && !isGiven(name) && ![...leftOut, ...meantElsewhere].includes(name),
+  );
+  return {env: {...env, ...Object.fromEntries(added)}, fromFile: new Set(added.map(([name]) => name))};
+}
+
+function isOurs(name: string): boolean {
+  return name.startsWith('FIELDMIRROR_') || others.includes(name);
+}
+
+/**
+ * The settings of the file; none where it is not there, unless it was named and is not about to be written. A file without any setting of our name is another program's, whatever
+ * DATABASE_URL says in it.
+ * @throws {UsageError} the file cannot be read, or others may read it
+ */
+export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
+  const file = envFileOf(env);
+  const isNamed = (env.FIELDMIRROR_ENV_FILE ?? '').trim() !== '';
+  if (!existsSync(file)) {
+    if (isAnew || !isNamed) return {};
+    throw new UsageError(
+      `${file}: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE, or unset it for .env`,
+    );
+  }
+  try {
+    const held = parseEnv(readFileSync(file, 'utf8'));
+    if (!Object.keys(held).some((name) => name.startsWith('FIELDMIRROR_'))) return {};
+    readPrivateFile(file);
+    return held;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const told = cause instanceof UsageError ? reason : `expected a file that can be read, got ${reason}`;
+    throw new UsageError(`${file}: ${told}`, {cause});
+  }
+}
+
+/** @throws {UsageError} something else than a file is there, such as /dev/null, which stands for no settings */
+export function expectFile(file: string): void {
+  if (!existsSync(file) || statSync(file).isFile()) return;
+  throw new UsageError(
+    `${file}: expected a file of settings, or none yet, got something else; mend FIELDMIRROR_ENV_FILE`,
+  );
+}
+
+/**
+ * Writes settings into the file, for its owner alone; lines about other names stay as they are.
+ * @param given - null takes a setting out of the file
+ */
+export function writeEnvFile(file: string, given: Readonly<Record<string, string | null>>): void {
+  expectFile(file);
+  const held = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+  const kept = held.filter((line) => {
+    const [, name = ''] = /^\s*(?:export\s+)?(\w+)\s*=/.exec(line) ?? [];
+    return !Object.hasOwn(given, name);
+  });
+  while (kept.at(-1) === '') kept.pop();
+  const added = Object.entries(given).flatMap(([name, value]) =>
+    value === null ? [] : [`${name}=${quote(value)}`],
+  );
+  const part = `${file}.part`;
+  try {
+    writeFileSync(part, `${[...kept, ...added].join('\n')}\n`, {mode: 0o600});
+    chmodSync(part, 0o600);
+    renameSync(part, file);
+  } catch (cause) {
+    throw new UsageError(`${file}: expected a file that can be written, got ${String(cause)}`, {cause});
+  }
+}
+
+/** As shells, systemd and docker compose read it, too. */
+function quote(value: string): string {
+  if (/^[\w./:@%+=,~?&-]*$/.test(value)) return value;
+  const mark = [`'`, '"', '`'].find((each) => !value.includes(each));
+  if (mark !== undefined && !/[\n\r]/.test(value)) return `${mark}${value}${mark}`;
+  throw new UsageError('a value of .env: expected one line without all three kinds of quotes');
+}

@@ -1,0 +1,108 @@
+import {type Account, listAccounts} from '../accounts/accounts.ts';
+import {listOpenWishes} from '../changes/change-log.ts';
+import type {Config} from '../core/config.ts';
+import {FatalError, UsageError} from '../core/errors.ts';
+import {nearest} from '../core/nearest.ts';
+import {drawField} from '../explain/explain-field.ts';
+import {findRecord, readFieldStory, tellAbsence} from '../explain/explain-record.ts';
+import {drawRow, drawWish, tellRow} from '../explain/explain-row.ts';
+import {readDeletions} from '../explain/record-proofs.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {checkMigrations} from '../schema/migration-check.ts';
+import {findStream} from '../streams/all.ts';
+import type {Stream} from '../streams/stream.ts';
+import {print} from './report.ts';
+import {withWarehouse} from './with-warehouse.ts';
+
+/** The question, as it was typed. */
+export interface Question {
+  readonly stream: string;
+  readonly number: string;
+  /** Without a field the whole row is explained. */
+  readonly field?: string;
+}
+
+/**
+ * Says where a value came from, or what happened to a row, from the rows alone.
+ * @returns the exit code
+ * @throws {UsageError} no such stream, account, row or field
+ */
+export async function explain(
+  config: Config,
+  question: Question,
+  options: {readonly account?: string; readonly json: boolean},
+): Promise<number> {
+  const stream = checkQuestion(question);
+  return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
+    const {problem} = await checkMigrations(pool);
+    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    const account = chooseAccount(await listAccounts(pool), options.account ?? null, config);
+    print(options.json, await readStory(pool, {question, stream, account}));
+    return 0;
+  });
+}
+
+/**
+ * The story of a value or of a row.
+ * @throws {UsageError} no such row or field
+ */
+async function readStory(
+  pool: Queryable,
+  {
+    question,
+    stream,
+    account,
+  }: {readonly question: Question; readonly stream: Stream; readonly account: Account},
+): Promise<{readonly json: unknown; readonly text: string}> {
+  const {number} = question;
+  const found = await findRecord(pool, stream, {account, number});
+  if (found === null) throw new UsageError(`explain: ${await tellAbsence(pool, {stream, account, number})}`);
+  const place = {accountId: account.accountId, stream: stream.name, number};
+  const head = {account: account.name, stream: stream.name, number: question.number};
+  if (question.field !== undefined) {
+    const story = await readFieldStory(pool, found, question.field);
+    return {json: {...head, ...story}, text: `${title(head)}, ${story.field}\n${drawField(story)}`};
+  }
+  const events = tellRow(found.versions, await readDeletions(pool, place));
+  const wishes = await listOpenWishes(pool, {table: stream.table.name, rowId: found.versions[0].rowId});
+  const drawn = [title(head), drawRow(events), ...wishes.map(drawWish)];
+  return {json: {...head, events, wanted: wishes}, text: drawn.join('\n')};
+}
+
+/**
+ * Explains to an assistant, which has one account.
+ * @throws {UsageError} no such stream, row or field
+ */
+export async function explainTo(pool: Queryable, account: Account, question: Question): Promise<string> {
+  return (await readStory(pool, {question, stream: checkQuestion(question), account})).text;
+}
+
+function title({account, stream, number}: {account: string; stream: string; number: string}): string {
+  return `${stream} ${number} of account ${account}`;
+}
+
+function checkQuestion({stream, number}: Question): Stream {
+  const found = findStream(stream);
+  if (!/^[1-9]\d{0,17}$/.test(number))
+    throw new UsageError(`explain: expected the number of one of the ${stream}, got "${number}"`);
+  return found;
+}
+
+/** The account that is named, else the one of the settings, else the only one. */
+function chooseAccount(accounts: readonly Account[], name: string | null, config: Config): Account {
+  const names = accounts.map((account) => account.name);
+  if (names.length === 0) throw new UsageError('explain: no account yet; fieldmirror start begins with one');
+  if (name !== null) {
+    const named = accounts.find((account) => account.name === name);
+    if (named !== undefined) return named;
+    throw new UsageError(
+      `explain: no account "${name}"${nearest(name, names)}; there are ${names.join(', ')}`,
+    );
+  }
+  const chosen = accounts.find((account) => account.apiUrl === config.account?.apiUrl) ?? accounts[0];
+  if (chosen !== undefined && (accounts.length === 1 || chosen.apiUrl === config.account?.apiUrl))
+    return chosen;
+  throw new UsageError(
+    `explain: there are ${names.length} accounts, so one must be named: --account ${names[0]}`,
+  );
+}

@@ -1,0 +1,92 @@
+// The verb `feed`: what changed in the warehouse, after a cursor.
+
+import type {Config} from '../core/config.ts';
+import {UsageError} from '../core/errors.ts';
+import {nearest} from '../core/nearest.ts';
+import {tell, tellAside} from '../core/terminal.ts';
+import {FeedWatch} from '../feed/feed-watch.ts';
+import {CursorError, type FeedPage, type FeedQuery, readFeed, sequenceFeed} from '../feed/read-feed.ts';
+import {allTables} from '../streams/all-tables.ts';
+import {chooseAccount} from './choose-account.ts';
+import {drawEntry, drawFeed} from './draw-feed.ts';
+import {print} from './report.ts';
+import {type Warehouse, withWarehouse} from './with-warehouse.ts';
+
+export interface FeedOptions {
+  readonly after?: string;
+  readonly table: readonly string[];
+  readonly account?: string;
+  readonly limit: number;
+  readonly follow: boolean;
+  readonly json: boolean;
+}
+
+const tables = allTables.map(({name}) => name);
+/** A wait is that of a notice, or a look now and then. */
+const waitMs = 60_000;
+
+/**
+ * Prints what follows a cursor, and with `follow` what comes until a person stops it.
+ * @returns the exit code
+ * @throws {UsageError} no such table or account; no cursor, or one that cannot be read from
+ */
+export async function feed(config: Config, options: FeedOptions, signal: AbortSignal): Promise<number> {
+  for (const table of options.table) checkTable(table);
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const account = options.account === undefined ? null : await chooseAccount(warehouse, options.account);
+    const query: FeedQuery = {
+      after: options.after ?? null,
+      limit: options.limit,
+      tables: options.table.length === 0 ? null : options.table,
+      accountId: account?.accountId ?? null,
+      reader: null,
+    };
+    if (options.follow) await follow(warehouse, {query, isJson: options.json}, signal);
+    else {
+      await sequenceFeed(warehouse.pool);
+      const page = await read(warehouse, query);
+      print(options.json, {json: page, text: drawFeed(page)});
+    }
+    return 0;
+  });
+}
+
+interface Following {
+  readonly query: FeedQuery;
+  readonly isJson: boolean;
+}
+
+async function follow(warehouse: Warehouse, {query, isJson}: Following, signal: AbortSignal): Promise<void> {
+  const {pool, directUrl} = warehouse;
+  const watch = new FeedWatch({directUrl, pool, onTrouble: (text) => tellAside(`feed: ${text}\n`)});
+  try {
+    for (let {after} = query; !signal.aborted; ) {
+      const waitOn = watch.watch();
+      await watch.sequence();
+      const page = await read(warehouse, {...query, after});
+      for (const entry of page.entries) tell(`${isJson ? JSON.stringify(entry) : drawEntry(entry)}\n`);
+      after = page.cursor;
+      if (page.entries.length < query.limit) await waitOn(waitMs, signal);
+    }
+  } finally {
+    watch.close();
+  }
+}
+
+async function read({pool}: Warehouse, query: FeedQuery): Promise<FeedPage> {
+  return await readFeed(pool, query).catch((cause: unknown) => {
+    if (!(cause instanceof CursorError)) throw cause;
+    const next = cause.isGone
+      ? 'begin again: keep the cursor of `fieldmirror feed --after end`, read the tables, then go on from that cursor'
+      : 'leave --after out to read from the oldest entry';
+    throw new UsageError(`feed: ${cause.message}; ${next}`, {
+      cause,
+      kind: cause.isGone ? 'cursor' : undefined,
+    });
+  });
+}
+
+function checkTable(typed: string): void {
+  if (tables.includes(typed)) return;
+  throw new UsageError(`feed: no table "${typed}"${nearest(typed, tables)}; there are ${tables.join(', ')}`);
+}

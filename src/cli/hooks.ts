@@ -1,0 +1,260 @@
+// The verb `hooks`: subscribers that are sent the feed over HTTP.
+
+import pg from 'pg';
+import type {Config} from '../core/config.ts';
+import {UsageError} from '../core/errors.ts';
+import {nearest} from '../core/nearest.ts';
+import {
+  deleteDeadLetter,
+  listDeadLetters,
+  readDeadLetter,
+  refuseWaiting,
+  retryHook,
+  skipBatch,
+} from '../feed/dead-letters.ts';
+import {
+  deleteHook,
+  type FeedHook,
+  giveAddress,
+  insertHook,
+  listHooks,
+  listWriters,
+} from '../feed/feed-hooks.ts';
+import {usualMost} from '../feed/hook-tables.ts';
+import {sequenceFeed} from '../feed/read-feed.ts';
+import {readBatch} from '../feed/read-feed-batch.ts';
+import {sendBatch} from '../feed/send-hook.ts';
+import {refuseCopy} from '../health/installation.ts';
+import {namePlace} from '../health/place-name.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {chooseAccount} from './choose-account.ts';
+import {drawHooks} from './draw-hooks.ts';
+import {checkWriters, type HookOptions, planHook} from './hook-plan.ts';
+import {readSecret} from './read-secret.ts';
+import {print} from './report.ts';
+import {type Warehouse, withWarehouse} from './with-warehouse.ts';
+
+interface Output {
+  readonly json: boolean;
+}
+
+/**
+ * Makes a subscriber, or gives the one that a file of settings has made its address. A worker sends it what is in the feed from when it
+ * was made, or from the cursor that is given.
+ * @throws {UsageError} an address, table, writer, account or cursor that cannot be, no key to seal with, a name that is taken
+ */
+export async function add(
+  config: Config,
+  name: string,
+  {account, json, ...options}: Output & HookOptions & {readonly account?: string},
+): Promise<number> {
+  const {plan, secret} = planHook(config, name, await withAddress(name, options));
+  return await withWarehouse(config, {migrates: true}, async ({pool}) => {
+    const chosen = account === undefined ? null : await chooseAccount({pool}, account);
+    const held = (await listHooks(pool)).find((each) => each.name === name);
+    if (held?.hasAddress === false) refuseSettings(name, {...options, account});
+    checkWriters(plan.leavesOut ?? [], await listWriters(pool));
+    // Entries that are committed already are before the end, not behind it.
+    await sequenceFeed(pool);
+    const making =
+      held?.hasAddress === false
+        ? giveAddress(pool, {...plan, after: options.after === 'end' ? await readEnd(pool) : plan.after})
+        : insertHook(pool, {...plan, accountId: chosen?.accountId ?? null});
+    const cursor = await making.catch(refuseCursor);
+    if (cursor === null)
+      throw new UsageError(
+        `hooks add: there is a subscriber ${name} already; fieldmirror hooks remove ${name}`,
+      );
+    const lines = [
+      `${name} is sent the feed at ${plan.target} from cursor ${cursor} on; to see whether it arrives: fieldmirror hooks list`,
+      ...['', secret, '', 'It signs each message (Standard Webhooks), and is shown this once.'],
+    ];
+    print(json, {
+      json: {name, target: plan.target, account: chosen?.name ?? held?.account ?? null, cursor, secret},
+      text: lines.join('\n'),
+    });
+    return 0;
+  });
+}
+
+/** @throws {UsageError} settings beside the address: those of the file would be lost without a word */
+function refuseSettings(
+  name: string,
+  {table, leaveOut, limit, mask, account}: HookOptions & {readonly account: string | undefined},
+): void {
+  const given = [
+    ...(table.length > 0 ? ['--table'] : []),
+    ...(leaveOut.length > 0 ? ['--leave-out'] : []),
+    ...(limit === usualMost ? [] : ['--limit']),
+    ...(mask ? ['--mask'] : []),
+    ...(account === undefined ? [] : ['--account']),
+  ];
+  if (given.length === 0) return;
+  throw new UsageError(
+    `hooks add: expected the address of ${name} alone, for a file of settings made it and has the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, or fieldmirror hooks remove ${name} first`,
+  );
+}
+
+/** An address that was given as `-` is asked for: every user of the machine sees what is typed behind a verb. */
+async function withAddress(name: string, options: HookOptions): Promise<HookOptions> {
+  if (options.url !== '-') return options;
+  const missing = 'hooks add: --url: expected the address on standard input, got nothing';
+  const address = await readSecret(`--url of ${name} (it is not shown): `, missing);
+  return {...options, url: address.reveal()};
+}
+
+/** The subscribers, how far each is, and the dead letters. */
+export async function list(config: Config, {json}: Output): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const hooks = await listHooks(pool);
+    const deadLetters = await listDeadLetters(pool);
+    print(json, {json: {hooks, deadLetters}, text: drawHooks(hooks, deadLetters)});
+    return 0;
+  });
+}
+
+/** From now on nothing is sent to the subscriber. @throws {UsageError} there is none of that name */
+export async function remove(config: Config, name: string, {json}: Output): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    await findHook(pool, name, 'remove');
+    await deleteHook(pool, name);
+    print(json, {json: {name}, text: `${name} is sent nothing any more`});
+    return 0;
+  });
+}
+
+interface RetryOptions extends Output {
+  readonly letter?: number;
+  readonly after?: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Lets a worker send to a subscriber again at once; or sends one of its dead letters now, out of order.
+ * @throws {UsageError} there is no such subscriber or dead letter, it waits for its address, or the cursor cannot be read from
+ * @throws {RetryableError} it does not take the dead letter
+ */
+export async function retry(config: Config, name: string, options: RetryOptions): Promise<number> {
+  const {letter, after, json} = options;
+  if (letter !== undefined && after !== undefined)
+    throw new UsageError('hooks retry: expected --letter or --after, got both');
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool} = warehouse;
+    const hook = await findHook(pool, name, 'retry');
+    refuseWaiting(hook);
+    if (letter !== undefined) return await sendLetter(config, warehouse, {...options, hook, letter});
+    const cursor = after === 'end' ? await readEnd(pool) : (after ?? null);
+    await retryHook(pool, name, cursor).catch(refuseCursor);
+    const from = cursor ?? hook.cursor;
+    print(json, {json: {name, cursor: from}, text: `${name} is sent the feed again, from cursor ${from} on`});
+    return 0;
+  });
+}
+
+async function sendLetter(
+  config: Config,
+  {pool}: Warehouse,
+  {hook: {name}, letter, json, signal}: RetryOptions & {readonly hook: FeedHook; readonly letter: number},
+): Promise<number> {
+  const letterId = String(letter);
+  const {target, answer, entries} = await sendDeadLetter(config, pool, {name, letterId, signal});
+  await deleteDeadLetter(pool, letterId);
+  print(json, {
+    json: {name, letter, answer, entries},
+    text: `${target} took dead letter ${letter}: ${answer}`,
+  });
+  return 0;
+}
+
+/** A subscriber's answer to a dead letter, for a person. */
+export interface SentLetter {
+  readonly target: string;
+  readonly answer: string;
+  /** How many entries it was sent. */
+  readonly entries: number;
+}
+
+/**
+ * Sends a dead letter now, once. The letter is kept: the caller deletes it.
+ * @throws {RetryableError} the subscriber does not take it
+ * @throws {UsageError | FatalError} there is no such letter, its entries are no longer kept, or nothing may be sent from here
+ */
+export async function sendDeadLetter(
+  config: Config,
+  pool: pg.Pool,
+  {name, letterId, signal}: {readonly name: string; readonly letterId: string; readonly signal?: AbortSignal},
+): Promise<SentLetter> {
+  await refuseCopy(pool, await namePlace(config));
+  const {target} = await findHook(pool, name, 'retry');
+  const found = await readDeadLetter(pool, {name, letterId});
+  if (found === null || found.batchId === null) throw noLetter('retry', name, letterId);
+  const batch = await readBatch(pool, found, found).catch(refuseCursor);
+  const means = {
+    keys: config.keys,
+    allowsHttp: config.allowsHttp,
+    allowsLinkLocal: config.allowsLinkLocal,
+    onSecret: () => {},
+  };
+  const answer = await sendBatch({means, signal: signal ?? new AbortController().signal}, found, {
+    ...batch,
+    batchId: found.batchId,
+  });
+  return {target, answer, entries: batch.entries.length};
+}
+
+/**
+ * Puts the batch that a subscriber does not take aside as a dead letter, and goes on behind it; or drops a dead letter for good.
+ * @throws {UsageError} there is no such subscriber or dead letter, or nothing that it does not take
+ */
+export async function skip(
+  config: Config,
+  name: string,
+  {letter, json}: Output & {readonly letter?: number},
+): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    await findHook(pool, name, 'skip');
+    if (letter !== undefined) {
+      if ((await readDeadLetter(pool, {name, letterId: String(letter)})) === null)
+        throw noLetter('skip', name, String(letter));
+      await deleteDeadLetter(pool, String(letter));
+      print(json, {json: {name, dropped: letter}, text: `dead letter ${letter} of ${name} is dropped`});
+      return 0;
+    }
+    const made = await skipBatch(pool, name);
+    if (made === null)
+      throw new UsageError(`hooks skip: expected a batch that ${name} does not take, got none; hooks list`);
+    print(json, {
+      json: {name, letter: Number(made)},
+      text: `${name} goes on behind the batch, which is dead letter ${made}: fieldmirror hooks retry ${name} --letter ${made} sends it late`,
+    });
+    return 0;
+  });
+}
+
+async function findHook(db: Queryable, name: string, verb: string): Promise<FeedHook> {
+  const hooks = await listHooks(db);
+  const hook = hooks.find((each) => each.name === name);
+  if (hook !== undefined) return hook;
+  const names = hooks.map((each) => each.name);
+  throw new UsageError(
+    `hooks ${verb}: no subscriber "${name}"${nearest(name, names)}; fieldmirror hooks list`,
+  );
+}
+
+function noLetter(verb: string, name: string, letter: string): UsageError {
+  return new UsageError(`hooks ${verb}: ${name} has no dead letter ${letter}; fieldmirror hooks list`);
+}
+
+async function readEnd(db: pg.Pool): Promise<string> {
+  await sequenceFeed(db);
+  return (await db.query<{cursor: string}>('SELECT sync.feed_end() AS cursor')).rows[0]?.cursor ?? '';
+}
+
+function refuseCursor(cause: unknown): never {
+  const isOfCursor =
+    cause instanceof Error &&
+    (cause.name === 'CursorError' ||
+      (cause instanceof pg.DatabaseError && (cause.code === 'FM410' || cause.code === '22023')));
+  if (!isOfCursor) throw cause;
+  throw new UsageError(`hooks: ${cause.message}; --after end begins with what comes from now on`, {cause});
+}

@@ -1,0 +1,80 @@
+// All verbs and options. A verb's file is loaded when the verb is called, so that a short question gets a quick answer.
+
+import {Command} from 'commander';
+import {readVersion} from '../core/package.ts';
+import {tell, tellAside} from '../core/terminal.ts';
+import {addAccounts} from './add-accounts.ts';
+import {addChanges} from './add-changes.ts';
+import {addConfig, addInit} from './add-config.ts';
+import {addFeed} from './add-feed.ts';
+import {addHooks} from './add-hooks.ts';
+import {addInsight} from './add-insight.ts';
+import {addInstallation} from './add-installation.ts';
+import {addMirror} from './add-mirror.ts';
+import {addHttp, addService} from './add-servers.ts';
+import {addSweeps} from './add-sweeps.ts';
+import {addUpkeep} from './add-upkeep.ts';
+import {addWarehouse} from './add-warehouse.ts';
+
+/** In the order in which help lists them. */
+const groups = [
+  addInit,
+  addMirror,
+  addInsight,
+  addUpkeep,
+  addService,
+  addChanges,
+  addFeed,
+  addHooks,
+  addSweeps,
+  addAccounts,
+  addConfig,
+  addInstallation,
+  addWarehouse,
+  addHttp,
+];
+
+/** @param signal - ends the verb that runs, when a person stops it */
+export function buildProgram(signal: AbortSignal): Command {
+  const program = new Command('fieldmirror')
+    .description('Mirrors field-service accounts into a Postgres warehouse, and proves what it says.')
+    .version(readVersion(), '--version', 'print the version')
+    .option('--json', 'print one JSON document instead of text')
+    .showSuggestionAfterError()
+    .showHelpAfterError('(fieldmirror --help lists the verbs)')
+    .exitOverride()
+    .configureOutput({writeOut: tell, writeErr: tellAside})
+    .addHelpText('after', helpEnd);
+  const json = () => ({json: program.opts().json === true});
+  for (const add of groups) add(program, {json, signal});
+  for (const command of program.commands)
+    for (const verb of [command, ...command.commands])
+      verb
+        .option('--json', 'print one JSON document instead of text')
+        .showHelpAfterError(`(${tellHelp(verb)})`);
+  return program;
+}
+
+/** `fieldmirror hooks add --help lists its options`: the call whose help has what was mistyped. */
+function tellHelp(verb: Command): string {
+  const above = verb.parent === null || verb.parent.parent === null ? [] : [verb.parent.name()];
+  const call = ['fieldmirror', ...above, verb.name(), '--help'].join(' ');
+  return `${call} lists its ${verb.commands.length > 0 ? 'verbs' : 'options'}`;
+}
+
+const helpEnd = `
+Without settings it mirrors made-up data into an embedded Postgres: fieldmirror start --once
+An account of yours: fieldmirror init
+
+Settings, from the environment or .env:
+  FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN, FIELDMIRROR_TIME_ZONE   the account
+  FIELDMIRROR_KEY or FIELDMIRROR_KEY_FILE   what seals the tokens of more accounts (fieldmirror accounts add)
+  DATABASE_URL   the warehouse           REDIS_URL   the queue
+  FIELDMIRROR_HOME   folder of the embedded Postgres (.fieldmirror)
+  FIELDMIRROR_ALLOW_HTTP=1   plain http to another machine
+  FIELDMIRROR_ALLOW_LINK_LOCAL=1   addresses of the network's link, or of a cloud's metadata
+  FIELDMIRROR_SMTP_URL   the server of e-mail for alerts (fieldmirror alerts add)
+  FIELDMIRROR_LOG_LEVEL   debug, info, warn (default), error, silent
+
+Exit codes: 0 done · 1 done, but some records or changes were refused · 2 wrong usage or configuration ·
+3 a dependency is unreachable or refuses us · 70 a bug`;

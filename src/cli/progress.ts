@@ -1,0 +1,188 @@
+import cliProgress from 'cli-progress';
+import {paceOf, tellPace} from '../core/pace.ts';
+import {tell, tellAside, toPrintable} from '../core/terminal.ts';
+import {tellStep} from './tell-step.ts';
+
+/**
+ * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal; elsewhere a line at the beginning
+ * and the end of each, and some between where it takes long.
+ */
+export interface Progress {
+  /** @param expected - rows held before, the best guess at a total that the service does not tell; 0 when unknown */
+  begin(stream: string, expected: number): void;
+  advance(progress: {readonly stream: string; readonly records: number}): void;
+  end(stream: string, line: string): void;
+  /** Tells at once what is waited for; where JSON is printed, too. */
+  note(line: string): void;
+  close(): void;
+}
+
+/** Milliseconds on a clock that never goes back. */
+type Clock = () => number;
+
+/** The facts of a bar beside its value and its total. */
+interface Facts {
+  readonly name: string;
+  /** How far it is, in words. */
+  readonly far: string;
+  /** 0 when unknown. */
+  readonly expected: number;
+  /** How it ended; null while it is under way. */
+  readonly end: string | null;
+}
+
+const barWidth = 32;
+/** Silence is never a fault, and a log is not filled. */
+export const lineEveryMs = 10_000;
+const machineClock: Clock = () => performance.now();
+
+/** @param isQuiet - prints nothing at all: the caller prints JSON */
+export function watchProgress(isQuiet: boolean): Progress {
+  if (isQuiet) return {begin: () => {}, advance: () => {}, end: () => {}, note: tellStep, close: () => {}};
+  return process.stdout.isTTY ? drawBars(process.stdout) : printLines();
+}
+
+/** Results go to standard output, steps to standard error. */
+export function printLines(clock = machineClock, aside: (line: string) => void = tellStep): Progress {
+  const begun = new Map<string, {readonly beganAt: number; readonly expected: number; toldAt: number}>();
+  return {
+    begin: (stream, expected) => {
+      const beganAt = clock();
+      begun.set(stream, {beganAt, expected, toldAt: beganAt});
+      aside(`sweeping ${stream}`);
+    },
+    advance: ({stream, records}) => {
+      const own = begun.get(stream);
+      if (own === undefined || clock() - own.toldAt < lineEveryMs) return;
+      own.toldAt = clock();
+      aside(`sweeping ${stream}: ${tellRecords(records, own.expected, own.toldAt - own.beganAt)}`);
+    },
+    end: (_stream, line) => tell(`${line}\n`),
+    note: (line) => aside(line),
+    close: () => {},
+  };
+}
+
+/** One line a stream, in place. @param terminal - where they are drawn */
+export function drawBars(terminal: NodeJS.WritableStream, clock = machineClock): Progress {
+  const bars = openBars(terminal);
+  const drawn = new Map<
+    string,
+    {readonly bar: cliProgress.SingleBar; beganAt: number | null; expected: number}
+  >();
+  return {
+    begin: (stream, expected) => {
+      const far = tellRecords(0, expected, 0);
+      const facts: Facts = {name: stream.padEnd(10), far, expected, end: null};
+      drawn.set(stream, {bar: bars.create(expected, 0, facts), beganAt: null, expected});
+    },
+    advance: ({stream, records}) => {
+      const own = drawn.get(stream);
+      if (own === undefined) return;
+      // Sweeps wait for one another: the time of one begins with its first batch.
+      own.beganAt ??= clock();
+      own.bar.update(records, {far: tellRecords(records, own.expected, clock() - own.beganAt)});
+    },
+    end: (stream, end) => drawn.get(stream)?.bar.update({end}),
+    note: (line) => bars.log(`${toPrintable(line)} …\n`),
+    close: () => {
+      if (bars.isActive) bars.stop();
+    },
+  };
+}
+
+/** A total that was passed was no total. */
+function tellRecords(done: number, expected: number, elapsedMs: number): string {
+  return tellPace(paceOf({done, total: expected === 0 ? null : expected, elapsedMs}), {things: 'records'});
+}
+
+/** Shows how far a push is: a bar on a terminal, elsewhere a line each ten seconds. */
+export interface PushProgress {
+  /** @param due - how many changes there are to carry */
+  begin(account: string, due: number): void;
+  advance(): void;
+  close(): void;
+}
+
+/** @param isQuiet - prints nothing at all: the caller prints JSON */
+export function watchPush(isQuiet: boolean): PushProgress {
+  if (isQuiet) return {begin: () => {}, advance: () => {}, close: () => {}};
+  return process.stdout.isTTY ? drawPushBar(process.stdout) : printPushLines(tickEach);
+}
+
+export function drawPushBar(terminal: NodeJS.WritableStream, clock = machineClock): PushProgress {
+  const bars = openBars(terminal);
+  let bar: cliProgress.SingleBar | null = null;
+  let state = {done: 0, total: 0, beganAt: 0};
+  return {
+    begin: (account, due) => {
+      state = {done: 0, total: due, beganAt: clock()};
+      const far = tellChanges(state, 0);
+      if (due > 0) bar = bars.create(due, 0, {name: account, far, expected: due, end: null} satisfies Facts);
+    },
+    advance: () => {
+      state.done++;
+      bar?.update(state.done, {far: tellChanges(state, clock() - state.beganAt)});
+    },
+    close: () => {
+      if (bars.isActive) bars.stop();
+    },
+  };
+}
+
+/** Calls from time to time. @returns ends that */
+export type Tick = (call: () => void, everyMs: number) => () => void;
+
+const tickEach: Tick = (call, everyMs) => {
+  const timer = setInterval(call, everyMs).unref();
+  return () => clearInterval(timer);
+};
+
+/** A line comes when nothing does, too: a change that takes a minute is told as one that is under way. */
+export function printPushLines(
+  tick: Tick,
+  clock = machineClock,
+  aside: (text: string) => void = tellAside,
+): PushProgress {
+  let state = {done: 0, total: 0, beganAt: 0};
+  let end = () => {};
+  return {
+    begin: (account, due) => {
+      end();
+      state = {done: 0, total: due, beganAt: clock()};
+      const line = () => aside(`pushing ${account}: ${tellChanges(state, clock() - state.beganAt)} …\n`);
+      if (due > 0) end = tick(line, lineEveryMs);
+    },
+    advance: () => void state.done++,
+    close: () => end(),
+  };
+}
+
+/** Changes made meanwhile are carried, too. */
+function tellChanges(
+  {done, total}: {readonly done: number; readonly total: number},
+  elapsedMs: number,
+): string {
+  return tellPace(paceOf({done, total: Math.max(done, total), elapsedMs}), {
+    things: 'changes',
+    isExact: true,
+  });
+}
+
+function openBars(terminal: NodeJS.WritableStream): cliProgress.MultiBar {
+  return new cliProgress.MultiBar({
+    format: (_options, {value}, facts: Facts) => drawLine(value, facts),
+    hideCursor: true,
+    clearOnComplete: false,
+    stream: terminal,
+  });
+}
+
+/** A stream that was never swept has no known total and no bar: an empty or a full one would be a claim. */
+function drawLine(value: number, {name, far, expected, end}: Facts): string {
+  if (end !== null) return toPrintable(end);
+  if (expected === 0) return toPrintable(`${name} ${far}`);
+  const filled = Math.min(barWidth, Math.floor((value / expected) * barWidth));
+  const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
+  return toPrintable(`${name} ${bar} ${far}`);
+}

@@ -1,0 +1,201 @@
+// The sweeps that come round by themselves: listed, set, taken away, and run before their time. What may be set is what a file of
+// settings may have (src/settings/schedules-section.ts).
+
+import {type Account, listAccounts} from '../accounts/accounts.ts';
+import {listWorkers} from '../accounts/workers.ts';
+import type {Config} from '../core/config.ts';
+import {UsageError} from '../core/errors.ts';
+import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
+import {nearest} from '../core/nearest.ts';
+import type {Queryable} from '../postgres/database.ts';
+import {applySettings} from '../settings/apply-settings.ts';
+import {formatInterval} from '../settings/interval.ts';
+import {schedulesSection} from '../settings/schedules-section.ts';
+import type {Patch} from '../settings/settings-tree.ts';
+import {allStreams} from '../streams/all.ts';
+import {isOfFreshness} from '../sweeps/freshness-schedule.ts';
+import {listUsualCosts} from '../sweeps/past-sweeps.ts';
+import {requestsADay} from '../sweeps/schedule-cost.ts';
+import {listSchedules, type Schedule} from '../sweeps/schedules.ts';
+import {requestSweep} from '../sweeps/sweeps.ts';
+import {chooseAccount, requireActive} from './choose-account.ts';
+import {environmentOf} from './config-environment.ts';
+import {drawTable, print} from './report.ts';
+import {withWarehouse} from './with-warehouse.ts';
+
+interface Output {
+  readonly json: boolean;
+  /** Name of the account; all of them for a list, the only one for a change. */
+  readonly account?: string;
+}
+
+interface Listed extends Schedule {
+  readonly account: string;
+  /** By what sweeps like it usually cost; null where none has come to an end. */
+  readonly requestsADay: number | null;
+}
+
+/** The values of a schedule to set; those left out stay. */
+export interface Wanted {
+  readonly stream?: string;
+  readonly window?: string;
+  readonly everyMs?: number;
+  readonly at?: string;
+}
+
+/** Lists the schedules, the next due first. */
+export async function list(config: Config, {json, account: name}: Output): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const accounts = name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
+    const costs = await listUsualCosts(
+      pool,
+      accounts.map(({accountId}) => accountId),
+    );
+    const schedules: Listed[] = [];
+    for (const {accountId, name: account} of accounts) {
+      const own = costs.filter((cost) => cost.accountId === accountId);
+      for (const held of await listSchedules(pool, {accountId}))
+        schedules.push({account, ...held, requestsADay: requestsADay(held, own)});
+    }
+    const now = await readNow(pool);
+    const rows = schedules.map((each) => [
+      each.account,
+      each.name,
+      each.windowName === null ? `all ${each.stream}` : `${each.stream}, ${each.windowName}`,
+      formatInterval(each.everyMs),
+      describeDue(each.nextDueAt, now),
+      each.lastRequestedAt === null ? 'never' : formatAgo(each.lastRequestedAt, now),
+      each.requestsADay === null ? 'not known' : formatNumber(each.requestsADay),
+    ]);
+    const head = ['account', 'schedule', 'sweeps', 'every', 'next due', 'last asked for', 'requests a day'];
+    const text = rows.length === 0 ? 'no schedule' : `${drawTable(head, rows)}\n${tellAll(schedules)}`;
+    print(json, {json: {schedules}, text});
+    return 0;
+  });
+}
+
+/**
+ * Makes a schedule, or changes values of the one of that name.
+ * @param wanted - `yes` belongs to a freshness, whose cost it confirms: here it is a slip, for nothing asks
+ * @throws {UsageError} a value that cannot be, or one that is missing of a new schedule; nothing is set
+ */
+export async function set(
+  config: Config,
+  name: string,
+  {account, json, yes, ...wanted}: Output & Wanted & {readonly yes: boolean},
+): Promise<number> {
+  if (yes) {
+    const stream = allStreams.find((each) => each.name === name)?.name ?? 'STREAM';
+    throw new UsageError(
+      `schedules set: --yes: expected it beside --fresh, whose cost it confirms, got it without; for a freshness: fieldmirror schedules set ${stream} --fresh 1h --yes, for a schedule leave --yes out; nothing was set`,
+    );
+  }
+  const {everyMs, ...others} = wanted;
+  const values = {...others, ...(everyMs === undefined ? {} : {every: formatInterval(everyMs)})};
+  if (Object.keys(values).length === 0)
+    throw new UsageError(
+      'schedules set: expected something to set: --every, --at, --stream, --window or --fresh',
+    );
+  return await change(config, {name, account, json}, values);
+}
+
+/** Takes a schedule away. @throws {UsageError} there is none of that name */
+export async function remove(config: Config, name: string, {account, json}: Output): Promise<number> {
+  return await change(config, {name, account, json}, null);
+}
+
+/**
+ * Makes the sweep of a schedule due now; the schedule comes round as before.
+ * @throws {UsageError} there is none of that name
+ * @throws {FatalError} its account is not active
+ */
+export async function run(config: Config, name: string, {account: given, json}: Output): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const account = requireActive(await chooseAccount({pool}, given));
+    const {stream, mode, windowName} = await findSchedule(pool, account, name);
+    const {accountId} = account;
+    const sweep = await requestSweep(pool, {accountId, stream, mode, windowName, requestedBy: 'command'});
+    const isServed = (await listWorkers(pool)).some(
+      ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
+    );
+    const next = isServed
+      ? `a worker takes it up within seconds: fieldmirror sweeps show ${sweep.sweepId}`
+      : 'no worker serves the account now: fieldmirror start takes it up';
+    print(json, {json: {sweep, isServed}, text: `sweep ${sweep.sweepId} of ${stream} is due; ${next}`});
+    return 0;
+  });
+}
+
+function tellAll(schedules: readonly Listed[]): string {
+  const known = schedules.flatMap(({requestsADay}) => requestsADay ?? []);
+  const all = formatNumber(known.reduce((total, requests) => total + requests, 0));
+  const left = schedules.length - known.length;
+  return `${all} requests a day in all, by what the last sweeps took${left === 0 ? '' : `; ${left} not counted, for none like them has ended yet`}`;
+}
+
+async function change(
+  config: Config,
+  {
+    name,
+    account: given,
+    json,
+  }: Pick<Output, 'json'> & {readonly name: string; readonly account: string | undefined},
+  values: Readonly<Record<string, string>> | null,
+): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const account = await chooseAccount({pool}, given);
+    const patch =
+      values === null
+        ? removing(account, await findSchedule(pool, account, name))
+        : {schedules: readPatch(account.name, name, values)};
+    const {problems} = await applySettings(pool, {patch, file: null}, environmentOf(config));
+    if (problems.length > 0) throw refuse(problems.map(({path, text}) => [path.slice(3), text]));
+    const [schedule = null] = (await listSchedules(pool, account)).filter((each) => each.name === name);
+    const text =
+      schedule === null
+        ? `schedule ${name} of ${account.name} is taken away; a sweep that it made goes on`
+        : `schedule ${name} of ${account.name}: every ${formatInterval(schedule.everyMs)}, ${describeNext(schedule, await readNow(pool))}`;
+    print(json, {json: {account: account.name, schedule}, text});
+    return 0;
+  });
+}
+
+function removing({name: account}: Account, held: Schedule): Patch {
+  if (isOfFreshness(held)) return {freshness: {[account]: {[held.stream]: null}}};
+  return {schedules: {[account]: {[held.name]: null}}};
+}
+
+function readPatch(account: string, name: string, values: Readonly<Record<string, string>>): Patch {
+  const read = schedulesSection.schema.safeParse({[account]: {[name]: values}});
+  if (read.success) return read.data;
+  throw refuse(read.error.issues.map(({path, message}) => [path.slice(2).map(String), message]));
+}
+
+/** Values are told by the options that give them. */
+function refuse(flaws: readonly (readonly [path: readonly string[], text: string])[]): UsageError {
+  const told = flaws.map(([[key], text]) => (key === undefined ? text : `--${key}: ${text}`));
+  return new UsageError(`schedules: ${told.join('; ')}; nothing was set`);
+}
+
+async function findSchedule(db: Queryable, account: Account, name: string): Promise<Schedule> {
+  const held = await listSchedules(db, account);
+  const names = held.map((each) => each.name);
+  const found = held.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  const there = names.length === 0 ? 'it has none' : `there are ${names.join(', ')}`;
+  throw new UsageError(`account ${account.name} has no schedule "${name}"${nearest(name, names)}; ${there}`);
+}
+
+async function readNow(db: Queryable): Promise<string> {
+  const {rows} = await db.query<{now: string}>('SELECT now()');
+  return rows[0]?.now ?? '';
+}
+
+function describeDue(dueAt: string, now: string): string {
+  const inMs = Date.parse(dueAt) - Date.parse(now);
+  return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;
+}
+
+function describeNext({nextDueAt}: Schedule, now: string): string {
+  return `next due ${describeDue(nextDueAt, now)}`;
+}

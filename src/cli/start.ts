@@ -1,0 +1,271 @@
+import {randomUUID} from 'node:crypto';
+import {EventEmitter, once} from 'node:events';
+import {hostname} from 'node:os';
+import type {Heart} from '../../jobs/heartbeat.ts';
+import {openQueueBackend, type QueueBackend} from '../../jobs/queue-backend.ts';
+import {startWorkers, type Workers} from '../../jobs/workers.ts';
+import type {Account} from '../accounts/accounts.ts';
+import type {Config} from '../core/config.ts';
+import {FatalError} from '../core/errors.ts';
+import {readVersion} from '../core/package.ts';
+import {tell} from '../core/terminal.ts';
+import {mendOfCopy} from '../health/installation.ts';
+import type {QueueCheck} from '../http/readiness.ts';
+import {checkSequences} from '../postgres/sequences.ts';
+import {allStreams} from '../streams/all.ts';
+import {beginAccount} from '../sweeps/begin-account.ts';
+import {listSchedules} from '../sweeps/schedules.ts';
+import {listLatestSweeps} from '../sweeps/stream-status.ts';
+import type {Sweep} from '../sweeps/sweep.ts';
+import type {SweepStep} from '../sweeps/sweep-step.ts';
+import {makesParts} from './background-parts.ts';
+import {drawOpening} from './draw-opening.ts';
+import {type AccountPlan, drawPlans} from './draw-plans.ts';
+import {drawPushed, hasPushed} from './draw-pushed.ts';
+import {drawNextSteps} from './next-steps.ts';
+import {takeStartPlace} from './one-start.ts';
+import type {OpenedServer} from './open-server.ts';
+import {type Progress, watchProgress, watchPush} from './progress.ts';
+import {pushAll} from './push.ts';
+import {print} from './report.ts';
+import {describeNone, listServed, type Served} from './served-accounts.ts';
+import {StoppedError} from './stopped.ts';
+import {type Supervisor, takeSupervisor, tellSupervisor} from './supervisor.ts';
+import {drawSummary, exitCodeOf, summarise} from './sweep-summary.ts';
+import {tellStep} from './tell-step.ts';
+import {askForSweep, watchSweeps} from './watch-sweeps.ts';
+import {type World, withWorld} from './world.ts';
+
+export interface StartOptions {
+  readonly once: boolean;
+  /** Whether there is a console and an HTTP API, as long as it stays. */
+  readonly http: boolean;
+  readonly host: string;
+  /** Left out: the usual one, or any other where that is in use. */
+  readonly port?: number;
+  readonly json: boolean;
+}
+
+interface Run extends StartOptions, Served {
+  readonly progress: Progress;
+  readonly ends: EventEmitter<{ended: []}>;
+  readonly signal: AbortSignal;
+}
+
+const streamNames = allStreams.map(({name}) => name);
+/** Bars are for one account: with several, each stream is under way many times. */
+const plainLines: Progress = {
+  begin: () => {},
+  advance: () => {},
+  end: (_stream, line) => tell(`${line}\n`),
+  note: tellStep,
+  close: () => {},
+};
+
+/**
+ * The main job: migrate, then worker and schedules, for every account whose token is known here. With `once`: one full
+ * sweep of every stream of each, the changes that are due, a summary, exit.
+ * @param signal - aborts when a person or a supervisor asks to stop
+ * @returns the exit code
+ */
+export async function start(config: Config, options: StartOptions, signal: AbortSignal): Promise<number> {
+  const place = options.once || config.databaseUrl !== null ? null : await takeStartPlace(config.home);
+  const supervisor = takeSupervisor(process.env);
+  const run = async (world: World) => {
+    const {directUrl, log} = world;
+    await checkSequences(world.pool);
+    const copy = await world.findCopy();
+    if (copy !== null && !options.json) tell(`${copy}; ${mendOfCopy}\n\n`);
+    const served = await listServed(world);
+    const {known, active, unopened} = served;
+    const backend = await openQueueBackend({redisUrl: config.redisUrl, databaseUrl: directUrl, log});
+    const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
+    const ends = new EventEmitter<{ended: []}>();
+    const doing = {...options, ...served, progress, ends, signal};
+    if (!options.json) tell(`${drawOpening(world, served, backend.kind)}\n\n`);
+    if (options.once && active.length === 0) throw new FatalError(describeNone(known));
+    if (!options.once) for (const account of active) await beginAccount(world.pool, account, streamNames);
+    const accountIds = async () => (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
+    const onSweepStep = async (step: SweepStep) => {
+      if (step === 'end-committed') ends.emit('ended');
+    };
+    const deps = {...world, onProgress: progress.advance, onSweepStep};
+    const server =
+      options.once || !options.http ? null : await openConsole(config, world, {...options, ...backend});
+    place?.setConsole(server?.url ?? null);
+    const kept = options.once
+      ? {keepsSchedules: false}
+      : {
+          ...{keepsSchedules: true, heart: makeHeart(world, config, server)},
+          parts: makesParts({...world, config, onSecret: world.keepOut}),
+        };
+    const workers = await startWorkers(deps, backend, {
+      accountIds,
+      directUrl,
+      findCopy: world.findCopy,
+      ...kept,
+    });
+    const ending = new AbortController();
+    const told = watch(options.once ? null : supervisor, world, {
+      outage: backend.outage,
+      signal: AbortSignal.any([signal, ending.signal]),
+    });
+    try {
+      if (!options.once) return await stay(world, workers, {...doing, server});
+      const code = await runOnce(world, workers, doing);
+      return unopened.length > 0 || known.some(({state}) => state === 'stopped') ? 3 : code;
+    } finally {
+      progress.close();
+      ending.abort();
+      await server?.close();
+      await Promise.all([workers.stop(), told]);
+    }
+  };
+  try {
+    return await withWorld(config, run, {staysInCopy: !options.once, signal});
+  } catch (error) {
+    // A supervisor that stops a start which is not yet at work gets a clean end, as it does later.
+    const isStopped = error === signal.reason && error instanceof StoppedError && error.signal === 'SIGTERM';
+    if (isStopped && !options.once) return 0;
+    throw error;
+  } finally {
+    await place?.release();
+  }
+}
+
+/** Where several run on one machine, each has a port of its own. */
+async function openConsole(
+  config: Config,
+  world: World,
+  {host, port, outage}: StartOptions & Pick<QueueBackend, 'outage'>,
+): Promise<OpenedServer> {
+  const {openServer, usualPort} = await import('./open-server.ts');
+  const {RequestMetrics} = await import('../http/request-metrics.ts');
+  const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
+  const requests = new RequestMetrics();
+  world.observeRequests(requests);
+  const telemetry = {requests, queue: checksQueue(outage)};
+  return await openServer(config, world, {...listening, log: world.log, telemetry});
+}
+
+function checksQueue(outage: QueueBackend['outage']): QueueCheck {
+  return async () => (outage.isUnderWay ? 'it is out of reach, or was a moment ago; nothing is lost' : 'ok');
+}
+
+/** A supervisor is told what `/readyz` tells, with the server and without. */
+async function watch(
+  supervisor: Supervisor | null,
+  {pool, log}: World,
+  {outage, signal}: Pick<QueueBackend, 'outage'> & {readonly signal: AbortSignal},
+): Promise<void> {
+  if (supervisor === null) return;
+  const {ReadinessProbe} = await import('../http/readiness.ts');
+  const probe = new ReadinessProbe({pool, log, queue: checksQueue(outage)});
+  await tellSupervisor(supervisor, {isReady: async () => (await probe.look()).isReady, signal, log});
+}
+
+function makeHeart({reach}: World, {smtpUrl}: Config, server: OpenedServer | null): Heart {
+  const workerId = randomUUID();
+  return {
+    workerId,
+    host: hostname(),
+    pid: process.pid,
+    version: readVersion(),
+    consoleUrl: server?.url ?? null,
+    reach: () => ({...reach(workerId), sendsMail: smtpUrl !== null}),
+  };
+}
+
+function isActive({state}: Account): boolean {
+  return state === 'active';
+}
+
+async function runOnce(world: World, workers: Workers, run: Run): Promise<number> {
+  const asked = new Map<Account, string[]>();
+  for (const account of run.active) asked.set(account, await requestAll(world, account, run));
+  await workers.wakeDue();
+  const ended: {readonly account: Account; readonly sweeps: Sweep[]}[] = [];
+  for (const [account, sweepIds] of asked) {
+    if (asked.size > 1 && !run.json) tell(`\naccount ${account.name}\n`);
+    const sweeps = await Promise.race([watchSweeps(world, sweepIds, run), workers.broken]);
+    ended.push({account, sweeps});
+  }
+  run.progress.close();
+  const summaries = [];
+  for (const {account, sweeps} of ended)
+    summaries.push({account: account.name, lines: await summarise(world, sweeps)});
+  const streams = summaries.flatMap(({account, lines}) => lines.map((line) => ({account, ...line})));
+  const drawn = summaries.map(({account, lines}) =>
+    summaries.length > 1 ? `\naccount ${account}\n${drawSummary(lines)}` : `\n${drawSummary(lines)}`,
+  );
+  // The push comes last, so that changes are compared with the service's present values.
+  const progress = watchPush(run.json);
+  const pushed = await pushAll(world, run.active, {...run, progress}).finally(() => progress.close());
+  const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
+  print(run.json, {
+    json: {streams, pushed, unopened: run.unopened},
+    text: [...drawn, ...told, `\n${drawNextSteps(world.own?.name ?? null)}`].join('\n'),
+  });
+  return exitCodeOf(streams) || (pushed.needy.length > 0 ? 1 : 0);
+}
+
+async function requestAll(world: World, {accountId}: Account, {progress}: Run): Promise<string[]> {
+  const sweepIds: string[] = [];
+  for (const stream of streamNames)
+    sweepIds.push(await askForSweep(world, {accountId, stream, mode: 'full'}, progress));
+  return sweepIds;
+}
+
+async function stay(
+  world: World,
+  workers: Workers,
+  run: Run & {readonly server: OpenedServer | null},
+): Promise<number> {
+  void world.passwords.makeReady().catch((error: unknown) => {
+    if (!run.signal.aborted)
+      world.log.warn(
+        {event: 'passwords.no_key', reason: String(error)},
+        'no key was made to seal passwords of employees with',
+      );
+  });
+  await workers.wakeDue();
+  const plans: AccountPlan[] = [];
+  for (const {name, accountId} of run.active)
+    plans.push({account: name, schedules: await listSchedules(world.pool, {accountId})});
+  const schedules = plans.flatMap((plan) => plan.schedules.map((row) => ({account: plan.account, ...row})));
+  const text = [
+    drawPlans(plans),
+    '',
+    ...(await describeFullSweeps(world, run.active)),
+    ...(await describeConsole(run.server)),
+    'At work. Ctrl-C stops.',
+  ];
+  print(run.json, {
+    json: {schedules, unopened: run.unopened, console: run.server?.url ?? null},
+    text: text.join('\n'),
+  });
+  if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
+  if (!run.json) tell('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
+  return 0;
+}
+
+/** A link signs in whoever has it, so that it is printed for a person alone, never into a log. */
+async function describeConsole(server: OpenedServer | null): Promise<string[]> {
+  if (server === null) return [];
+  if (!process.stdout.isTTY) return [`Console: ${server.url} (fieldmirror open prints a link that signs in)`];
+  return [`Console: ${await server.makeLink()}`];
+}
+
+/** At a first start nothing else would show that the warehouse is being filled. */
+async function describeFullSweeps({pool}: World, accounts: readonly Account[]): Promise<string[]> {
+  const underWay = new Set<string>();
+  for (const {accountId} of accounts) {
+    const latest = await listLatestSweeps(pool, accountId);
+    for (const {stream, mode, endedAt} of latest)
+      if (mode === 'full' && endedAt === null) underWay.add(stream);
+  }
+  if (underWay.size === 0) return [];
+  return [
+    `Full sweeps are under way: ${[...underWay].join(', ')}. In another terminal, fieldmirror status tells more.`,
+  ];
+}

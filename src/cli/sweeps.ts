@@ -1,0 +1,136 @@
+// The verb `sweeps`: past sweeps with the evidence for their end states, and the one decision that is a
+// person's.
+
+import {type Account, listAccounts} from '../accounts/accounts.ts';
+import type {Config} from '../core/config.ts';
+import {seeNumber, UsageError} from '../core/errors.ts';
+import {formatAgo, formatNumber} from '../core/format.ts';
+import {tellPruned} from '../retention/retention-story.ts';
+import {findStream} from '../streams/all.ts';
+import {letThrough, tellLetThrough} from '../sweeps/approval-words.ts';
+import {listSweeps} from '../sweeps/past-sweeps.ts';
+import type {Sweep} from '../sweeps/sweep.ts';
+import {readSweepStory, type SweepStory} from '../sweeps/sweep-story.ts';
+import {tellSteps} from '../sweeps/sweep-timeline.ts';
+import {describeTarget, describeTombstone, tellCounts, tellEvidence} from '../sweeps/sweep-words.ts';
+import {readSweep} from '../sweeps/sweeps.ts';
+import type {Tombstone} from '../sweeps/tombstones.ts';
+import {chooseAccount} from './choose-account.ts';
+import {drawTable, print} from './report.ts';
+import {type Warehouse, withWarehouse} from './with-warehouse.ts';
+
+export interface ListOptions {
+  readonly stream?: string;
+  readonly account?: string;
+  readonly limit: number;
+  readonly json: boolean;
+}
+
+/** The latest sweeps, the newest first. @returns the exit code */
+export async function list(config: Config, options: ListOptions): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const {pool} = warehouse;
+    const stream = options.stream === undefined ? null : findStream(options.stream).name;
+    const account = options.account === undefined ? null : await chooseAccount(warehouse, options.account);
+    const sweeps = await listSweeps(pool, {
+      accountIds: account === null ? null : [account.accountId],
+      stream,
+      limit: options.limit,
+    });
+    print(options.json, {json: {sweeps}, text: drawSweeps(sweeps, await listAccounts(pool))});
+    return 0;
+  });
+}
+
+/** One sweep: its counts and evidence, why it is not certified, and its tombstones. @returns the exit code */
+export async function show(config: Config, id: string, options: {readonly json: boolean}): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const story = await readSweepStory(warehouse.pool, id);
+    if (story === null) throw await noSuchSweep(warehouse.pool, id);
+    print(options.json, {json: story, text: drawSweep(story)});
+    return 0;
+  });
+}
+
+/**
+ * Lets the tombstones of a stopped sweep through: a worker, or the next `start`, asks for each record once
+ * more and marks deleted those still gone.
+ * @throws {UsageError} the sweep is not stopped, or a later full sweep has come to its end
+ */
+export async function approve(
+  config: Config,
+  id: string,
+  options: {readonly json: boolean},
+): Promise<number> {
+  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
+    const approved = await letThrough(warehouse.pool, await findSweep(warehouse, id));
+    const text = tellLetThrough(approved);
+    print(options.json, {json: {sweep: approved}, text});
+    return 0;
+  });
+}
+
+async function findSweep({pool}: Warehouse, id: string): Promise<Sweep> {
+  const sweep = /^[1-9]\d{0,17}$/.test(id) ? await readSweep(pool, id) : null;
+  if (sweep === null) throw await noSuchSweep(pool, id);
+  return sweep;
+}
+
+async function noSuchSweep(pool: Warehouse['pool'], id: string): Promise<UsageError> {
+  const pruned = await tellPruned(pool, 'quiet_sweeps');
+  return new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest${pruned}`);
+}
+
+function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): string {
+  if (sweeps.length === 0) return 'no sweep yet: fieldmirror sync begins one';
+  const names = new Map(accounts.map(({accountId, name}) => [accountId, name]));
+  const head = ['sweep', 'of', 'state', 'ended', 'records', 'new', 'changed', 'gone', 'requests'];
+  const rows = sweeps.map((sweep) => [
+    sweep.sweepId,
+    `${accounts.length > 1 ? `${names.get(sweep.accountId)}: ` : ''}${describeTarget(sweep)}`,
+    sweep.state,
+    sweep.endedAt === null ? '' : formatAgo(sweep.endedAt),
+    sweep.counts.records,
+    sweep.counts.inserted,
+    sweep.counts.updated + sweep.counts.revived,
+    sweep.counts.tombstoned,
+    sweep.counts.requests,
+  ]);
+  return drawTable(head, rows);
+}
+
+const listedTombstones = 50;
+function drawSweep(story: SweepStory): string {
+  const {sweep, tombstones, docs} = story;
+  return [
+    `sweep ${sweep.sweepId} of ${describeTarget(sweep)}: ${sweep.state}`,
+    ...sweep.reasons.map((reason) => `  because ${reason}`),
+    ...(sweep.error === null ? [] : [`  error: ${sweep.error}`]),
+    '',
+    `began ${sweep.startedAt ?? 'not yet'}, ended ${sweep.endedAt ?? 'not yet'}, asked for by ${sweep.requestedBy}`,
+    ...(sweep.approvedAt === null ? [] : [`its tombstones were let through ${sweep.approvedAt}`]),
+    ...tellSteps(story, new Date().toISOString()),
+    ...tellEvidence(sweep),
+    ...tellCounts(sweep),
+    ...drawTombstones(tombstones),
+    ...(docs === null ? [] : [seeNumber(docs)]),
+  ].join('\n');
+}
+
+function drawTombstones(tombstones: readonly Tombstone[]): string[] {
+  if (tombstones.length === 0) return [];
+  const rows = tombstones
+    .slice(0, listedTombstones)
+    .map((tombstone) => [
+      tombstone.number,
+      tombstone.status === null ? 'not asked yet' : `${tombstone.status} ${tombstone.words}`,
+      tombstone.askedAt ?? '',
+      describeTombstone(tombstone),
+    ]);
+  const more = tombstones.length - rows.length;
+  return [
+    '',
+    drawTable(['number', 'the service said', 'asked', 'row'], rows),
+    ...(more > 0 ? [`and ${formatNumber(more)} more; --json lists all`] : []),
+  ];
+}
