@@ -29,7 +29,7 @@ test('a Node that cannot read the source is named, with the one that can, before
   const {scripts} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
-  const ofSource = Object.values(scripts).filter((script) => script.includes('src/program/main.ts'));
+  const ofSource = Object.values(scripts).filter((script) => script.includes('src/main.ts'));
   expect(ofSource).toHaveLength(2);
   for (const script of ofSource) expect(script).toMatch(/^node -r \.\/bin\/check-node\.cjs /);
   const begin = (version: string) =>

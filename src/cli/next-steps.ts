@@ -9,7 +9,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function callOf(verb: string, env: Environment = process.env): string {
   const {npm_lifecycle_event: event, npm_lifecycle_script: script = ''} = env;
   if (event === undefined) return `fieldmirror ${verb}`;
-  if (!script.includes('src/program/main.ts')) return `npx fieldmirror ${verb}`;
+  if (!script.includes('src/main.ts')) return `npx fieldmirror ${verb}`;
   if (!/^start\b/.test(verb)) return `npm run -s fieldmirror -- ${verb}`;
   return verb.replace(/^start/, 'npm start').replace(' --', ' -- --');
 }

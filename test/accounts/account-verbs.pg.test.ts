@@ -35,7 +35,7 @@ describe('accounts add', () => {
 
   test('takes the token from standard input, and keeps it out of every table, line and argument list', async () => {
     const args = ['accounts', 'add', 'a', '--url', server.urlOf('a'), '--time-zone', timeZone];
-    const main = join(import.meta.dirname, '..', '..', 'src', 'program', 'main.ts');
+    const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
     const child = spawn(process.execPath, [main, ...args], {
       env: {PATH: process.env.PATH ?? '', ...env, FIELDMIRROR_LOG_LEVEL: 'debug'},
     });

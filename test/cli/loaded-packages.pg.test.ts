@@ -9,7 +9,7 @@ import {startProgram} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 const noter = join(import.meta.dirname, '..', 'support', 'note-packages.ts');
-const source = join(import.meta.dirname, '..', '..', 'src', 'program', 'main.ts');
+const source = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
 let database: TestDatabase;
 let folder: string;

@@ -24,7 +24,7 @@ async function run(args: readonly string[], packages: readonly string[]): Promis
   for (const name of packages)
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
   const node = [process.execPath, '--preserve-symlinks', '--preserve-symlinks-main'];
-  return await startProgram([...node, join(folder, 'src/program/main.ts'), ...args], {}).ended;
+  return await startProgram([...node, join(folder, 'src/main.ts'), ...args], {}).ended;
 }
 
 test('with no package at all, any verb ends with 2 and names npm install', async () => {

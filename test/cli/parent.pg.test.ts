@@ -64,11 +64,7 @@ async function reach(port: number): Promise<void> {
 }
 
 const cases: readonly (readonly [string, Readonly<Record<string, string>>, boolean])[] = [
-  [
-    'npm start',
-    {npm_lifecycle_event: 'start', npm_lifecycle_script: 'node --x src/program/main.ts start'},
-    true,
-  ],
+  ['npm start', {npm_lifecycle_event: 'start', npm_lifecycle_script: 'node --x src/main.ts start'}, true],
   ['a script of somebody', {npm_lifecycle_event: 'serve', npm_lifecycle_script: 'fieldmirror http'}, true],
   ['no npm', {}, false],
   ['a deployment', {npm_lifecycle_event: 'deploy', npm_lifecycle_script: './deploy.sh'}, false],

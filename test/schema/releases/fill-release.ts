@@ -8,7 +8,7 @@ import pg from 'pg';
 import {account, sealingKey, serveBusiness} from './business.ts';
 
 const [warehouseUrl = '', serviceUrl = ''] = process.argv.slice(2);
-const main = join(import.meta.dirname, '..', '..', '..', 'src', 'program', 'main.ts');
+const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 
 /** Two customers of the business: one is edited, the other forgotten. */
 const edited = 3;

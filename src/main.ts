@@ -4,18 +4,18 @@
 // The small young generation halves the memory of a first load; a heap that begins large gives back the speed that this costs.
 
 import {enableCompileCache} from 'node:module';
-import {fixAllocator} from '../cli/allocator.ts';
-import {describeMissingPackage} from '../cli/missing-package.ts';
+import {fixAllocator} from './cli/allocator.ts';
+import {describeMissingPackage} from './cli/missing-package.ts';
 
 fixAllocator(process.argv.slice(2));
 enableCompileCache();
 try {
-  await import('../cli/run.ts');
+  await import('./cli/run.ts');
 } catch (error) {
   // Without the reader of the command line nothing else of the program can be loaded.
   const missing = describeMissingPackage(error);
   if (missing === null) throw error;
-  const [{tellAside}, {seeKind}] = [await import('../core/terminal.ts'), await import('../core/errors.ts')];
+  const [{tellAside}, {seeKind}] = [await import('./core/terminal.ts'), await import('./core/errors.ts')];
   tellAside(`${missing}\n${seeKind('package')}\n`);
   process.exitCode = 2;
 }
