@@ -33,7 +33,7 @@ test('docs/proof.md names some of them', () => {
 test('.ci/run leaves out no bench and no torture that there is, and runs none that there is not', () => {
   const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
   const benches = scripts.filter((name) => name.startsWith('bench'));
-  const tortures = [...read('test/torture/main.ts').matchAll(/^ {2}(\w+): \(\) => import/gm)].map(
+  const tortures = [...read('test/labs/main.ts').matchAll(/^ {2}(\w+): \(\) => import/gm)].map(
     ([, name]) => `torture ${name}`,
   );
   expect([...run].sort()).toEqual([...benches, ...tortures].sort());

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
-import {checkNoted} from './model/check.ts';
-import {runModel} from './model/run.ts';
-import type {Noted} from './model/written.ts';
+import {checkNoted} from '../labs/feed/check.ts';
+import {runModel} from '../labs/feed/run.ts';
+import type {Noted} from '../labs/feed/written.ts';
 import {openFeedPlace} from './place.ts';
 
 test('2,000 transactions of 16 sessions at once reach readers and subscribers, by workers that are killed: each write once, none skipped, no effect before its cause', async () => {

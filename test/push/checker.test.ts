@@ -1,8 +1,8 @@
 // The checker itself must find each fault in a history written by hand, and none in a right one.
 
 import {describe, expect, test} from 'vitest';
-import {type Counter, counters, judge} from '../support/push/checker.ts';
-import type {History} from '../support/push/history.ts';
+import {type Counter, counters, judge} from '../labs/push/checker.ts';
+import type {History} from '../labs/push/history.ts';
 import {
   clean,
   create,

@@ -2,8 +2,8 @@
 // and until when.
 
 import {afterEach, expect, test} from 'vitest';
+import {carryAndDie} from '../labs/push/killed-push.ts';
 import {type FaultyLine, openFaultyLine} from '../support/faulty-line.ts';
-import {carryAndDie} from '../support/push/killed-push.ts';
 import {openRecordingProxy} from '../support/recording-proxy.ts';
 import {openService, openWorld, timeZone} from '../support/world.ts';
 

@@ -2,8 +2,8 @@
 
 import {afterAll, expect, inject, test} from 'vitest';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
+import {historiesPerWorld, runConvergence} from '../labs/push/convergence.ts';
 import {createDatabase} from '../support/postgres.ts';
-import {historiesPerWorld, runConvergence} from '../support/push/convergence.ts';
 
 const pageReader = new PageReader();
 

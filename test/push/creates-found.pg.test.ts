@@ -3,7 +3,7 @@
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {PushDeps} from '../../src/push/push-deps.ts';
 import {customers} from '../../src/service/resource.ts';
-import {readNextDue} from '../support/push/fake-time.ts';
+import {readNextDue} from '../labs/push/fake-time.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

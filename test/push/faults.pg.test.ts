@@ -5,11 +5,11 @@ import {afterAll, describe, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {pushSteps} from '../../src/push/push-step.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {carryAndDie} from '../support/push/killed-push.ts';
-import {live, liveAll} from '../support/push/live.ts';
-import {mutants} from '../support/push/mutants.ts';
-import {type LabService, openReferenceService} from '../support/push/services.ts';
-import {certain, storm} from '../support/push/weather.ts';
+import {carryAndDie} from '../labs/push/killed-push.ts';
+import {live, liveAll} from '../labs/push/live.ts';
+import {mutants} from '../labs/push/mutants.ts';
+import {type LabService, openReferenceService} from '../labs/push/services.ts';
+import {certain, storm} from '../labs/push/weather.ts';
 import {openService} from '../support/world.ts';
 
 const pageReader = new PageReader();

@@ -3,7 +3,7 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {customers} from '../../src/service/resource.ts';
-import type {Answer} from '../support/push/backend.ts';
+import type {Answer} from '../labs/push/backend.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

@@ -4,7 +4,7 @@ import {afterAll, afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {customers, employees, jobs, type Resource, tasks} from '../../src/service/resource.ts';
 import {allWrites, findWrites} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {loadNow, loadWith} from '../support/push/load-now.ts';
+import {loadNow, loadWith} from '../labs/push/load-now.ts';
 import {type Authored, authoredIn} from './authored.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 

@@ -4,7 +4,7 @@
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import type {PushDeps} from '../../src/push/push-deps.ts';
 import {customers} from '../../src/service/resource.ts';
-import {latestSeconds} from '../support/push/mischief.ts';
+import {latestSeconds} from '../labs/push/mischief.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 
 let place: ScriptedPlace;

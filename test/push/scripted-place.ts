@@ -9,10 +9,10 @@ import {Secret} from '../../src/core/secret.ts';
 import {pushAccount} from '../../src/push/push.ts';
 import type {PushCounts, PushDeps} from '../../src/push/push-deps.ts';
 import {type CaptureWorld, openCaptureWorld, timeZone} from '../changes/capture-world.ts';
-import {letTimePass, readNextDue} from '../support/push/fake-time.ts';
-import {MemoryService, type ServiceClock} from '../support/push/memory-service.ts';
-import {Mischief} from '../support/push/mischief.ts';
-import {certain} from '../support/push/weather.ts';
+import {letTimePass, readNextDue} from '../labs/push/fake-time.ts';
+import {MemoryService, type ServiceClock} from '../labs/push/memory-service.ts';
+import {Mischief} from '../labs/push/mischief.ts';
+import {certain} from '../labs/push/weather.ts';
 
 export interface ScriptedPlace extends CaptureWorld {
   readonly service: MemoryService;

@@ -7,7 +7,7 @@ import {readFileSync} from 'node:fs';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pushAccount} from '../../src/push/push.ts';
 import {pushSteps} from '../../src/push/push-step.ts';
-import {carryElsewhere} from '../support/push/killed-push.ts';
+import {carryElsewhere} from '../labs/push/killed-push.ts';
 import {openRecordingProxy, type RecordingProxy} from '../support/recording-proxy.ts';
 import {openService, openWorld, type TestService, type TestWorld, timeZone} from '../support/world.ts';
 

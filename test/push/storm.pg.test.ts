@@ -3,9 +3,9 @@
 
 import {afterAll, expect, test} from 'vitest';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {liveAll} from '../support/push/live.ts';
-import {runsPerWorld} from '../support/push/run.ts';
-import {describeTally} from '../support/push/tally.ts';
+import {liveAll} from '../labs/push/live.ts';
+import {runsPerWorld} from '../labs/push/run.ts';
+import {describeTally} from '../labs/push/tally.ts';
 
 const pageReader = new PageReader();
 

@@ -1,6 +1,6 @@
 // Histories written by hand, for the tests of the checker, which change a part in each.
 
-import type {Effect, FinalChange, FinalRow, History, Intent} from '../support/push/history.ts';
+import type {Effect, FinalChange, FinalRow, History, Intent} from '../labs/push/history.ts';
 
 export const create: Intent = {
   changeId: '1',

@@ -5,12 +5,12 @@ import PQueue from 'p-queue';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {edgeWidth} from '../../src/sweeps/open-numbers.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {Adversary} from '../support/adversary.ts';
-import {openMirror} from '../support/adversary-mirror.ts';
-import {runWorld, sweepsPerWorld} from '../support/adversary-run.ts';
-import {type Asked, serveAdversary} from '../support/adversary-service.ts';
-import {type Settings, seedsPerRound, settingsOf} from '../support/adversary-settings.ts';
-import {addTally, describeTally, emptyTally, type Tally} from '../support/adversary-tally.ts';
+import {Adversary} from '../labs/adversary.ts';
+import {openMirror} from '../labs/adversary-mirror.ts';
+import {runWorld, sweepsPerWorld} from '../labs/adversary-run.ts';
+import {type Asked, serveAdversary} from '../labs/adversary-service.ts';
+import {type Settings, seedsPerRound, settingsOf} from '../labs/adversary-settings.ts';
+import {addTally, describeTally, emptyTally, type Tally} from '../labs/adversary-tally.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 /** Worlds at once: while one waits for Postgres, another runs. */

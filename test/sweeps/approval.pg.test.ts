@@ -2,7 +2,7 @@
 
 import {afterEach, expect, test} from 'vitest';
 import {approveSweep} from '../../src/sweeps/sweeps.ts';
-import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
+import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
 
 let place: ScriptPlace;
 

@@ -3,7 +3,7 @@
 import {afterEach, describe, expect, test} from 'vitest';
 import {allStreams, tablesThatName} from '../../src/streams/all.ts';
 import {ownedTablesOf} from '../../src/streams/stream.ts';
-import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
+import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
 import {job, list, scriptService} from '../support/scripted-service.ts';
 import {openWorld} from '../support/world.ts';
 

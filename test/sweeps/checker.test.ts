@@ -1,10 +1,10 @@
 // The checker finds faults, and the adversary causes them: other tests rest on both.
 
 import {describe, expect, test} from 'vitest';
-import {Adversary, type Standing} from '../support/adversary.ts';
-import type {RecordHistory} from '../support/adversary-history.ts';
-import {type Settings, seedsPerRound, settingsOf} from '../support/adversary-settings.ts';
-import {type CheckedSweep, findViolations, type HeldRow} from '../support/sweep-checker.ts';
+import {Adversary, type Standing} from '../labs/adversary.ts';
+import type {RecordHistory} from '../labs/adversary-history.ts';
+import {type Settings, seedsPerRound, settingsOf} from '../labs/adversary-settings.ts';
+import {type CheckedSweep, findViolations, type HeldRow} from '../labs/sweep-checker.ts';
 
 const note = {id: '70', note: 'Ring twice'};
 

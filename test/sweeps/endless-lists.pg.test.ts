@@ -4,8 +4,8 @@ import {afterEach, expect, test} from 'vitest';
 import {exitCodeOf} from '../../src/cli/exit.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
-import {openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
-import {refuse} from '../support/adversary-script.ts';
+import {openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
+import {refuse} from '../labs/adversary-script.ts';
 import {job, list} from '../support/scripted-service.ts';
 
 let place: ScriptPlace;

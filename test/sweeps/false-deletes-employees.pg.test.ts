@@ -1,7 +1,7 @@
 // Employees become inactive, never deleted, and may be unlisted (docs/service.md "Deletes and identifiers").
 
 import {expect, test} from 'vitest';
-import {refuse, words} from '../support/adversary-script.ts';
+import {refuse, words} from '../labs/adversary-script.ts';
 import {list, scriptService} from '../support/scripted-service.ts';
 import {openWorld} from '../support/world.ts';
 

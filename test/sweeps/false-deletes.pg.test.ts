@@ -8,8 +8,8 @@ import {jobs} from '../../src/streams/jobs.ts';
 import {ownedTablesOf} from '../../src/streams/stream.ts';
 import {edgeWidth} from '../../src/sweeps/open-numbers.ts';
 import {writeTombstones} from '../../src/sweeps/tombstones.ts';
-import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
-import {refuse, words} from '../support/adversary-script.ts';
+import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
+import {refuse, words} from '../labs/adversary-script.ts';
 
 let place: ScriptPlace;
 

@@ -2,8 +2,8 @@
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {edgeWidth} from '../../src/sweeps/open-numbers.ts';
-import {inPages, openScript, range, type ScriptPlace} from '../support/adversary-place.ts';
-import {refuse} from '../support/adversary-script.ts';
+import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
+import {refuse} from '../labs/adversary-script.ts';
 
 let place: ScriptPlace;
 

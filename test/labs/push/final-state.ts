@@ -2,7 +2,7 @@
 
 import pg from 'pg';
 import {allStreams, allWrites} from '../../../src/streams/all.ts';
-import {readTruth, type TrueRecord} from '../truth.ts';
+import {readTruth, type TrueRecord} from '../../support/truth.ts';
 import {keyOf} from './author.ts';
 import type {Effect, FinalChange, FinalConflict, FinalRecord, FinalRow, Value, Values} from './history.ts';
 import type {JournalEntry} from './memory-store.ts';

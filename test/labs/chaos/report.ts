@@ -1,7 +1,7 @@
 // The results of a run as a table, and the faults in them.
 
 import {drawTable} from '../../../src/cli/report.ts';
-import {listViolations} from '../../support/push/tally.ts';
+import {listViolations} from '../push/tally.ts';
 import type {Options, Result} from './run.ts';
 import {findGrowth} from './vitals.ts';
 

@@ -3,8 +3,8 @@
 
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {runWorld, sweepsPerWorld} from '../support/adversary-run.ts';
-import {addTally, describeTally, emptyTally} from '../support/adversary-tally.ts';
+import {runWorld, sweepsPerWorld} from './adversary-run.ts';
+import {addTally, describeTally, emptyTally} from './adversary-tally.ts';
 import {openWarehouses} from './warehouses.ts';
 
 const {values} = parseArgs({

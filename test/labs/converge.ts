@@ -4,7 +4,7 @@
 
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {historiesPerWorld, runConvergence} from '../support/push/convergence.ts';
+import {historiesPerWorld, runConvergence} from './push/convergence.ts';
 import {openWarehouses} from './warehouses.ts';
 
 const {values} = parseArgs({

@@ -3,9 +3,9 @@
 // Each world has 5,000 transactions.
 
 import {parseArgs} from 'node:util';
-import {runModel} from '../feed/model/run.ts';
 import {percentile} from '../support/percentile.ts';
 import {withClient} from '../support/with-client.ts';
+import {runModel} from './feed/run.ts';
 import {openWarehouses} from './warehouses.ts';
 
 const {values} = parseArgs({

@@ -2,7 +2,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {letTimePass, readNextDue} from '../../support/push/fake-time.ts';
+import {letTimePass, readNextDue} from '../push/fake-time.ts';
 import {untilItAnswers} from './ledger.ts';
 import {endWorkers, type Place, startWorkers} from './place.ts';
 

@@ -2,7 +2,7 @@
 
 import {inject} from 'vitest';
 import type {PageReader} from '../../../src/sweeps/page-reader.ts';
-import {createDatabase} from '../postgres.ts';
+import {createDatabase} from '../../support/postgres.ts';
 import {runsPerWorld, runWorld} from './run.ts';
 import {openLaggingService} from './services.ts';
 import {addTally, emptyTally, type Tally} from './tally.ts';

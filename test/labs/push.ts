@@ -4,9 +4,9 @@
 
 import {parseArgs} from 'node:util';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
-import {runsPerWorld, runWorld} from '../support/push/run.ts';
-import {openLaggingService} from '../support/push/services.ts';
-import {addTally, describeTally, emptyTally} from '../support/push/tally.ts';
+import {runsPerWorld, runWorld} from './push/run.ts';
+import {openLaggingService} from './push/services.ts';
+import {addTally, describeTally, emptyTally} from './push/tally.ts';
 import {openWarehouses} from './warehouses.ts';
 
 const {values} = parseArgs({

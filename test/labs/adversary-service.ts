@@ -2,11 +2,11 @@
 
 import type {ServerResponse} from 'node:http';
 import {gzipSync} from 'node:zlib';
+import {listenLocally} from '../support/local-server.ts';
+import {list} from '../support/scripted-service.ts';
 import type {Adversary, Standing} from './adversary.ts';
 import type {Version} from './adversary-history.ts';
 import type {Settings} from './adversary-settings.ts';
-import {listenLocally} from './local-server.ts';
-import {list} from './scripted-service.ts';
 
 /** A request that was answered; `keys` is a page of which only some fields were requested. */
 export interface Asked {

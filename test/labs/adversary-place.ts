@@ -1,6 +1,6 @@
+import type {TestWorld} from '../support/world.ts';
+import {openWorld} from '../support/world.ts';
 import {type JobScript, scriptJobs} from './adversary-script.ts';
-import type {TestWorld} from './world.ts';
-import {openWorld} from './world.ts';
 
 /** A scripted list of jobs, and a warehouse that mirrors it. */
 export interface ScriptPlace {

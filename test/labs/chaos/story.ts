@@ -1,7 +1,7 @@
 // The story of a record with a fault, before all that could tell it is gone: what was sent, and what the service did.
 
 import type pg from 'pg';
-import type {Values} from '../../support/push/history.ts';
+import type {Values} from '../push/history.ts';
 
 /** A write as the service noted it. */
 interface Told {

@@ -2,7 +2,7 @@
 // pass over it shows, and which records the service knows by their number.
 
 import type {ServerResponse} from 'node:http';
-import {job, list, scriptService} from './scripted-service.ts';
+import {job, list, scriptService} from '../support/scripted-service.ts';
 
 /** One request: a page with all its fields, a page of keys, or a record by its number. */
 export interface Question {

@@ -3,7 +3,8 @@
 import pg from 'pg';
 import {allStreams} from '../../../src/streams/all.ts';
 import {findDifferences} from '../../support/compare.ts';
-import {judge, type Verdict} from '../../support/push/checker.ts';
+import {readTruth} from '../../support/truth.ts';
+import {judge, type Verdict} from '../push/checker.ts';
 import {
   findCanaries,
   readChanges,
@@ -11,10 +12,9 @@ import {
   readFinalRows,
   readRecords,
   toEffects,
-} from '../../support/push/final-state.ts';
-import type {FinalChange, FinalRecord, Intent, Value} from '../../support/push/history.ts';
-import type {JournalEntry} from '../../support/push/memory-store.ts';
-import {readTruth} from '../../support/truth.ts';
+} from '../push/final-state.ts';
+import type {FinalChange, FinalRecord, Intent, Value} from '../push/history.ts';
+import type {JournalEntry} from '../push/memory-store.ts';
 import type {Editor} from './editor.ts';
 import type {Place} from './place.ts';
 import {tellStories} from './story.ts';

@@ -1,11 +1,11 @@
 // A day of ten accounts, of which one works: an ERP writes here, an office at the service, and a worker does what it does by itself.
 
-import {writeDueReports} from '../../../../src/cli/weekly-reports.ts';
-import {sequenceFeed} from '../../../../src/feed/read-feed.ts';
-import {readDatabaseBytes} from '../../../../src/health/table-sizes.ts';
-import {pushAccount} from '../../../../src/push/push.ts';
-import {prune} from '../../../../src/retention/prune.ts';
-import {refreshStar} from '../../../../src/star/refresh-star.ts';
+import {writeDueReports} from '../../../src/cli/weekly-reports.ts';
+import {sequenceFeed} from '../../../src/feed/read-feed.ts';
+import {readDatabaseBytes} from '../../../src/health/table-sizes.ts';
+import {pushAccount} from '../../../src/push/push.ts';
+import {prune} from '../../../src/retention/prune.ts';
+import {refreshStar} from '../../../src/star/refresh-star.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 
 /** The changes of a day on either side. */
