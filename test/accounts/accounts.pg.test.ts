@@ -15,7 +15,7 @@ import {
 import {UsageError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {claimSweep, readSweep, requestSweep} from '../../src/sweeps/sweeps.ts';
-import {openWorld, type World} from '../warehouse/sample.ts';
+import {openWorld, type World} from '../support/sample.ts';
 
 let world: World;
 beforeAll(async () => {

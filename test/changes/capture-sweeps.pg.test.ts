@@ -7,7 +7,7 @@ import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {loadRows, markVanished} from '../../src/rows/load.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import type {MirrorTable} from '../../src/streams/mirror-table.ts';
-import {rowOf} from '../warehouse/sample.ts';
+import {rowOf} from '../support/sample.ts';
 import {type CaptureWorld, openCaptureWorld, send} from './capture-world.ts';
 
 const tableOf = (name: string): MirrorTable => {

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import {machines, openWorld, rowOf, type World} from '../warehouse/sample.ts';
+import {machines, openWorld, rowOf, type World} from '../support/sample.ts';
 
 let world: World;
 beforeAll(async () => {

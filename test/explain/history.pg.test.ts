@@ -4,7 +4,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inSweepTransaction, inTransaction} from '../../src/postgres/database.ts';
 import {loadRows, markVanished} from '../../src/rows/load.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
-import {machines, openWorld, parts, rowOf, type World} from '../warehouse/sample.ts';
+import {machines, openWorld, parts, rowOf, type World} from '../support/sample.ts';
 
 let world: World;
 beforeAll(async () => {

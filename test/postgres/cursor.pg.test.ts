@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {readByCursor} from '../../src/postgres/cursor.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {openWorld, type World} from '../warehouse/sample.ts';
+import {openWorld, type World} from '../support/sample.ts';
 
 let world: World;
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import {inTransaction, openPool} from '../../src/postgres/database.ts';
 import {explainDatabaseError} from '../../src/postgres/database-errors.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import {countRows} from '../../src/sweeps/stream-status.ts';
-import {machines, openWorld, rowOf, type World} from '../warehouse/sample.ts';
+import {machines, openWorld, rowOf, type World} from '../support/sample.ts';
 
 let world: World;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {probeKnown, rememberKnown} from '../../src/rows/known-records.ts';
 import {loadRows} from '../../src/rows/load.ts';
-import {hashOf, machines, openWorld, parts, rowOf, type World} from '../warehouse/sample.ts';
+import {hashOf, machines, openWorld, parts, rowOf, type World} from '../support/sample.ts';
 
 let world: World;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import {inTransaction} from '../../src/postgres/database.ts';
 import {type LoadCounts, loadRows} from '../../src/rows/load.ts';
 import type {MirrorTable} from '../../src/streams/mirror-table.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
-import {machines, openWorld, rowOf, type World} from '../warehouse/sample.ts';
+import {machines, openWorld, rowOf, type World} from '../support/sample.ts';
 
 export let world: World;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
 import {countRows} from '../../src/sweeps/stream-status.ts';
-import {machines, rowOf} from '../warehouse/sample.ts';
+import {machines, rowOf} from '../support/sample.ts';
 import {load, machine, readAll, world} from './load-place.ts';
 
 describe('values', () => {

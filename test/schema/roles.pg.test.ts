@@ -8,8 +8,8 @@ import {migrate} from '../../src/schema/migrate.ts';
 import {allTables} from '../../src/streams/all-tables.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {startPostgres} from '../support/own-postgres.ts';
+import {rowOf} from '../support/sample.ts';
 import {SetUp} from '../support/set-up.ts';
-import {rowOf} from '../warehouse/sample.ts';
 
 let world: CaptureWorld;
 beforeAll(async () => {

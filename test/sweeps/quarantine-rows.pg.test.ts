@@ -3,7 +3,7 @@ import {inTransaction} from '../../src/postgres/database.ts';
 import {type QuarantinedRecord, quarantineRecords, resolveQuarantine} from '../../src/sweeps/quarantine.ts';
 import {countQuarantined} from '../../src/sweeps/stream-status.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
-import {openWorld, type World} from '../warehouse/sample.ts';
+import {openWorld, type World} from '../support/sample.ts';
 
 let world: World;
 let sweepId: string;

@@ -9,7 +9,7 @@ import {
   takeDueSchedule,
 } from '../../src/sweeps/schedules.ts';
 import {claimSweep, listDueSweeps} from '../../src/sweeps/sweeps.ts';
-import {openWorld, type World} from '../warehouse/sample.ts';
+import {openWorld, type World} from '../support/sample.ts';
 
 let world: World;
 beforeAll(async () => {

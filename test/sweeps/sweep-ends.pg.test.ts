@@ -4,7 +4,7 @@ import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import {listLatestSweeps, readStatus} from '../../src/sweeps/stream-status.ts';
 import {approveSweep, endSweep, postponeSweep, readSweep} from '../../src/sweeps/sweeps.ts';
-import {machines, rowOf} from '../warehouse/sample.ts';
+import {machines, rowOf} from '../support/sample.ts';
 import {checkpoint, claim, counts, listDue, request, world} from './sweeps-place.ts';
 
 describe('an end', () => {

@@ -11,7 +11,7 @@ import {
   type SweepRequest,
   saveCheckpoint,
 } from '../../src/sweeps/sweeps.ts';
-import {openWorld, type World} from '../warehouse/sample.ts';
+import {openWorld, type World} from '../support/sample.ts';
 
 export let world: World;
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import {
   type SweepRequest,
   saveCheckpoint,
 } from '../../src/sweeps/sweeps.ts';
-import {machines, rowOf} from '../warehouse/sample.ts';
+import {machines, rowOf} from '../support/sample.ts';
 import {checkpoint, claim, counts, expire, leaseMs, listDue, request, world} from './sweeps-place.ts';
 
 describe('a request', () => {

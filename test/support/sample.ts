@@ -7,7 +7,7 @@ import {definitions} from '../../src/schema/all-definitions.ts';
 import {migrate} from '../../src/schema/migrate.ts';
 import {type MirrorTable, mirrorTable} from '../../src/streams/mirror-table.ts';
 import type {EncodedRow} from '../../src/streams/row.ts';
-import {createDatabase} from '../support/postgres.ts';
+import {createDatabase} from './postgres.ts';
 
 /** A table with a column of every type. */
 export const machines = mirrorTable('machines', {
