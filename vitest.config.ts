@@ -12,7 +12,7 @@ export default defineConfig({
         ? []
         : [
             'test/**/*.long.*',
-            'test/sync/push/{faults,convergence}.pg.test.ts',
+            'test/push/{faults,convergence}.pg.test.ts',
             'test/sweeps/killed-steps.pg.redis.test.ts',
             '**/node_modules/**',
           ],

@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 /** The HTTP server's lines are of another kind: one for each request, told apart by route and status. */
 const code = execFileSync('git', ['ls-files', 'src', 'jobs'], {cwd: root, encoding: 'utf8'})
   .split('\n')
-  .filter((path) => path.endsWith('.ts') && !path.startsWith('src/web/'));
+  .filter((path) => path.endsWith('.ts') && !/^src\/(?:console|http)\//.test(path));
 
 /** Every call of a logger, up to the end of its facts. */
 const calls = code.flatMap((path) =>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs tests on the oldest Postgres that a warehouse may stand on, by an owner who may not create roles:
-# test/oldest-postgres.sh test/warehouse. Debian has it as postgresql-15.
+# test/oldest-postgres.sh test/schema. Debian has it as postgresql-15.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 import {seeNumber} from './errors.ts';
 
-/** Everything that an alert can be about. The concerns of `src/views/concerns` bear these names. */
+/** Everything that an alert can be about. The concerns of `src/alerts` bear these names. */
 export const causes = [
   'copy',
   'stopped-account',

@@ -2,7 +2,7 @@
 // quickest first. A source that moves, moves here.
 
 const decide = (name: string, ...more: readonly string[]) =>
-  [`src/sync/push/decide/${name}.ts`, [name, ...more].map((test) => `test/push/${test}.test.ts`)] as const;
+  [`src/push/${name}.ts`, [name, ...more].map((test) => `test/push/${test}.test.ts`)] as const;
 
 /** The tests of each source. Those whose name has `.pg.` need a Postgres. */
 export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
@@ -16,7 +16,10 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   decide('postponements', 'decide', 'decide-look'),
   decide('recognize', 'decide-look'),
   decide('remote', 'decide', 'decide-look'),
-  decide('same-value', 'merge', 'older', 'recognize'),
+  [
+    'src/rows/same-value.ts',
+    ['same-value', 'merge', 'older', 'recognize'].map((test) => `test/push/${test}.test.ts`),
+  ],
   ['src/api/limiter.ts', ['test/api/limiter.test.ts']],
   ['src/core/lease.ts', ['test/core/lease.test.ts']],
   ['src/sweeps/breaker.ts', ['test/sweeps/breaker.test.ts']],

@@ -135,7 +135,7 @@ describe('the code', () => {
       .filter(({text}) => /'[^']*\/listen\.ts'|query\([`'"]LISTEN /.test(text))
       .map(({name}) => name);
     // Each wakes a look at rows; a payload counts only where it is the number of an account that is served here.
-    expect(listeners.sort()).toEqual(known.listeners);
+    expect(listeners.sort()).toEqual(known.listeners.toSorted());
   });
 });
 

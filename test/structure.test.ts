@@ -1,0 +1,89 @@
+// The structure of the code: flat modules in one order, narrow lines, one meaning per exported name. What does not hold yet is
+// listed in structure-exceptions.json; the list only gets shorter, and an entry that is not needed any more fails, too.
+
+import {expect, test} from 'vitest';
+import exceptions from './structure-exceptions.json' with {type: 'json'};
+import {
+  countMeanings,
+  countWideLines,
+  levels,
+  listAgainstOrder,
+  listCycles,
+  listFiles,
+  listImports,
+  listSignatures,
+  listSources,
+  listSpecifiers,
+  moduleOf,
+  readText,
+  shareInside,
+  widest,
+} from './support/structure.ts';
+
+const imports = listImports();
+const leastInside = 0.45;
+const mostModules = 26;
+
+test('every source file is in one of the modules, which are flat', () => {
+  const modules = levels.flat();
+  expect(modules.length).toBeLessThanOrEqual(mostModules);
+  expect(listSources().filter((path) => !modules.includes(moduleOf(path) ?? ''))).toEqual([]);
+});
+
+test('imports are found however they are written', () => {
+  const text = `import {a} from '../a/a.ts';
+import type {B} from "./b.ts";
+import './c.ts';
+export * from './d.ts';
+const e = await import('../e.ts');
+type F = import('./f.ts').F;
+import {g} from 'node:path';`;
+  expect(listSpecifiers(text)).toEqual(['../a/a.ts', './b.ts', './c.ts', './d.ts', '../e.ts', './f.ts']);
+  expect(imports.length).toBeGreaterThan(1000);
+});
+
+test('no two folders import each other, and no folders in a circle', () => {
+  const circle = [
+    {from: 'src/a/1.ts', to: 'src/b/1.ts'},
+    {from: 'src/b/2.ts', to: 'src/c/1.ts'},
+    {from: 'src/c/2.ts', to: 'src/a/2.ts'},
+    {from: 'src/d/1.ts', to: 'src/a/1.ts'},
+  ];
+  expect(listCycles(circle)).toEqual(['src/a src/b src/c']);
+  expect(listCycles(imports)).toEqual(exceptions.cycles);
+});
+
+test('a module imports from lower levels only', () => {
+  const back = [
+    {from: 'src/sweeps/a.ts', to: 'src/push/b.ts'},
+    {from: 'src/push/a.ts', to: 'src/sweeps/b.ts'},
+    {from: 'src/push/a.ts', to: 'src/explain/b.ts'},
+    {from: 'src/push/a.ts', to: 'src/push/b.ts'},
+  ];
+  expect(listAgainstOrder(back)).toEqual([
+    'push → explain: src/push/a.ts → src/explain/b.ts',
+    'sweeps → push: src/sweeps/a.ts → src/push/b.ts',
+  ]);
+  expect(listAgainstOrder(imports)).toEqual(exceptions.againstOrder);
+});
+
+test(`at least ${leastInside * 100} % of imports stay in their folder`, () => {
+  expect(shareInside(imports)).toBeGreaterThanOrEqual(leastInside);
+});
+
+test(`no line of code is wider than ${widest} characters`, () => {
+  expect(countWideLines()).toEqual(exceptions.wideLines);
+});
+
+test('an exported name has one meaning', () => {
+  expect(countMeanings()).toEqual(exceptions.meanings);
+});
+
+test('no function of the database is defined twice', () => {
+  const homes = new Map<string, string[]>();
+  for (const path of listFiles().filter((name) => /^migrations\/functions\/.*\.sql$/.test(name)))
+    for (const signature of listSignatures(readText(path)))
+      homes.set(signature, [...(homes.get(signature) ?? []), path]);
+  expect(homes.size).toBeGreaterThan(0);
+  expect([...homes].filter(([, paths]) => paths.length > 1)).toEqual([]);
+});
